@@ -1,0 +1,181 @@
+import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
+
+/** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
+export class ConfigError extends Error {}
+
+/** How one setting is described and read. */
+interface Setting<T> {
+  readonly meaning: string;
+  readonly example: string;
+  /** Turns the text into a value; throws anything when it cannot. */
+  readonly parse: (text: string) => T;
+  /** As it would be written in the environment; a setting without one is `undefined` when it is not given. */
+  readonly fallback?: string;
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** `500ms`, `5s`, `10m`, `24h` → milliseconds. */
+export function parseDuration(text: string): number {
+  const match = /^(\d+)(ms|s|m|h)$/.exec(text);
+  if (!match) throw new Error('not a duration');
+  return Number(match[1]) * (UNITS[match[2] as string] as number);
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) throw new Error('out of range');
+    return value;
+  };
+}
+
+function oneOf<const T extends string>(...values: T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new Error('unknown value');
+    return found;
+  };
+}
+
+function url(...protocols: string[]): (text: string) => string {
+  return (text) => {
+    if (!protocols.includes(new URL(text).protocol)) throw new Error('wrong protocol');
+    return text.replace(/\/+$/, '');
+  };
+}
+
+function providers(text: string): EmailProviderName[] {
+  const names = text.split(',').map((name) => oneOf(...EMAIL_PROVIDERS)(name.trim()));
+  if (new Set(names).size !== names.length) throw new Error('named twice');
+  return names;
+}
+
+const text = (value: string): string => value;
+
+/** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
+export const SETTINGS = {
+  PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
+  HOST: { meaning: 'address the API listens on', example: '0.0.0.0', parse: text, fallback: '127.0.0.1' },
+  DATABASE_URL: {
+    meaning: "URL of Sendwright's Postgres database",
+    example: 'postgres://sendwright:secret@localhost:5432/sendwright',
+    parse: url('postgres:', 'postgresql:'),
+  },
+  SENDWRIGHT_HOME: {
+    meaning: 'folder in which `npm start` keeps everything that it embeds',
+    example: '.sendwright',
+    parse: text,
+    fallback: '.sendwright',
+  },
+  LOG_LEVEL: {
+    meaning: 'least severe log lines to print',
+    example: 'info',
+    parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+  },
+  EMAIL_PROVIDERS: {
+    meaning: 'email providers in the order they are tried; without it, those that have credentials',
+    example: 'postmark,smtp',
+    parse: providers,
+  },
+  POSTMARK_SERVER_TOKEN: {
+    meaning: 'token of the Postmark server that sends',
+    example: '00000000-0000-0000-0000-000000000000',
+    parse: text,
+  },
+  POSTMARK_BASE_URL: {
+    meaning: "where Postmark's API is",
+    example: 'https://api.postmarkapp.com',
+    parse: url('http:', 'https:'),
+    fallback: 'https://api.postmarkapp.com',
+  },
+  POSTMARK_MESSAGE_STREAM: {
+    meaning: 'Postmark message stream for email',
+    example: 'outbound',
+    parse: text,
+    fallback: 'outbound',
+  },
+  POSTMARK_WEBHOOK_USER: {
+    meaning: 'user name that Postmark gives when it calls /callbacks/postmark',
+    example: 'postmark',
+    parse: text,
+  },
+  POSTMARK_WEBHOOK_PASSWORD: {
+    meaning: 'password that Postmark gives when it calls /callbacks/postmark',
+    example: 'a long random text',
+    parse: text,
+  },
+  SMTP_URL: {
+    meaning: 'SMTP server to send through, with its credentials',
+    example: 'smtps://user:password@smtp.example.com:465',
+    parse: url('smtp:', 'smtps:'),
+  },
+  MAX_BODY_BYTES: {
+    meaning: 'largest request body in bytes',
+    example: '45088768',
+    parse: integer(1, 1_073_741_824),
+    fallback: String(43 * 1_048_576),
+  },
+  SEND_MAX_ATTEMPTS: {
+    meaning: 'attempts to hand a message to a provider before it is given up',
+    example: '16',
+    parse: integer(1, 1_000),
+    fallback: '16',
+  },
+  SEND_INITIAL_INTERVAL: {
+    meaning: 'wait before the second attempt; it doubles from there',
+    example: '2s',
+    parse: parseDuration,
+    fallback: '2s',
+  },
+  SEND_MAX_INTERVAL: {
+    meaning: 'longest wait between two attempts',
+    example: '30m',
+    parse: parseDuration,
+    fallback: '30m',
+  },
+  AMBIGUOUS_SEND: {
+    meaning: 'what to do when a provider cannot say whether it took a message: send it again, or give it up',
+    example: 'retry',
+    parse: oneOf('retry', 'fail'),
+    fallback: 'retry',
+  },
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Settings = typeof SETTINGS;
+export type SettingName = keyof Settings;
+/** All settings, parsed; those without a fallback may be undefined. */
+export type Config = {
+  readonly [N in SettingName]: Settings[N] extends { fallback: string }
+    ? ReturnType<Settings[N]['parse']>
+    : ReturnType<Settings[N]['parse']> | undefined;
+};
+
+/**
+ * Reads every setting. An empty value counts as not given.
+ * @param needed settings that this process cannot do without
+ * @throws ConfigError for the first one that is missing or malformed
+ */
+export function readConfig<N extends SettingName>(
+  env: NodeJS.ProcessEnv,
+  ...needed: N[]
+): Config & { [K in N]: NonNullable<Config[K]> } {
+  const entries = Object.entries(SETTINGS).map(([name, setting]: [string, Setting<unknown>]) => {
+    const given = env[name] || setting.fallback;
+    if (given === undefined) {
+      if ((needed as string[]).includes(name)) throw new ConfigError(sentence(name, setting, 'is missing'));
+      return [name, undefined];
+    }
+    try {
+      return [name, setting.parse(given)];
+    } catch {
+      throw new ConfigError(sentence(name, setting, 'is malformed'));
+    }
+  });
+  return Object.fromEntries(entries) as Config & { [K in N]: NonNullable<Config[K]> };
+}
+
+function sentence(name: string, setting: Setting<unknown>, fault: string): string {
+  return `${name} ${fault}: ${setting.meaning}, for example ${name}=${setting.example}`;
+}

@@ -1,0 +1,99 @@
+import { domainToASCII } from 'node:url';
+import { ADDRESS_OCTETS, LABEL_OCTETS, LOCAL_PART_OCTETS, MAILBOX_LENGTH } from './limits.ts';
+import { characters, controlProblem } from './text.ts';
+
+/** A parsed address field: `local@domain` or `Name <local@domain>`. */
+export interface Mailbox {
+  /** The display name without its quotes, or null. */
+  readonly name: string | null;
+  /** The local part, in the case it was given. */
+  readonly local: string;
+  /** The domain as a lower-case A-label (RFC 5890). */
+  readonly domain: string;
+  /** `local@domain`, ready for an SMTP envelope. */
+  readonly address: string;
+}
+
+/** RFC 5321 §4.1.2 Dot-string, ASCII only. */
+const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
+/** What an unquoted display name may not hold: RFC 5322 specials but the dot, which everyone writes. */
+const NAME_SPECIALS = /[()<>[\]:;@\\,"]/;
+/** Zero-width and bidirectional formatting characters: they make one address look like another. */
+const INVISIBLE = /[\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069\uFEFF]/;
+const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
+
+/**
+ * Parses one address in the two forms that interface.md allows; deliberately stricter than RFC 5322 (no quoted local
+ * parts, comments, groups or domain literals), since each of those has been read differently by two parsers.
+ * @returns the mailbox, or a sentence about what is wrong with the text
+ */
+export function parseMailbox(text: string): Mailbox | string {
+  if (characters(text) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
+  const control = controlProblem(text);
+  if (control) return control;
+  if (INVISIBLE.test(text)) return 'must not hold invisible characters';
+
+  const trimmed = text.trim();
+  const bracket = trimmed.endsWith('>') ? trimmed.lastIndexOf('<') : -1;
+  if (bracket < 0) {
+    const address = parseAddress(trimmed);
+    return typeof address === 'string' ? address : { name: null, ...address };
+  }
+  const name = parseName(trimmed.slice(0, bracket).trim());
+  if (typeof name === 'string') return name;
+  const address = parseAddress(trimmed.slice(bracket + 1, -1).trim());
+  return typeof address === 'string' ? address : { ...name, ...address };
+}
+
+/** The name before `<`, quoted or not; nothing at all is no name. */
+function parseName(text: string): { name: string | null } | string {
+  if (text === '') return { name: null };
+  if (!text.startsWith('"')) {
+    return NAME_SPECIALS.test(text)
+      ? 'must be one address; a name that holds any of ()<>[]:;@\\," is written in double quotes'
+      : { name: text };
+  }
+  const inside = /^"((?:[^"\\]|\\.)*)"$/su.exec(text)?.[1];
+  if (inside === undefined) return 'must close the double quotes around the name';
+  const name = inside.replace(/\\(.)/gsu, '$1').trim();
+  return { name: name === '' ? null : name };
+}
+
+function parseAddress(text: string): Omit<Mailbox, 'name'> | string {
+  const at = text.indexOf('@');
+  if (at < 0) return 'must be local@domain or Name <local@domain>';
+  const local = text.slice(0, at);
+  const rest = text.slice(at + 1);
+  if (rest.includes('@')) return 'must be one address with one @';
+  if (/[^\x20-\x7E]/.test(local)) return 'must have an ASCII local part before the @';
+  if (!LOCAL_PART.test(local))
+    return 'must have a plain local part before the @: no spaces, quotes, comments or stray dots';
+  if (local.length > LOCAL_PART_OCTETS) return `must have at most ${LOCAL_PART_OCTETS} characters before the @`;
+  const domain = parseDomain(rest);
+  if (domain === undefined) return 'must have a domain name after the @, such as example.com';
+  if (local.length + 1 + domain.length > ADDRESS_OCTETS) return `must be at most ${ADDRESS_OCTETS} characters`;
+  return { local, domain, address: `${local}@${domain}` };
+}
+
+/**
+ * A domain name as a lower-case A-label, from ASCII or Unicode; undefined when it is not one: no dot, an empty or
+ * overlong label, an underscore, a hyphen at a label's edge, an IP address, or invalid Punycode.
+ */
+export function parseDomain(text: string): string | undefined {
+  const ascii = toAscii(text);
+  if (ascii === undefined || ascii.length > ADDRESS_OCTETS - 2) return undefined;
+  const labels = ascii.split('.');
+  if (labels.length < 2) return undefined;
+  if (!labels.every((label) => LABEL.test(label) && label.length <= LABEL_OCTETS)) return undefined;
+  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) as string)) return undefined;
+  return ascii;
+}
+
+/** Node's conversion parses a URL host: it would also undo %-escapes and rewrite numbers to IPv4, so only names go in. */
+function toAscii(text: string): string | undefined {
+  const lower = text.toLowerCase();
+  if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower;
+  if (/[\0-,/:-@[-`{-\x7F]/.test(text) || IGNORABLE.test(text)) return undefined;
+  return domainToASCII(text) || undefined;
+}

@@ -1,0 +1,15 @@
+import { monotonicFactory } from 'ulid';
+
+/** What an id names. Listed in the contract's order. */
+export type IdPrefix = 'em' | 'evt' | 'dm' | 'key' | 'org' | 'req' | 'call';
+
+const next = monotonicFactory();
+
+/**
+ * A new id: prefix, `_` and 26 characters of lower-case base32 over 48 bits of time and 80 random bits (a ULID), so ids
+ * of one process sort by creation, also within a millisecond.
+ * @param now Unix milliseconds
+ */
+export function newId<P extends IdPrefix>(prefix: P, now: number): `${P}_${string}` {
+  return `${prefix}_${next(now).toLowerCase()}`;
+}

@@ -1,0 +1,17 @@
+/** Numbers of interface.md's Limits table and of Sendwright's own. Lengths are Unicode code points. */
+export const RECIPIENTS_PER_FIELD = 50;
+export const SUBJECT_LENGTH = 998;
+export const BODY_LENGTH = 1_000_000;
+export const TAGS = 10;
+export const TAG_LENGTH = 256;
+export const HEADERS = 20;
+export const HEADER_NAME_LENGTH = 126;
+export const HEADER_VALUE_LENGTH = 870;
+export const SCHEDULE_DAYS = 30;
+
+/** Octets, RFC 5321 §4.5.3.1 and its erratum 1690. */
+export const LOCAL_PART_OCTETS = 64;
+export const ADDRESS_OCTETS = 254;
+export const LABEL_OCTETS = 63;
+/** A whole address field's string with its display name; RFC 5322's line limit. Ours: the contract names none. */
+export const MAILBOX_LENGTH = 998;

@@ -1,0 +1,88 @@
+import { parseMailbox } from './address.ts';
+import type { Problem } from './errors.ts';
+import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
+import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS } from './limits.ts';
+import { bodyProblem, characters, controlProblem } from './text.ts';
+
+/** Checks a value whose type and length are known to be right; a problem, or undefined. */
+export type Rule = (value: never) => Problem | undefined;
+
+const problem = (message: string | undefined): Problem | undefined => (message === undefined ? undefined : { message });
+
+/** Names that Sendwright writes itself, or that would break the message's structure (interface.md, header rule 4). */
+const REFUSED_HEADERS = new Set([
+  'from',
+  'sender',
+  'to',
+  'cc',
+  'bcc',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'return-path',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'content-disposition',
+  'dkim-signature',
+  'received',
+]);
+
+function headers(value: Record<string, string>): Problem | undefined {
+  const names = Object.keys(value);
+  if (names.length > HEADERS) return { message: `must hold at most ${HEADERS} headers` };
+  const seen = new Set<string>();
+  for (const name of names) {
+    const message = headerNameProblem(name, seen) ?? headerValueProblem(value[name] as string);
+    if (message !== undefined) return { path: name, message };
+    seen.add(name.toLowerCase());
+  }
+  return undefined;
+}
+
+function headerNameProblem(name: string, seen: ReadonlySet<string>): string | undefined {
+  const lower = name.toLowerCase();
+  if (!/^[\x21-\x39\x3B-\x7E]+$/.test(name)) return 'must be named in printable ASCII without spaces or colons';
+  if (name.length > HEADER_NAME_LENGTH) return `must have a name of at most ${HEADER_NAME_LENGTH} characters`;
+  if (REFUSED_HEADERS.has(lower) || lower.startsWith('resent-')) return 'is set by Sendwright and cannot be given';
+  return seen.has(lower) ? 'appears twice; header names are case-insensitive' : undefined;
+}
+
+function headerValueProblem(value: string): string | undefined {
+  if (characters(value) > HEADER_VALUE_LENGTH) return `must be at most ${HEADER_VALUE_LENGTH} characters`;
+  return controlProblem(value);
+}
+
+function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
+  const seen = new Set<string>();
+  for (const [index, { name }] of tags.entries()) {
+    if (seen.has(name))
+      return { path: `${index}.name`, message: 'appears twice; tag names are unique within an email' };
+    seen.add(name);
+  }
+  return undefined;
+}
+
+function someBody(email: { html?: string | null; text?: string | null }): Problem | undefined {
+  if (email.html || email.text) return undefined;
+  const onlyText = email.text === '' && email.html == null;
+  return onlyText
+    ? { path: 'text', message: 'must not be empty unless html is given' }
+    : { path: 'html', message: 'is required unless text is given; one of them must not be empty' };
+}
+
+/** The rules that a schema cannot say itself; a schema names them in its `x-rule`. */
+export const RULES = {
+  mailbox: (value: string) => {
+    const parsed = parseMailbox(value);
+    return problem(typeof parsed === 'string' ? parsed : undefined);
+  },
+  'one-line': (value: string) => problem(controlProblem(value)),
+  body: (value: string) => problem(bodyProblem(value)),
+  instant: (value: string) => problem(parseInstant(value) ? undefined : SCHEDULE_PROBLEMS.form),
+  headers,
+  'unique-tags': uniqueTags,
+  'some-body': someBody,
+} as const satisfies Record<string, Rule>;
+export type RuleName = keyof typeof RULES;

@@ -1,0 +1,28 @@
+/** C0, DEL and the line breaks of Unicode: what must not stand in anything that may become a header. */
+// eslint-disable-next-line no-control-regex -- control characters are what this expression is about
+const CONTROL = /[\u0000-\u001F\u007F\u2028\u2029]/;
+
+/** The length of a text in Unicode code points. */
+export function characters(text: string): number {
+  let surrogatePairs = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      surrogatePairs++;
+      i++;
+    }
+  }
+  return text.length - surrogatePairs;
+}
+
+/** What is wrong with a text that must fit in one header line, if anything. */
+export function controlProblem(text: string): string | undefined {
+  if (CONTROL.test(text)) return 'must not hold control characters or line breaks';
+  return text.isWellFormed() ? undefined : 'must be well-formed Unicode';
+}
+
+/** What is wrong with a text that may have many lines, if anything. */
+export function bodyProblem(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not hold NUL characters';
+  return text.isWellFormed() ? undefined : 'must be well-formed Unicode';
+}

@@ -1,0 +1,259 @@
+import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
+import type { Transition } from '../domain/email-states.ts';
+import type { Db } from './pool.ts';
+
+/** A valid request on its way into the table, with what intake decided about it. */
+export interface NewEmail extends EmailRequest {
+  id: string;
+  event_id: string;
+  batch_id: string | null;
+  /** The A-label of the domain in `from`. */
+  from_domain: string;
+}
+
+/** Why an email was not stored; the first two are told by the database's clock. */
+export type Refusal = 'past' | 'far' | 'domain_not_found' | 'insufficient_scope' | 'domain_not_verified';
+
+export interface Acceptance {
+  id: string;
+  status: 'queued' | 'scheduled';
+  created_at: string;
+  scheduled_at: string | null;
+  refusal: Refusal | null;
+}
+
+/**
+ * Stores emails with their bodies, first events and outbox rows, all or none, in one statement.
+ * Nothing is stored when any answer holds a refusal.
+ * @param domainIds the only domains the caller's key may send from, or null
+ */
+export async function acceptEmails(
+  db: Db,
+  orgId: string,
+  domainIds: readonly string[] | null,
+  emails: readonly NewEmail[],
+): Promise<Acceptance[]> {
+  const list = (addresses: string[] | null) => (addresses === null ? null : JSON.stringify(addresses));
+  const { rows } = await db.query<Acceptance>({
+    name: 'accept_emails',
+    text: ACCEPT_EMAILS,
+    values: [
+      orgId,
+      domainIds,
+      emails.map((email) => email.id),
+      emails.map((email) => email.event_id),
+      emails.map((email) => email.batch_id),
+      emails.map((email) => email.from_domain),
+      emails.map((email) => email.from),
+      emails.map((email) => list(email.to)),
+      emails.map((email) => list(email.cc)),
+      emails.map((email) => list(email.bcc)),
+      emails.map((email) => list(email.reply_to)),
+      emails.map((email) => email.subject),
+      emails.map((email) => email.marketing),
+      emails.map((email) => JSON.stringify(email.tags)),
+      emails.map((email) => JSON.stringify(email.headers)),
+      emails.map((email) => email.html),
+      emails.map((email) => email.text),
+      emails.map((email) => email.scheduled_at),
+    ],
+  });
+  return rows;
+}
+
+/** Whole hours: an interval of days would follow the session's daylight saving. */
+const IN_TIME = `CASE WHEN scheduled_at <= now() THEN 'past' WHEN scheduled_at > now() + interval '720 hours' THEN 'far' END`;
+
+const ACCEPT_EMAILS = `
+  WITH mail AS (
+    SELECT * FROM unnest(
+      $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
+      $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[]
+    ) AS mail(
+      id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
+      subject, marketing, tags, headers, html, text, scheduled_at
+    )
+  ), judged AS MATERIALIZED (
+    SELECT mail.*,
+      CASE WHEN mail.scheduled_at IS NULL THEN 'queued' ELSE 'scheduled' END AS status,
+      coalesce(${IN_TIME}, CASE
+        WHEN domain.id IS NULL THEN 'domain_not_found'
+        WHEN domain.id <> ALL ($2::text[]) THEN 'insufficient_scope'
+        WHEN domain.status <> 'verified' THEN 'domain_not_verified'
+      END) AS refusal
+    FROM mail LEFT JOIN domains AS domain ON domain.org_id = $1 AND domain.name = mail.from_domain
+  ), accepted AS MATERIALIZED (
+    SELECT * FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL)
+  ), stored AS (
+    INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
+                        status, created_at, scheduled_at, last_event_at, workflow_id)
+    SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
+           status, now(), scheduled_at, now(), id
+    FROM accepted
+  ), bodies AS (
+    INSERT INTO email_bodies (email_id, html, text) SELECT id, html, text FROM accepted
+  ), noted AS (
+    INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
+  ), told AS (
+    INSERT INTO outbox (message_id, action) SELECT id, 'start' FROM accepted
+  )
+  SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal FROM judged`;
+
+/** One email as the API shows it; attachments come with their own table. */
+export interface Email {
+  id: string;
+  batch_id: string | null;
+  from: string;
+  to: string[];
+  cc: string[] | null;
+  bcc: string[] | null;
+  reply_to: string[] | null;
+  subject: string;
+  marketing: boolean;
+  tags: Tag[];
+  headers: Record<string, string>;
+  status: EmailStatus;
+  error: string | null;
+  bounce_reason: BounceReason | null;
+  created_at: string;
+  scheduled_at: string | null;
+  last_event_at: string;
+  events: { type: string; created_at: string }[];
+}
+
+export async function findEmail(db: Db, orgId: string, id: string): Promise<Email | undefined> {
+  const { rows } = await db.query<Omit<Email, 'events'>>({
+    name: 'find_email',
+    text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, status, error,
+                  bounce_reason, created_at, scheduled_at, last_event_at
+           FROM emails WHERE id = $1 AND org_id = $2`,
+    values: [id, orgId],
+  });
+  const email = rows[0];
+  if (!email) return undefined;
+  const events = await db.query<Email['events'][number]>({
+    name: 'find_email_events',
+    text: `SELECT type, created_at FROM email_events WHERE email_id = $1 ORDER BY created_at, id`,
+    values: [id],
+  });
+  return { ...email, events: events.rows };
+}
+
+/** What stands in the way of moving or canceling an email, found after a change that changed nothing. */
+export async function whyUnmoved(
+  db: Db,
+  orgId: string,
+  id: string,
+  scheduledAt: string | null,
+): Promise<'not_found' | 'past' | 'far' | 'not_scheduled'> {
+  const { rows } = await db.query<{ time: 'past' | 'far' | null }>(
+    `SELECT ${IN_TIME} AS time FROM (SELECT $3::timestamptz AS scheduled_at) AS wish
+     WHERE EXISTS (SELECT FROM emails WHERE id = $1 AND org_id = $2)`,
+    [id, orgId, scheduledAt],
+  );
+  return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';
+}
+
+/** One email in a change that the projection makes to many. */
+export interface ChangedEmail {
+  id: string;
+  event_id: string;
+  error?: string;
+  bounce_reason?: BounceReason;
+  provider?: string;
+  provider_message_id?: string;
+}
+
+/**
+ * Makes one transition on many emails and notes it in their timelines.
+ * @param orgId when given, only that organization's emails
+ * @returns ids whose status the transition applied to or was noted on
+ */
+export async function changeEmails(
+  db: Db,
+  transition: Transition,
+  emails: readonly ChangedEmail[],
+  orgId: string | null = null,
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'change_emails',
+    text: CHANGE_EMAILS,
+    values: [
+      transition.to,
+      transition.from,
+      transition.noted,
+      transition.event,
+      orgId,
+      emails.map((email) => email.id),
+      emails.map((email) => email.event_id),
+      emails.map((email) => email.error ?? null),
+      emails.map((email) => email.bounce_reason ?? null),
+      emails.map((email) => email.provider ?? null),
+      emails.map((email) => email.provider_message_id ?? null),
+    ],
+  });
+  return rows.map((row) => row.id);
+}
+
+/** Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle. */
+const CHANGE_EMAILS = `
+  WITH wish AS (
+    SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+      AS wish(id, event_id, error, bounce_reason, provider, provider_message_id)
+  ), found AS MATERIALIZED (
+    SELECT email.id, email.status = ANY ($2::text[]) AS moves
+    FROM emails AS email
+    WHERE email.id IN (SELECT id FROM wish) AND ($5::text IS NULL OR email.org_id = $5)
+      AND email.status = ANY ($2::text[] || $3::text[])
+    ORDER BY email.id FOR UPDATE
+  ), changed AS (
+    UPDATE emails AS email SET
+      status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
+      error               = CASE WHEN found.moves THEN wish.error ELSE email.error END,
+      bounce_reason       = CASE WHEN found.moves THEN wish.bounce_reason ELSE email.bounce_reason END,
+      provider            = coalesce(wish.provider, email.provider),
+      provider_message_id = coalesce(wish.provider_message_id, email.provider_message_id),
+      last_event_at       = CASE WHEN $4::text IS NULL THEN email.last_event_at
+                            ELSE greatest(email.last_event_at, clock_timestamp()) END
+    FROM found JOIN wish USING (id)
+    WHERE email.id = found.id
+    RETURNING email.id, wish.event_id, email.last_event_at
+  ), noted AS (
+    INSERT INTO email_events (email_id, id, type, created_at)
+    SELECT id, event_id, $4, last_event_at FROM changed WHERE $4::text IS NOT NULL
+  )
+  SELECT id FROM changed`;
+
+/**
+ * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in
+ * the future and near enough by the database's clock.
+ * @returns the new time, or undefined when nothing was changed
+ */
+export async function moveEmail(
+  db: Db,
+  transition: Transition,
+  orgId: string,
+  id: string,
+  eventId: string,
+  scheduledAt: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ scheduled_at: string }>(
+    `WITH changed AS (
+       UPDATE emails SET
+         status           = $4,
+         scheduled_at     = $3,
+         schedule_version = schedule_version + 1,
+         last_event_at    = greatest(last_event_at, clock_timestamp())
+       WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
+         AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'
+       RETURNING id, scheduled_at, last_event_at
+     ), noted AS (
+       INSERT INTO email_events (email_id, id, type, created_at) SELECT id, $6, $7, last_event_at FROM changed
+     ), told AS (
+       INSERT INTO outbox (message_id, action) SELECT id, 'reschedule' FROM changed
+     )
+     SELECT scheduled_at FROM changed`,
+    [id, orgId, scheduledAt, transition.to, transition.from, eventId, transition.event],
+  );
+  return rows[0]?.scheduled_at;
+}

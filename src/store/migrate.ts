@@ -1,0 +1,54 @@
+import { readdir, readFile } from 'node:fs/promises';
+import pg from 'pg';
+
+const FOLDER = new URL('migrations/', import.meta.url);
+/** Any number that only migrations use: the advisory lock that lets one process migrate while others wait. */
+const LOCK = 7_301_956_218;
+
+/**
+ * Applies the migrations that a database lacks, in the order of their names, each in a transaction of its own.
+ * Safe to run from several processes at once. @returns the names applied now
+ */
+export async function migrate(databaseUrl: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'sendwright migrate' });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS migrations (
+         name       text COLLATE "C" PRIMARY KEY,
+         applied_at timestamptz(3) NOT NULL DEFAULT now()
+       )`,
+    );
+    const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
+    const done = new Set(rows.map((row) => row.name));
+    const pending = (await migrationNames()).filter((name) => !done.has(name));
+    for (const name of pending) await apply(client, name);
+    return pending;
+  } finally {
+    await client.end();
+  }
+}
+
+async function apply(client: pg.Client, name: string): Promise<void> {
+  const sql = await readFile(new URL(name, FOLDER), 'utf8');
+  await client.query('BEGIN');
+  await client.query(sql);
+  await client.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
+  await client.query('COMMIT');
+}
+
+/** The names of all migrations, in the order they apply. */
+export async function migrationNames(): Promise<string[]> {
+  return (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort();
+}
+
+/** What a process needs to know before it serves: the migrations the database lacks. Throws when it is unreachable. */
+export async function pendingMigrations(db: Pick<pg.ClientBase, 'query'>): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT name FROM unnest($1::text[]) AS needed(name)
+     WHERE to_regclass('migrations') IS NULL OR name NOT IN (SELECT name FROM migrations)`,
+    [await migrationNames()],
+  );
+  return rows.map((row) => row.name);
+}
