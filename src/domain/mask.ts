@@ -4,3 +4,8 @@ export function maskAddress(address: string): string {
   const at = bare.lastIndexOf('@');
   return at < 1 ? '***' : `${bare.slice(0, 1)}***${bare.slice(at)}`;
 }
+
+/** A sentence with every address in it masked: providers quote addresses in their answers. */
+export function maskAddresses(sentence: string): string {
+  return sentence.replace(/[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g, maskAddress);
+}

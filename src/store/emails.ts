@@ -99,6 +99,9 @@ const ACCEPT_EMAILS = `
   )
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal FROM judged`;
 
+/** A time inside JSON, which the driver does not convert. */
+const WIRE_TIME = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
 /** One email as the API shows it; attachments come with their own table. */
 export interface Email {
   id: string;
@@ -121,22 +124,18 @@ export interface Email {
   events: { type: string; created_at: string }[];
 }
 
+/** One email with its timeline, as of one instant. */
 export async function findEmail(db: Db, orgId: string, id: string): Promise<Email | undefined> {
-  const { rows } = await db.query<Omit<Email, 'events'>>({
+  const { rows } = await db.query<Email>({
     name: 'find_email',
     text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, status, error,
-                  bounce_reason, created_at, scheduled_at, last_event_at
+                  bounce_reason, created_at, scheduled_at, last_event_at,
+                  (SELECT json_agg(json_build_object('type', type, 'created_at', ${WIRE_TIME}) ORDER BY created_at, id)
+                   FROM email_events WHERE email_id = emails.id) AS events
            FROM emails WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
-  const email = rows[0];
-  if (!email) return undefined;
-  const events = await db.query<Email['events'][number]>({
-    name: 'find_email_events',
-    text: `SELECT type, created_at FROM email_events WHERE email_id = $1 ORDER BY created_at, id`,
-    values: [id],
-  });
-  return { ...email, events: events.rows };
+  return rows[0];
 }
 
 /** What stands in the way of moving or canceling an email, found after a change that changed nothing. */
@@ -175,6 +174,7 @@ export async function changeEmails(
   emails: readonly ChangedEmail[],
   orgId: string | null = null,
 ): Promise<string[]> {
+  if (emails.length === 0) return [];
   const { rows } = await db.query<{ id: string }>({
     name: 'change_emails',
     text: CHANGE_EMAILS,

@@ -94,24 +94,25 @@ CREATE TABLE email_events (
 COMMENT ON INDEX email_events_pkey IS 'The timeline of one email.';
 
 CREATE TABLE attempts (
-  message_id          text COLLATE "C" NOT NULL,
-  n                   integer NOT NULL CHECK (n > 0),
-  call                text COLLATE "C" NOT NULL,
-  provider            text NOT NULL,
-  started_at          timestamptz(3) NOT NULL DEFAULT now(),
-  ended_at            timestamptz(3),
-  outcome             text CHECK (outcome IN ('sent', 'refused', 'again', 'unknown', 'lost')),
-  detail              text,
-  checks              integer NOT NULL DEFAULT 0,
-  checked_at          timestamptz(3),
+  message_id text COLLATE "C" NOT NULL,
+  n          integer NOT NULL CHECK (n > 0),
+  call       text COLLATE "C" NOT NULL,
+  provider   text NOT NULL,
+  started_at timestamptz(3) NOT NULL DEFAULT now(),
+  ended_at   timestamptz(3),
+  outcome    text CHECK (outcome IN ('sent', 'refused', 'again', 'unknown', 'lost', 'risked')),
+  detail     text,
+  checks     integer NOT NULL DEFAULT 0,
+  denied_at  timestamptz(3),
   PRIMARY KEY (message_id, n)
 );
 COMMENT ON TABLE attempts IS
   'One row per email and provider call, committed before the call: a row without an outcome is a call whose end nobody saw.';
 COMMENT ON COLUMN attempts.call IS 'What the provider was told to call this request, to ask about it later.';
 COMMENT ON COLUMN attempts.outcome IS
-  'sent: taken. refused: for good. again: not taken, worth another try. unknown: it may have been taken. lost: asked, and it was not.';
+  'sent: taken. refused: for good. again: not taken, worth another try. unknown: it may have been taken. lost: asked, and it was not. risked: nobody could say, and it was sent again.';
 COMMENT ON COLUMN attempts.checks IS 'How often the provider was asked about a call whose end nobody saw.';
+COMMENT ON COLUMN attempts.denied_at IS 'When the provider first said that it did not have it: counts when it says so again later.';
 COMMENT ON INDEX attempts_pkey IS 'The last attempt of one message.';
 
 CREATE TABLE outbox (

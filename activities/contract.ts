@@ -1,0 +1,40 @@
+import type { Logger } from 'pino';
+import type { EmailStatus } from '../src/domain/email.ts';
+import type { EmailProvider } from '../src/providers/email-provider.ts';
+import type { Pool } from '../src/store/pool.ts';
+
+/** What the email activities work with. */
+export interface EmailDeps {
+  readonly pool: Pool;
+  /** In the order they are tried; never empty. */
+  readonly providers: readonly EmailProvider[];
+  /** The longest wait between two attempts, in milliseconds. */
+  readonly maximumInterval: number;
+  /** What to do about a call that may have been taken when its provider cannot be asked. */
+  readonly ambiguousSend: 'retry' | 'fail';
+  /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
+  readonly believeDenialAfter: number;
+  readonly log: Logger;
+}
+
+/** An email that a workflow believes to be due. */
+export interface Member {
+  readonly id: string;
+  /** The `schedule_version` that the workflow's timer was set for. */
+  readonly version: number;
+}
+
+/** What a delivery came to, for the workflow that carries the email. */
+export type MemberResult =
+  /** Nothing is left to do; `provider` when one was asked. */
+  | { readonly id: string; readonly state: 'ended'; readonly status: EmailStatus; readonly provider?: string }
+  /** Moved to another time, or our timer was early: due in `inMs` by the database's clock. */
+  | {
+      readonly id: string;
+      readonly state: 'waiting';
+      readonly version: number;
+      readonly dueAt: string;
+      readonly inMs: number;
+    }
+  /** Not taken this time; `after` in milliseconds when the retry policy should not decide. */
+  | { readonly id: string; readonly state: 'again'; readonly reason: string; readonly after?: number };

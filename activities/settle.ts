@@ -1,0 +1,122 @@
+import { groupBy } from '../src/domain/group.ts';
+import { project } from '../src/projection/emails.ts';
+import type { EmailProvider } from '../src/providers/email-provider.ts';
+import { type AttemptOutcome, endAttempts, noteChecks } from '../src/store/attempts.ts';
+import { transaction } from '../src/store/pool.ts';
+import type { UnsettledEmail } from './claim.ts';
+import type { EmailDeps, Member, MemberResult } from './contract.ts';
+
+/**
+ * Milliseconds after which a call that nobody reported the end of is over for sure, even if its worker still lives:
+ * the longest any adapter waits for a provider, and some.
+ */
+const CALL_IS_OVER = 60_000;
+
+export interface Settled {
+  /** Certainly not taken, or to be risked again: free for another attempt. */
+  readonly lost: readonly Member[];
+  readonly results: readonly MemberResult[];
+}
+
+/** Finds out what became of attempts whose end nobody saw, with one question for each call. */
+export async function settle(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
+  const calls = groupBy(emails, ({ attempt }) => attempt.call);
+  const settled = await Promise.all([...calls.values()].map((members) => settleCall(deps, members)));
+  return { lost: settled.flatMap(({ lost }) => lost), results: settled.flatMap(({ results }) => results) };
+}
+
+async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
+  const [{ attempt }] = emails as [UnsettledEmail];
+  const provider = deps.providers.find(({ name }) => name === attempt.provider);
+  if (!provider?.find) return decideUnasked(deps, emails);
+
+  const found = await ask(provider, attempt.call);
+  const taken = emails.filter(({ member }) => found?.has(member.id));
+  const denied = emails.filter(({ member }) => found && !found.has(member.id));
+  const believed = denied.filter(({ attempt }) => (attempt.denied_for ?? -1) >= deps.believeDenialAfter);
+  const open = emails.filter((email) => !taken.includes(email) && !believed.includes(email));
+  await transaction(deps.pool, async (client) => {
+    await endAttempts(client, taken.map(ending('sent', null)));
+    await project(
+      client,
+      'sent',
+      taken.map(({ member: { id } }) => ({
+        id,
+        provider: provider.name,
+        provider_message_id: found?.get(id) as string,
+      })),
+    );
+    await endAttempts(client, believed.map(ending('lost', `${provider.name} does not have it.`)));
+    await noteChecks(
+      client,
+      attempt.call,
+      open.map(({ member }) => member.id),
+      found !== undefined,
+    );
+  });
+  deps.log.info(
+    { call: attempt.call, provider: provider.name, taken: taken.length, lost: believed.length, open: open.length },
+    'asked a provider about a call without an answer',
+  );
+  const reason = found ? 'The provider may not have it; it is asked once more.' : 'The provider cannot be asked now.';
+  return {
+    lost: believed.map(({ member }) => member),
+    results: [
+      ...taken.map(({ member: { id } }) => ended(id, 'sent', provider.name)),
+      ...open.map(({ member: { id } }): MemberResult => {
+        return { id, state: 'again', reason, ...(found && { after: deps.believeDenialAfter }) };
+      }),
+    ],
+  };
+}
+
+async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    return await provider.find?.(call);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Nobody can tell us: the operator's setting decides, once the call is over. */
+async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
+  const over = emails.filter(({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= CALL_IS_OVER);
+  const results = emails
+    .filter((email) => !over.includes(email))
+    .map(({ member: { id }, attempt }): MemberResult => {
+      return {
+        id,
+        state: 'again',
+        reason: 'An earlier call may still be under way.',
+        after: CALL_IS_OVER - attempt.age,
+      };
+    });
+  if (over.length === 0) return { lost: [], results };
+
+  deps.log.warn(
+    { emails: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
+    'an email may have been taken and its provider cannot be asked',
+  );
+  if (deps.ambiguousSend === 'retry') {
+    await endAttempts(deps.pool, over.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')));
+    return { lost: over.map(({ member }) => member), results };
+  }
+  const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
+  await transaction(deps.pool, async (client) => {
+    await endAttempts(client, over.map(ending('unknown', error)));
+    await project(
+      client,
+      'failed',
+      over.map(({ member: { id } }) => ({ id, error })),
+    );
+  });
+  return { lost: [], results: [...results, ...over.map(({ member: { id } }) => ended(id, 'failed'))] };
+}
+
+function ending(outcome: AttemptOutcome, detail: string | null) {
+  return ({ attempt: { message_id, n } }: UnsettledEmail) => ({ message_id, n, outcome, detail });
+}
+
+function ended(id: string, status: 'sent' | 'failed', provider?: string): MemberResult {
+  return { id, state: 'ended', status, ...(provider !== undefined && { provider }) };
+}

@@ -1,0 +1,70 @@
+import { type Mailbox, parseMailbox } from './address.ts';
+
+/** An email as a provider gets it: addresses parsed, no address twice. */
+export interface OutgoingEmail {
+  readonly id: string;
+  readonly from: Mailbox;
+  readonly to: readonly Mailbox[];
+  readonly cc: readonly Mailbox[];
+  readonly bcc: readonly Mailbox[];
+  readonly replyTo: readonly Mailbox[];
+  readonly subject: string;
+  readonly html: string | null;
+  readonly text: string | null;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Ours, so that every attempt carries the same one (RFC 5322 §3.6.4); with its angle brackets. */
+  readonly messageId: string;
+}
+
+interface StoredEmail {
+  id: string;
+  from: string;
+  to: readonly string[];
+  cc: readonly string[] | null;
+  bcc: readonly string[] | null;
+  reply_to: readonly string[] | null;
+  subject: string;
+  html: string | null;
+  text: string | null;
+  headers: Record<string, string>;
+}
+
+/** Makes a stored email ready to leave. An address that stands in several places keeps the first of to, cc, bcc. */
+export function toOutgoing(email: StoredEmail): OutgoingEmail {
+  const from = stored(email.from);
+  const seen = new Set<string>();
+  const unseen = (addresses: readonly string[] | null): Mailbox[] =>
+    (addresses ?? []).map(stored).filter(({ address }) => {
+      const key = address.toLowerCase();
+      return seen.has(key) ? false : seen.add(key);
+    });
+  return {
+    id: email.id,
+    from,
+    to: unseen(email.to),
+    cc: unseen(email.cc),
+    bcc: unseen(email.bcc),
+    replyTo: (email.reply_to ?? []).map(stored),
+    subject: email.subject,
+    html: email.html || null,
+    text: email.text || null,
+    headers: Object.entries(email.headers),
+    messageId: `<${email.id}@${from.domain}>`,
+  };
+}
+
+/** Every recipient of the envelope. */
+export function recipients(email: OutgoingEmail): Mailbox[] {
+  return [...email.to, ...email.cc, ...email.bcc];
+}
+
+/** `"Name" <local@domain>`, the name always quoted: unquoted punctuation means different things to different readers. */
+export function formatMailbox({ name, address }: Mailbox): string {
+  return name === null ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
+}
+
+function stored(text: string): Mailbox {
+  const mailbox = parseMailbox(text);
+  if (typeof mailbox === 'string') throw new Error(`a stored address can no longer be read: ${mailbox}`);
+  return mailbox;
+}

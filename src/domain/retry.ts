@@ -1,0 +1,44 @@
+import type { BounceReason } from './email.ts';
+
+/** What became of one email in one provider call, as its adapter classified it. `detail` is a sentence for customers. */
+export type SendOutcome =
+  /** The provider took it. */
+  | { readonly kind: 'sent'; readonly messageId: string }
+  /** The provider knows that no recipient can get it. */
+  | { readonly kind: 'bounced'; readonly reason: BounceReason; readonly detail: string }
+  /** The provider refused this very message for good. */
+  | { readonly kind: 'rejected'; readonly detail: string }
+  /** Not taken, for a reason that passes by itself; `after` in milliseconds when the provider named a time. */
+  | { readonly kind: 'busy'; readonly detail: string; readonly after?: number }
+  /** Not taken because of our account with the provider: passes when somebody mends it. */
+  | { readonly kind: 'account'; readonly detail: string }
+  /** It left us and no answer came back: it may have been taken. */
+  | { readonly kind: 'unknown'; readonly detail: string };
+
+/** What an outcome means for the email: it ends in `change`, or another attempt is made. */
+export type Verdict =
+  | { readonly change: 'sent' | 'bounced' | 'rejected' }
+  | { readonly again: 'by policy' | 'at the slowest' | 'after asking'; readonly after?: number };
+
+/** The one place that says what is worth another attempt. */
+export function verdict(outcome: SendOutcome): Verdict {
+  switch (outcome.kind) {
+    case 'sent':
+    case 'bounced':
+    case 'rejected':
+      return { change: outcome.kind };
+    case 'busy':
+      return outcome.after === undefined ? { again: 'by policy' } : { again: 'by policy', after: outcome.after };
+    case 'account':
+      return { again: 'at the slowest' };
+    case 'unknown':
+      return { again: 'after asking' };
+  }
+}
+
+/** How often and how soon a message is tried; intervals in milliseconds, doubling from the first to the longest. */
+export interface RetryPolicy {
+  readonly maximumAttempts: number;
+  readonly initialInterval: number;
+  readonly maximumInterval: number;
+}

@@ -1,0 +1,22 @@
+import { open, rename, rm } from 'node:fs/promises';
+
+/**
+ * Replaces a file as a whole: a reader sees the old text or the new one, and after a crash one of them is there.
+ * Only its owner may read it. Calls for one path must not overlap.
+ */
+export async function writeAtomically(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.new`;
+  try {
+    const file = await open(temporary, 'w', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,21 @@
+import type { EmailProviderName } from '../domain/email.ts';
+import type { OutgoingEmail } from '../domain/outgoing.ts';
+import type { SendOutcome } from '../domain/retry.ts';
+
+/** One way for email to leave. An adapter classifies everything that can happen and throws only for bugs. */
+export interface EmailProvider {
+  readonly name: EmailProviderName;
+  /** Why it cannot carry this email at all, as a sentence that names the limit; undefined when it can. */
+  refusal(email: OutgoingEmail): string | undefined;
+  /**
+   * Hands emails over in one call.
+   * @param call names the call, so that `find` can ask about it
+   * @returns an outcome for each email, in their order
+   */
+  send(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]>;
+  /**
+   * Which emails of a call the provider has, with its own message ids. Missing where a provider cannot be asked.
+   * Rejects when it cannot be asked now.
+   */
+  find?(call: string): Promise<ReadonlyMap<string, string>>;
+}

@@ -1,0 +1,132 @@
+import { Errors, type Message, type Models, ServerClient } from 'postmark';
+import { formatMailbox, type OutgoingEmail, recipients } from '../domain/outgoing.ts';
+import type { SendOutcome } from '../domain/retry.ts';
+import type { EmailProvider } from './email-provider.ts';
+import { type Trace, traced, tracedFetch } from './http-trace.ts';
+
+export interface PostmarkSettings {
+  readonly serverToken: string;
+  /** Where its API is, such as `https://api.postmarkapp.com`. */
+  readonly baseUrl: string;
+  readonly messageStream: string;
+}
+
+/** Postmark's own limits, https://postmarkapp.com/developer/user-guide/send-email-with-api */
+const MAX_RECIPIENTS = 50;
+const MAX_BYTES = 10 * 1_048_576;
+/** Seconds. The SDK's own 180 would hold a place for three minutes when Postmark hangs. */
+const TIMEOUT = 30;
+
+/** Carries email through Postmark's API by its SDK. */
+export function postmark(settings: PostmarkSettings): EmailProvider {
+  const base = new URL(settings.baseUrl);
+  const client = new ServerClient(settings.serverToken, {
+    useHttps: base.protocol === 'https:',
+    requestHost: base.host + base.pathname.replace(/\/$/, ''),
+    timeout: TIMEOUT,
+    fetch: tracedFetch,
+  });
+
+  return {
+    name: 'postmark',
+    refusal,
+    async send(emails, call) {
+      const messages = emails.map((email) => toMessage(email, call, settings.messageStream));
+      const [single] = messages;
+      const { trace, result } = await traced<unknown>(() =>
+        single && messages.length === 1 ? client.sendEmail(single) : client.sendEmailBatch(messages),
+      );
+      if (result.status === 'rejected') return emails.map(() => classifyFailure(result.reason, trace));
+      const answers: unknown = result.value;
+      return emails.map((_, index) => classifyAnswer(Array.isArray(answers) ? answers[index] : answers));
+    },
+    async find(call) {
+      // The SDK's type of the filter lacks the metadata fields that the API documents.
+      const filter = { count: 500, offset: 0, metadata_call: call };
+      const found = await client.getOutboundMessages(filter);
+      return new Map(found.Messages.map((message) => [message.Metadata['email'] ?? '', message.MessageID]));
+    },
+  };
+}
+
+function refusal(email: OutgoingEmail): string | undefined {
+  const count = recipients(email).length;
+  if (count > MAX_RECIPIENTS) return `Postmark carries at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
+  const bytes = Buffer.byteLength(email.html ?? '') + Buffer.byteLength(email.text ?? '');
+  return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
+}
+
+function toMessage(email: OutgoingEmail, call: string, stream: string): Message {
+  const list = (mailboxes: OutgoingEmail['to']) => mailboxes.map(formatMailbox).join(', ');
+  return {
+    From: formatMailbox(email.from),
+    To: list(email.to),
+    Subject: email.subject,
+    MessageStream: stream,
+    Headers: [
+      { Name: 'Message-ID', Value: email.messageId },
+      ...email.headers.map(([name, value]) => ({ Name: name, Value: value })),
+    ],
+    Metadata: { email: email.id, call },
+    ...(email.cc.length > 0 && { Cc: list(email.cc) }),
+    ...(email.bcc.length > 0 && { Bcc: list(email.bcc) }),
+    ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
+    ...(email.html !== null && { HtmlBody: email.html }),
+    ...(email.text !== null && { TextBody: email.text }),
+  };
+}
+
+type Answer = Partial<Models.MessageSendingResponse>;
+
+/** One answer inside HTTP 200. Without a message id nobody knows whether it was taken. */
+function classifyAnswer(answer: unknown): SendOutcome {
+  const { ErrorCode: code, MessageID: messageId, Message: message } = (answer ?? {}) as Answer;
+  if (code === 0 && messageId) return { kind: 'sent', messageId };
+  if (typeof code === 'number' && code !== 0) return classifyCode(code, message ?? '');
+  return { kind: 'unknown', detail: 'Postmark answered without saying whether it took the message.' };
+}
+
+function classifyFailure(error: unknown, trace: Trace): SendOutcome {
+  if (trace.failure) {
+    const { reached, reason } = trace.failure;
+    return reached === 'never left'
+      ? { kind: 'busy', detail: `Postmark could not be reached: ${reason}.` }
+      : { kind: 'unknown', detail: `Postmark did not answer: ${reason}.` };
+  }
+  // Anything but an answer at this point broke off while the answer was read.
+  if (!(error instanceof Errors.PostmarkError) || error.statusCode === 0) {
+    return { kind: 'unknown', detail: 'Postmark did not answer: connection lost.' };
+  }
+  return classifyStatus(error.statusCode, error.code, error.message, trace.retryAfter);
+}
+
+function classifyStatus(status: number, code: number, message: string, retryAfter?: number): SendOutcome {
+  const answer = `Postmark answered ${status}: ${message}`;
+  switch (status) {
+    case 413:
+      return { kind: 'rejected', detail: answer };
+    case 422:
+      return classifyCode(code, message);
+    case 429:
+    case 500:
+    case 503:
+      return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { after: retryAfter }) };
+    default:
+      // 408, 502, 504 and their like come from something between us and Postmark; other 4xx are about our account.
+      return status === 408 || status >= 500
+        ? { kind: 'unknown', detail: answer }
+        : { kind: 'account', detail: answer };
+  }
+}
+
+/** https://postmarkapp.com/developer/api/overview#error-codes. A code that is not listed is about the message. */
+const INACTIVE_RECIPIENTS = 406;
+const MAINTENANCE = 100;
+const ACCOUNT = new Set([10, 400, 401, 405, 412, 413, 422, 1235, 1236, 1480]);
+
+function classifyCode(code: number, message: string): SendOutcome {
+  const detail = `Postmark refused it: ${message} (ErrorCode ${code})`;
+  if (code === INACTIVE_RECIPIENTS) return { kind: 'bounced', reason: 'provider_suppressed', detail };
+  if (code === MAINTENANCE) return { kind: 'busy', detail };
+  return ACCOUNT.has(code) ? { kind: 'account', detail } : { kind: 'rejected', detail };
+}

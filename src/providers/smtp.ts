@@ -1,0 +1,108 @@
+import { PassThrough } from 'node:stream';
+import { createTransport } from 'nodemailer';
+import { type OutgoingEmail, recipients } from '../domain/outgoing.ts';
+import type { SendOutcome } from '../domain/retry.ts';
+import type { EmailProvider } from './email-provider.ts';
+
+/** Milliseconds without a byte from the server before a conversation is given up. */
+const SOCKET_TIMEOUT = 30_000;
+const CONNECT_TIMEOUT = 10_000;
+
+/** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
+interface Progress {
+  wroteAll: boolean;
+}
+
+/**
+ * Carries email to an SMTP server over a pool of connections.
+ * @param url such as `smtps://user:password@smtp.example.com:465`
+ */
+export function smtp(url: string): EmailProvider {
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections: 10,
+    maxMessages: 1_000,
+    idleTimeout: 30_000,
+    // By itself the pool sends a message again when its connection closes, also after the last byte.
+    maxRequeues: 0,
+    connectionTimeout: CONNECT_TIMEOUT,
+    greetingTimeout: CONNECT_TIMEOUT,
+    socketTimeout: SOCKET_TIMEOUT,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+
+  async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
+    const progress: Progress = { wroteAll: false };
+    const message = { ...toMessage(email), progress };
+    try {
+      await transport.sendMail(message);
+      return { kind: 'sent', messageId: email.messageId };
+    } catch (error) {
+      return classifyFailure(error, progress);
+    }
+  }
+
+  transport.use('stream', (mail, done) => {
+    const { progress } = mail.data as { progress: Progress };
+    mail.message.transform(() => new PassThrough({ flush: (end) => end(void (progress.wroteAll = true)) }));
+    done();
+  });
+
+  return {
+    name: 'smtp',
+    refusal: () => undefined,
+    send: (emails) => Promise.all(emails.map(sendOne)),
+  };
+}
+
+function toMessage(email: OutgoingEmail) {
+  const list = (mailboxes: OutgoingEmail['to']) =>
+    mailboxes.map(({ name, address }) => ({ name: name ?? '', address }));
+  return {
+    envelope: { from: email.from.address, to: recipients(email).map(({ address }) => address) },
+    from: list([email.from]),
+    to: list(email.to),
+    cc: list(email.cc),
+    replyTo: list(email.replyTo),
+    subject: email.subject,
+    messageId: email.messageId,
+    date: new Date(),
+    headers: email.headers.map(([key, value]) => ({ key, value })),
+    ...(email.html !== null && { html: email.html }),
+    ...(email.text !== null && { text: email.text }),
+  };
+}
+
+/** What nodemailer adds to an error: its own code, the SMTP command it waited for, and the server's reply. */
+interface SmtpError extends Error {
+  code?: string;
+  command?: string;
+  response?: string;
+  responseCode?: number;
+}
+
+const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
+  EDNS: 'host name not found',
+  ECONNECTION: 'connection lost',
+  ESOCKET: 'connection lost',
+  ETIMEDOUT: 'no answer in time',
+  ETLS: 'no encrypted connection',
+};
+
+function classifyFailure(failure: unknown, progress: Progress): SendOutcome {
+  const { code = '', command = '', response, responseCode } = failure as SmtpError;
+  if (responseCode === undefined) {
+    const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
+    if (code === 'EMESSAGE') return { kind: 'rejected', detail: 'The message is larger than the SMTP server takes.' };
+    return progress.wroteAll
+      ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
+      : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };
+  }
+  const detail = `The SMTP server answered: ${response ?? String(responseCode)}`;
+  if (responseCode < 500) return { kind: 'busy', detail };
+  // Greeting, AUTH and MAIL FROM are about us; RCPT TO and DATA about this message.
+  const aboutMessage = command === 'RCPT TO' || command === 'DATA';
+  return { kind: aboutMessage ? 'rejected' : 'account', detail };
+}

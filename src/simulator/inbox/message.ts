@@ -1,0 +1,66 @@
+/** A message as `GET /inbox/messages` shows it; operating.md names the fields. */
+export interface InboxMessage {
+  readonly provider: 'postmark' | 'smtp';
+  readonly id: string;
+  readonly from: string;
+  /** Each address in the words the provider was given: `a@b.com` or `Name <a@b.com>`. */
+  readonly to: readonly string[];
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly subject: string;
+  readonly text: string | null;
+  readonly html: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attachments: readonly InboxAttachment[];
+  /** UTC with milliseconds. */
+  readonly received_at: string;
+}
+
+/** What is kept of an attached file: everything but its content. `size` is in bytes, decoded. */
+export interface InboxAttachment {
+  readonly filename: string | null;
+  readonly content_type: string;
+  readonly size: number;
+  readonly content_id: string | null;
+}
+
+/** What a message is found by. It stands before the message on disk, so that a start need not parse the messages. */
+export interface Head {
+  readonly id: string;
+  readonly provider: InboxMessage['provider'];
+  /** Unix milliseconds. */
+  readonly received_at: number;
+  /** Who gets it, each once: bare addresses in the case they were given. */
+  readonly recipients: readonly string[];
+  /** Postmark's; empty or null for SMTP. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly tag: string | null;
+  readonly stream: string | null;
+}
+
+/** One message with its head, as it is handed in. */
+export interface Received {
+  readonly head: Head;
+  readonly message: InboxMessage;
+}
+
+/** The texts under which a message is found: one for each thing that may be asked for. */
+export const KEY = {
+  id: (id: string) => `id ${id}`,
+  provider: (provider: InboxMessage['provider']) => `provider ${provider}`,
+  recipient: (address: string) => `recipient ${address.toLowerCase()}`,
+  /** Postmark compares the names of metadata without case, their values with it. */
+  metadata: (name: string, value: string) => `metadata ${name.toLowerCase()}\n${value}`,
+  tag: (tag: string) => `tag ${tag}`,
+  stream: (stream: string) => `stream ${stream}`,
+} as const;
+
+/** Every key of a message, each once. */
+export function keysOf(head: Head): Set<string> {
+  const keys = new Set([KEY.id(head.id), KEY.provider(head.provider)]);
+  for (const address of head.recipients) keys.add(KEY.recipient(address));
+  for (const [name, value] of Object.entries(head.metadata)) keys.add(KEY.metadata(name, value));
+  if (head.tag !== null) keys.add(KEY.tag(head.tag));
+  if (head.stream !== null) keys.add(KEY.stream(head.stream));
+  return keys;
+}

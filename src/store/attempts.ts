@@ -1,0 +1,127 @@
+import type { EmailStatus } from '../domain/email.ts';
+import type { Db } from './pool.ts';
+
+/** An email locked for delivery, with all that goes out. */
+export interface LockedEmail {
+  id: string;
+  org_id: string;
+  from: string;
+  to: string[];
+  cc: string[] | null;
+  bcc: string[] | null;
+  reply_to: string[] | null;
+  subject: string;
+  marketing: boolean;
+  headers: Record<string, string>;
+  html: string | null;
+  text: string | null;
+  status: EmailStatus;
+  scheduled_at: string | null;
+  schedule_version: number;
+  provider: string | null;
+  /** Milliseconds until it is due by the database's clock; 0 when it is. */
+  due_in: number;
+}
+
+/**
+ * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids: from here on,
+ * reschedule and cancel wait, and find a claimed email when they go on.
+ */
+export async function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
+  const { rows } = await db.query<LockedEmail>({
+    name: 'lock_emails',
+    text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
+                  email.marketing, email.headers, body.html, body.text, email.status, email.scheduled_at,
+                  email.schedule_version, email.provider,
+                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in
+           FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
+           WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
+    values: [ids],
+  });
+  return rows;
+}
+
+/** How an attempt ended: see the comments on the table `attempts`. */
+export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked';
+
+export interface Attempt {
+  message_id: string;
+  n: number;
+  call: string;
+  provider: string;
+  outcome: AttemptOutcome | null;
+  detail: string | null;
+  /** How often the provider was asked what became of it. */
+  checks: number;
+  /** Milliseconds since it began. */
+  age: number;
+  /** Milliseconds since the provider first said that it does not have it; null when it has not said so. */
+  denied_for: number | null;
+}
+
+/** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
+export async function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
+  const { rows } = await db.query<Attempt>({
+    name: 'last_attempts',
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, checks,
+                  (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
+                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
+           FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
+    values: [messageIds],
+  });
+  return rows;
+}
+
+/** Writes down that a provider is about to be called. Must be committed before the call is made. */
+export async function beginAttempts(
+  db: Db,
+  attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
+): Promise<void> {
+  if (attempts.length === 0) return;
+  await db.query({
+    name: 'begin_attempts',
+    text: `INSERT INTO attempts (message_id, n, call, provider)
+           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
+    values: [
+      attempts.map((attempt) => attempt.message_id),
+      attempts.map((attempt) => attempt.n),
+      attempts.map((attempt) => attempt.call),
+      attempts.map((attempt) => attempt.provider),
+    ],
+  });
+}
+
+/** Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. */
+export async function endAttempts(
+  db: Db,
+  endings: readonly { message_id: string; n: number; outcome: AttemptOutcome; detail: string | null }[],
+): Promise<void> {
+  if (endings.length === 0) return;
+  await db.query({
+    name: 'end_attempts',
+    text: `UPDATE attempts AS attempt
+           SET outcome = ending.outcome, detail = ending.detail, ended_at = clock_timestamp()
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[]) AS ending(message_id, n, outcome, detail)
+           WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
+             AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
+    values: [
+      endings.map((ending) => ending.message_id),
+      endings.map((ending) => ending.n),
+      endings.map((ending) => ending.outcome),
+      endings.map((ending) => ending.detail),
+    ],
+  });
+}
+
+/**
+ * Counts that a provider was asked what became of a call of which it knew nothing.
+ * @param denied false when it could not be asked after all
+ */
+export async function noteChecks(db: Db, call: string, messageIds: readonly string[], denied: boolean): Promise<void> {
+  if (messageIds.length === 0) return;
+  await db.query(
+    `UPDATE attempts SET checks = checks + 1, denied_at = CASE WHEN $3 THEN coalesce(denied_at, now()) ELSE denied_at END
+     WHERE call = $1 AND message_id = ANY ($2)`,
+    [call, messageIds, denied],
+  );
+}

@@ -1,0 +1,119 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  condition,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import type { Delivery, EmailActivities } from '../activities/index.ts';
+import type { EmailStatus } from '../src/domain/email.ts';
+import type { RetryPolicy } from '../src/domain/retry.ts';
+
+/** When an email is due: a time of a certain `schedule_version`, or at once. */
+export interface Schedule {
+  readonly version: number;
+  /** UTC with milliseconds, or null for at once. */
+  readonly dueAt: string | null;
+}
+
+export interface DeliverEmail extends Schedule {
+  readonly id: string;
+  readonly retry: RetryPolicy;
+}
+
+/** The email was given another time. A version that is not newer is old news. */
+export const reschedule = defineSignal<[Schedule]>('reschedule');
+/** The email was called back. */
+export const cancel = defineSignal('cancel');
+
+const PROVIDER = defineSearchAttributeKey('Provider', 'KEYWORD');
+const FLEET = 'email';
+
+/** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
+const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
+  taskQueue: FLEET,
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+});
+
+/**
+ * Carries one email from its acceptance to its end at the provider. Postgres decides what happens; this waits: until
+ * the email is due, and between attempts. Reschedule, cancel and a cancellation from Temporal's own tools wake it.
+ * @returns the status in which the email was left
+ */
+export async function deliverEmail({ id, retry, ...start }: DeliverEmail): Promise<EmailStatus> {
+  let schedule: Schedule = start;
+  let canceled = false;
+  setHandler(reschedule, (next) => {
+    if (next.version > schedule.version) schedule = next;
+  });
+  setHandler(cancel, () => {
+    canceled = true;
+  });
+
+  let atLeast = 0;
+  for (;;) {
+    try {
+      await due();
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      canceled = true;
+    }
+    if (canceled) {
+      const status = await CancellationScope.nonCancellable(() => cancelEmail({ id }));
+      if (status !== 'queued') return status;
+    }
+    const delivery = await CancellationScope.nonCancellable(() => attempt({ id, version: schedule.version }, retry));
+    if (delivery.state === 'ended') {
+      if (delivery.provider) upsertSearchAttributes([{ key: PROVIDER, value: delivery.provider }]);
+      setCurrentDetails(`Ended: ${delivery.status}`);
+      return delivery.status;
+    }
+    if (delivery.version >= schedule.version) schedule = delivery;
+    atLeast = delivery.inMs;
+  }
+
+  /** Waits until the email is due at whatever time it has by then; `atLeast` when our clock runs ahead of Postgres's. */
+  async function due(): Promise<void> {
+    for (;;) {
+      const { version, dueAt } = schedule;
+      const wait = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), atLeast);
+      atLeast = 0;
+      if (canceled || wait <= 0) return;
+      setCurrentDetails(`Waiting until ${dueAt} (schedule version ${version})`);
+      const woken = await condition(() => canceled || schedule.version !== version, wait, {
+        summary: `until ${dueAt}`,
+      });
+      if (!woken) return;
+    }
+  }
+}
+
+/**
+ * Attempts the delivery under the retry policy. The policy counts every failure of the activity, also those that never
+ * reached a provider: giving up is left to the record of attempts, and starts a new round when some are left.
+ */
+async function attempt(member: { id: string; version: number }, retry: RetryPolicy): Promise<Delivery> {
+  setCurrentDetails('Sending');
+  const activities = proxyActivities<EmailActivities>({
+    taskQueue: FLEET,
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '15 seconds',
+    summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
+    retry: { ...retry, backoffCoefficient: 2 },
+  });
+  for (;;) {
+    try {
+      return await activities.deliverEmail(member);
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      const status = await giveUpEmail({ id: member.id, maximumAttempts: retry.maximumAttempts });
+      if (status !== 'queued') return { id: member.id, state: 'ended', status };
+    }
+  }
+}
