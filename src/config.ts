@@ -157,7 +157,7 @@ export type Config = {
  * @param needed settings that this process cannot do without
  * @throws ConfigError for the first one that is missing or malformed
  */
-export function readConfig<N extends SettingName>(
+export function readConfig<N extends SettingName = never>(
   env: NodeJS.ProcessEnv,
   ...needed: N[]
 ): Config & { [K in N]: NonNullable<Config[K]> } {

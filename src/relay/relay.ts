@@ -15,9 +15,9 @@ export class TemporalUnreachable extends Error {}
 
 export interface Relay {
   /** Says that the outbox may have rows. Cheap; many calls make one look. */
-  wake(): void;
+  readonly wake: () => void;
   /** Ends the relay after the rows it holds; resolves when it has let go of them. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** Rows taken at a time; they are asked for at once, so this is also the number of Temporal calls under way. */

@@ -161,6 +161,8 @@ export interface ChangedEmail {
   bounce_reason?: BounceReason;
   provider?: string;
   provider_message_id?: string;
+  /** Of a provider's report: an email that has noted it before stays untouched. */
+  dedupe_key?: string;
 }
 
 /**
@@ -190,6 +192,7 @@ export async function changeEmails(
       emails.map((email) => email.bounce_reason ?? null),
       emails.map((email) => email.provider ?? null),
       emails.map((email) => email.provider_message_id ?? null),
+      emails.map((email) => email.dedupe_key ?? null),
     ],
   });
   return rows.map((row) => row.id);
@@ -198,14 +201,14 @@ export async function changeEmails(
 /** Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle. */
 const CHANGE_EMAILS = `
   WITH wish AS (
-    SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-      AS wish(id, event_id, error, bounce_reason, provider, provider_message_id)
+    SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+      AS wish(id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key)
   ), found AS MATERIALIZED (
     SELECT email.id, email.status = ANY ($2::text[]) AS moves
-    FROM emails AS email
-    WHERE email.id IN (SELECT id FROM wish) AND ($5::text IS NULL OR email.org_id = $5)
-      AND email.status = ANY ($2::text[] || $3::text[])
-    ORDER BY email.id FOR UPDATE
+    FROM emails AS email JOIN wish USING (id)
+    WHERE ($5::text IS NULL OR email.org_id = $5) AND email.status = ANY ($2::text[] || $3::text[])
+      AND NOT EXISTS (SELECT FROM email_events WHERE email_id = email.id AND dedupe_key = wish.dedupe_key)
+    ORDER BY email.id FOR UPDATE OF email
   ), changed AS (
     UPDATE emails AS email SET
       status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
@@ -217,10 +220,10 @@ const CHANGE_EMAILS = `
                             ELSE greatest(email.last_event_at, clock_timestamp()) END
     FROM found JOIN wish USING (id)
     WHERE email.id = found.id
-    RETURNING email.id, wish.event_id, email.last_event_at
+    RETURNING email.id, wish.event_id, wish.dedupe_key, email.last_event_at
   ), noted AS (
-    INSERT INTO email_events (email_id, id, type, created_at)
-    SELECT id, event_id, $4, last_event_at FROM changed WHERE $4::text IS NOT NULL
+    INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
+    SELECT id, event_id, $4, last_event_at, dedupe_key FROM changed WHERE $4::text IS NOT NULL
   )
   SELECT id FROM changed`;
 

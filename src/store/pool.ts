@@ -68,3 +68,8 @@ export function isUnreachable(error: unknown): boolean {
     error.message,
   );
 }
+
+/** Whether a statement failed because what it would add is there already (SQLSTATE 23505). */
+export function isDuplicate(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505';
+}

@@ -89,9 +89,13 @@ CREATE TABLE email_events (
                'email.delivered', 'email.opened', 'email.clicked', 'email.bounced', 'email.complained',
                'email.suppressed', 'email.canceled', 'email.rejected', 'email.failed')),
   created_at timestamptz(3) NOT NULL,
+  dedupe_key text COLLATE "C",
   PRIMARY KEY (email_id, id)
 );
+COMMENT ON COLUMN email_events.dedupe_key IS 'What makes a provider''s report the same as one before; NULL for our own events.';
 COMMENT ON INDEX email_events_pkey IS 'The timeline of one email.';
+CREATE UNIQUE INDEX email_events_once ON email_events (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
+COMMENT ON INDEX email_events_once IS 'A provider''s report that is repeated is noted once.';
 
 CREATE TABLE attempts (
   message_id text COLLATE "C" NOT NULL,

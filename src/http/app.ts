@@ -1,0 +1,122 @@
+import swagger from '@fastify/swagger';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import { Type } from 'typebox';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import type { IntakeDeps } from '../intake/emails.ts';
+import { authenticate, authorize, type Scope } from './auth.ts';
+import { sendError } from './errors.ts';
+import { readJson } from './json.ts';
+import { methodsOf } from './methods.ts';
+import { openapi } from './openapi.ts';
+import { type Guard, type Route, route, type RouteRow } from './route.ts';
+import * as callbacks from './routes/callbacks.ts';
+import * as emails from './routes/emails.ts';
+import * as health from './routes/health.ts';
+import { ErrorBody } from './schemas/common.ts';
+import { makeValidatorCompiler } from './validation.ts';
+
+export interface HttpDeps extends IntakeDeps {
+  readonly log: FastifyBaseLogger;
+  readonly maxBodyBytes: number;
+  /** What Postmark must give to be believed; without it every callback is refused. */
+  readonly postmarkCallback: callbacks.Credentials | null;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    scope?: Scope;
+    guard?: Guard | undefined;
+  }
+}
+
+/** Every address of the API: method, path, who may call it, and what it does. */
+function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
+  return [
+    ['POST', '/v1/emails', 'send', emails.sendEmail(deps)],
+    ['GET', '/v1/emails/:id', 'read', emails.getEmail(deps)],
+    ['PATCH', '/v1/emails/:id', 'send', emails.reschedule(deps)],
+    ['POST', '/v1/emails/:id/cancel', 'send', emails.cancel(deps)],
+
+    ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallback)],
+
+    ['GET', '/healthz', 'public', health.healthz],
+    ['GET', '/readyz', 'public', health.readyz(deps.pool)],
+    ['GET', '/openapi.json', 'public', apiDescription(describeApi)],
+  ];
+}
+
+function apiDescription(describeApi: () => unknown): Route {
+  const schema = { tags: ['Health'], summary: 'This description', hide: true, response: { 200: Type.Unknown() } };
+  return route(schema, async () => describeApi());
+}
+
+/** The HTTP API. Nothing listens yet. */
+export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: deps.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: deps.maxBodyBytes,
+    genReqId: () => newId('req', Date.now()),
+    requestIdHeader: false,
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      void sendError(error, request, reply);
+    },
+  });
+  app.decorateRequest('caller', null);
+  app.setValidatorCompiler(makeValidatorCompiler());
+  app.setErrorHandler(sendError);
+  app.addSchema(ErrorBody);
+  readJson(app);
+  await app.register(swagger, openapi());
+
+  const table = routeTable(deps, () => app.swagger());
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    await admit(deps, request);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions, caller } = request;
+    const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
+    request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
+  });
+  app.setNotFoundHandler(async (request, reply) => {
+    const allowed = methodsOf(table, pathOf(request));
+    if (allowed.length === 0) throw new ServiceError('not_found', 'there is nothing at this address');
+    reply.header('allow', allowed.join(', '));
+    throw new ServiceError('method_not_allowed', `this address takes ${allowed.join(', ')}`);
+  });
+  for (const [method, url, scope, { schema, handler, guard }] of table) {
+    app.route({ method, url, schema, handler, config: { scope, guard } });
+  }
+  return app;
+}
+
+/** Who calls, may he, and is the body small enough: all of it before a byte of the body is read. */
+async function admit(deps: HttpDeps, request: FastifyRequest): Promise<void> {
+  const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
+  if (scope !== 'public') {
+    request.caller = await authenticate(deps.pool, request);
+    if (!request.is404) authorize(request.caller, scope);
+  }
+  request.routeOptions.config.guard?.(request);
+  if (Number(request.headers['content-length'] ?? 0) > deps.maxBodyBytes) {
+    throw new ServiceError('payload_too_large', 'the request body is too large');
+  }
+}
+
+/** Under /v1 the key comes first, also where there is nothing. */
+function unknownScope(request: FastifyRequest): Scope {
+  return /^\/v1(?:\/|$)/.test(pathOf(request)) ? 'read' : 'public';
+}
+
+function pathOf(request: FastifyRequest): string {
+  const path = request.url.split('?', 1)[0] as string;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,17 @@
+import type { RouteRow } from './route.ts';
+
+/**
+ * Which methods the route table has for a path, in the table's order; none when no route has that path.
+ * @param path without its query string
+ */
+export function methodsOf(table: readonly RouteRow[], path: string): string[] {
+  const parts = path.split('/');
+  return table.flatMap(([method, url]) => (matches(url.split('/'), parts) ? [String(method)] : []));
+}
+
+function matches(pattern: readonly string[], parts: readonly string[]): boolean {
+  return (
+    pattern.length === parts.length &&
+    pattern.every((part, index) => (part.startsWith(':') ? parts[index] !== '' : part === parts[index]))
+  );
+}

@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import { Type } from 'typebox';
+import type { Scope } from './auth.ts';
+
+/** What a route takes and gives, for validation and for the API description alike. */
+export interface RouteSchema {
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly params?: TSchema;
+  readonly querystring?: TSchema;
+  readonly body?: TSchema;
+  readonly response?: Readonly<Record<number, TSchema>>;
+  /** Left out of the API description. */
+  readonly hide?: boolean;
+}
+
+type Given<S extends RouteSchema, K extends 'params' | 'querystring' | 'body'> = S[K] extends TSchema
+  ? Static<S[K]>
+  : unknown;
+type TypedRequest<S extends RouteSchema> = FastifyRequest<{
+  Params: Given<S, 'params'>;
+  Querystring: Given<S, 'querystring'>;
+  Body: Given<S, 'body'>;
+}>;
+
+export type Guard = (request: FastifyRequest) => void;
+
+export interface Route {
+  readonly schema: RouteSchema;
+  /** A check of its own, on a public route, before a byte of the body is read. Throws ServiceError. */
+  readonly guard?: Guard;
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+/** One row of the route table in `app.ts`. */
+export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
+
+/** A route whose handler's types follow from its schema. Query parameters that it does not name are refused. */
+export function route<S extends RouteSchema>(
+  schema: S,
+  handler: (request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
+  guard?: Guard,
+): Route {
+  return {
+    schema: { querystring: NO_QUERY, ...schema },
+    // The schema's types are what validation makes sure of before the handler runs.
+    handler: handler as unknown as Route['handler'],
+    ...(guard && { guard }),
+  };
+}
+
+const NO_QUERY = Type.Object({}, { additionalProperties: false });

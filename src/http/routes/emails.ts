@@ -1,0 +1,104 @@
+import type { Static } from 'typebox';
+import type { EmailRequest } from '../../domain/email.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
+import { findEmail } from '../../store/emails.ts';
+import { callerOf } from '../auth.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import {
+  AcceptedEmail,
+  Canceled,
+  EmailBody,
+  EmailParams,
+  RescheduleBody,
+  Rescheduled,
+  SendEmailBody,
+} from '../schemas/emails.ts';
+
+const tags = ['Emails'];
+
+export function sendEmail(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Send an email',
+      description: 'Accepts one email for delivery, at once or at `scheduled_at`.',
+      body: SendEmailBody,
+      response: { 202: AcceptedEmail, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
+      const { id, status, created_at, scheduled_at } = await acceptEmail(
+        deps,
+        { orgId, domainIds },
+        toRequest(request.body),
+      );
+      reply.code(202);
+      return { id, status, created_at, scheduled_at };
+    },
+  );
+}
+
+function toRequest(body: Static<typeof SendEmailBody>): EmailRequest {
+  const list = (addresses: string | string[] | null | undefined) => (addresses == null ? null : [addresses].flat());
+  const replyTo = list(body.reply_to);
+  return {
+    from: body.from,
+    to: [body.to].flat(),
+    cc: list(body.cc),
+    bcc: list(body.bcc),
+    reply_to: replyTo?.length ? replyTo : null,
+    subject: body.subject,
+    html: body.html ?? null,
+    text: body.text ?? null,
+    marketing: body.marketing ?? false,
+    tags: body.tags ?? [],
+    headers: body.headers ?? {},
+    scheduled_at: body.scheduled_at ?? null,
+  };
+}
+
+export function getEmail(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get an email',
+      description: 'One email with its status and timeline.',
+      params: EmailParams,
+      response: { 200: EmailBody, ...errorResponses(401, 403, 404, 500, 503) },
+    },
+    async (request) => {
+      const email = await findEmail(deps.pool, callerOf(request).org_id, request.params.id);
+      if (!email) throw new ServiceError('not_found', 'there is no email with this id');
+      return { ...email, attachments: [] };
+    },
+  );
+}
+
+export function reschedule(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Reschedule an email',
+      description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
+      params: EmailParams,
+      body: RescheduleBody,
+      response: { 200: Rescheduled, ...errorResponses(400, 401, 403, 404, 415, 422, 500, 503) },
+    },
+    (request) => rescheduleEmail(deps, callerOf(request).org_id, request.params.id, request.body.scheduled_at),
+  );
+}
+
+export function cancel(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Cancel an email',
+      description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
+      params: EmailParams,
+      response: { 200: Canceled, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    (request) => cancelEmail(deps, callerOf(request).org_id, request.params.id),
+  );
+}

@@ -1,0 +1,129 @@
+import { Type } from 'typebox';
+import { BOUNCE_REASONS, EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
+import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
+import { Timestamp } from './common.ts';
+
+/** One address or several; the type keyword lists both so that an error names the very address at fault. */
+function addresses(description: string, minItems: 0 | 1) {
+  const rule = { 'x-rule': 'mailbox' };
+  return {
+    description,
+    items: { type: 'string', ...rule },
+    minItems,
+    maxItems: RECIPIENTS_PER_FIELD,
+    examples: ['Ada <ada@example.com>', ['ada@example.com', 'grace@example.com']],
+    ...rule,
+  };
+}
+
+function optionalAddresses(description: string, minItems: 0 | 1) {
+  const schema = { type: ['string', 'array', 'null'], ...addresses(description, minItems) };
+  return Type.Optional(Type.Unsafe<string | string[] | null>(schema));
+}
+
+function optionalBody(description: string) {
+  const schema = { type: ['string', 'null'], maxLength: BODY_LENGTH, 'x-rule': 'body', description };
+  return Type.Optional(Type.Unsafe<string | null>(schema));
+}
+
+const scheduledAt = {
+  'x-rule': 'instant',
+  description: 'ISO 8601 instant with an offset, in the future, at most 30 days ahead',
+  examples: ['2026-03-01T09:30:00Z', '2026-03-01T10:30:00+01:00'],
+};
+
+const tagPart = (description: string) =>
+  Type.String({ minLength: 1, maxLength: TAG_LENGTH, pattern: '^[A-Za-z0-9_-]*$', description });
+
+export const SendEmailBody = Type.Object(
+  {
+    from: Type.Unsafe<string>({
+      type: 'string',
+      'x-rule': 'mailbox',
+      description: 'The sender; its domain must be registered and verified',
+      examples: ['Example <hello@example.com>'],
+    }),
+    to: Type.Unsafe<string | string[]>({ type: ['string', 'array'], ...addresses('1 to 50 recipients', 1) }),
+    cc: optionalAddresses('1 to 50 recipients of a copy', 1),
+    bcc: optionalAddresses('1 to 50 recipients whom the others do not see', 1),
+    reply_to: optionalAddresses('Where replies go', 0),
+    subject: Type.String({
+      minLength: 1,
+      maxLength: SUBJECT_LENGTH,
+      'x-rule': 'one-line',
+      examples: ['Welcome to Example'],
+    }),
+    html: optionalBody('HTML body; html, text or both'),
+    text: optionalBody('Plain text body; html, text or both'),
+    marketing: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Default false' })),
+    tags: Type.Optional(
+      Type.Unsafe<Tag[] | null>({
+        type: ['array', 'null'],
+        maxItems: TAGS,
+        'x-rule': 'unique-tags',
+        description: 'Labels for filters and counts; not sent to recipients',
+        items: Type.Object(
+          { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
+          { additionalProperties: false },
+        ),
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string> | null>({
+        type: ['object', 'null'],
+        additionalProperties: { type: 'string' },
+        'x-rule': 'headers',
+        description: `Up to ${HEADERS} custom headers`,
+        examples: [{ 'X-Order': '4711' }],
+      }),
+    ),
+    scheduled_at: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...scheduledAt })),
+  },
+  { additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
+);
+
+export const RescheduleBody = Type.Object(
+  { scheduled_at: Type.Unsafe<string>({ type: 'string', ...scheduledAt }) },
+  { additionalProperties: false },
+);
+
+export const EmailParams = Type.Object({ id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
+
+const Status = Type.Enum([...EMAIL_STATUSES]);
+const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const AcceptedEmail = Type.Object({
+  id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  status: Type.Enum(['queued', 'scheduled']),
+  created_at: Timestamp,
+  scheduled_at: orNull(Timestamp),
+});
+
+export const Rescheduled = Type.Object({
+  id: Type.String(),
+  status: Type.Literal('scheduled'),
+  scheduled_at: Timestamp,
+});
+export const Canceled = Type.Object({ id: Type.String(), status: Type.Literal('canceled') });
+
+export const EmailBody = Type.Object({
+  id: Type.String(),
+  batch_id: orNull(Type.String()),
+  from: Type.String(),
+  to: Type.Array(Type.String()),
+  cc: orNull(Type.Array(Type.String())),
+  bcc: orNull(Type.Array(Type.String())),
+  reply_to: orNull(Type.Array(Type.String())),
+  subject: Type.String(),
+  marketing: Type.Boolean(),
+  tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+  headers: Type.Record(Type.String(), Type.String()),
+  status: Status,
+  error: orNull(Type.String()),
+  bounce_reason: orNull(Type.Enum([...BOUNCE_REASONS])),
+  created_at: Timestamp,
+  scheduled_at: orNull(Timestamp),
+  last_event_at: Timestamp,
+  events: Type.Array(Type.Object({ type: Type.String(), created_at: Timestamp })),
+  attachments: Type.Array(Type.Object({}), { description: 'What was sent along; no download links' }),
+});

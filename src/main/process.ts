@@ -1,0 +1,43 @@
+import { type Logger, pino } from 'pino';
+
+/** Milliseconds that a process gets to finish what is under way. */
+const STOP_WITHIN = 30_000;
+
+/** The log of one process: JSON lines on standard output. */
+export function makeLog(name: string, level: string): Logger {
+  return pino({ name: `sendwright ${name}`, level });
+}
+
+/**
+ * Ends this process in good order: on SIGTERM, on SIGINT, and when the process that started it is gone. It exits with
+ * 0 once `stop` is done, with 1 when that takes longer than 30 s or fails.
+ */
+export function stopOnSignals(log: Logger, stop: () => Promise<unknown>): void {
+  let stopping = false;
+  const end = (): void => {
+    if (stopping) return;
+    stopping = true;
+    setTimeout(() => process.exit(1), STOP_WITHIN).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, 'could not stop in good order');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  process.on('disconnect', end);
+}
+
+/** Tells the process that started this one, if it listens, that this one serves now. */
+export function sayReady(facts: Record<string, unknown> = {}): void {
+  process.send?.({ ready: true, ...facts });
+}
+
+/** Ends this process with one line for people, for a mistake in how it was started. */
+export function endWith(message: string): never {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection, Runtime } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { SEARCH_ATTRIBUTES } from '../relay/temporal.ts';
+
+/** A connection to Temporal and the namespace to use on it. */
+export interface Temporal {
+  readonly connection: NativeConnection;
+  readonly namespace: string;
+}
+
+const LONGEST_PAUSE = 10_000;
+/** IndexedValueType of Temporal's API: an exact word. */
+const KEYWORD = 2;
+/** gRPC status codes of a server that already has an attribute, and of one whose attributes are made elsewhere. */
+const ALREADY_EXISTS = 6;
+const NOT_OURS_TO_MAKE = [7, 12];
+
+/**
+ * Connects as Temporal's own environment configuration says (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key,
+ * profile), and makes sure that the search attributes exist. Tries again for as long as it takes.
+ */
+export async function connectToTemporal(log: Logger, signal: AbortSignal): Promise<Temporal> {
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+  for (let pause = 500; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    try {
+      const connection = await NativeConnection.connect(connectionOptions);
+      await ensureSearchAttributes(connection, namespace, log);
+      return { connection, namespace };
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ address: connectionOptions.address, reason: reasonOf(error) }, 'Temporal cannot be reached yet');
+      await sleep(pause, undefined, { signal });
+    }
+  }
+}
+
+async function ensureSearchAttributes(
+  { operatorService }: NativeConnection,
+  namespace: string,
+  log: Logger,
+): Promise<void> {
+  try {
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    const missing = SEARCH_ATTRIBUTES.filter((name) => !(name in customAttributes));
+    if (missing.length === 0) return;
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+    await operatorService.addSearchAttributes({ namespace, searchAttributes });
+  } catch (error) {
+    const { code } = error as { code?: number };
+    if (code === ALREADY_EXISTS) return;
+    if (code === undefined || !NOT_OURS_TO_MAKE.includes(code)) throw error;
+    log.warn(
+      `this Temporal does not let us add search attributes: it must have ${SEARCH_ATTRIBUTES.join(', ')} (Keyword)`,
+    );
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Sends the SDK's own log lines where ours go. Once per process, before the first connection. */
+export function logTemporalTo(log: Logger): void {
+  Runtime.install({
+    logger: {
+      log: (level, message, meta) => log[LEVELS[level]](meta ?? {}, message),
+      trace: (message, meta) => log.trace(meta ?? {}, message),
+      debug: (message, meta) => log.debug(meta ?? {}, message),
+      info: (message, meta) => log.info(meta ?? {}, message),
+      warn: (message, meta) => log.warn(meta ?? {}, message),
+      error: (message, meta) => log.error(meta ?? {}, message),
+    },
+    // Signals are ours: a worker stops when its process is told to.
+    shutdownSignals: [],
+  });
+}
+const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;

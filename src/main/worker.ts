@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Worker, type WorkerOptions } from '@temporalio/worker';
+import { makeEmailActivities } from '../../activities/index.ts';
+import { makePool } from '../store/pool.ts';
+import { makeEmailProviders } from './email-providers.ts';
+import { readSettings } from './env.ts';
+import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { connectToTemporal, logTemporalTo } from './temporal.ts';
+
+/** The process that does the work: any set of fleets, each of which serves the task queue of its name. */
+type FleetOptions = Omit<WorkerOptions, 'taskQueue'>;
+
+const config = readSettings('DATABASE_URL');
+const log = makeLog('worker', config.LOG_LEVEL);
+const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
+  log.warn({ err: error }, 'lost a database connection'),
+);
+
+const FLEETS = {
+  /** Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. */
+  messages: (): FleetOptions => ({
+    ...workflowCode(),
+    maxConcurrentWorkflowTaskPolls: 20,
+    maxConcurrentWorkflowTaskExecutions: 100,
+    nonStickyToStickyPollRatio: 0.5,
+    maxCachedWorkflows: 1_000,
+    // A worker that died holds its workflows' next tasks up for this long.
+    stickyQueueScheduleToStartTimeout: '2 s',
+  }),
+  /** Calls to email providers: mostly waiting for answers. */
+  email: (): FleetOptions => ({
+    activities: makeEmailActivities({
+      pool,
+      providers: makeEmailProviders(),
+      maximumInterval: config.SEND_MAX_INTERVAL,
+      ambiguousSend: config.AMBIGUOUS_SEND,
+      believeDenialAfter: 60_000,
+      log,
+    }),
+    maxConcurrentActivityTaskExecutions: 200,
+    maxConcurrentActivityTaskPolls: 20,
+  }),
+};
+type Fleet = keyof typeof FLEETS;
+
+const fleets = readFleets().map((fleet) => ({ taskQueue: fleet, shutdownGraceTime: '25 s', ...FLEETS[fleet]() }));
+logTemporalTo(log);
+const ending = new AbortController();
+let workers: Worker[] = [];
+const running = run();
+stopOnSignals(log, async () => {
+  ending.abort();
+  for (const worker of workers) worker.shutdown();
+  await running;
+  await pool.end();
+});
+await running;
+
+async function run(): Promise<void> {
+  const { connection, namespace } = await connectToTemporal(log, ending.signal);
+  workers = await Promise.all(fleets.map((fleet) => Worker.create({ connection, namespace, ...fleet })));
+  sayReady();
+  await Promise.all(workers.map((worker) => worker.run()));
+  await connection.close();
+}
+
+function readFleets(): Fleet[] {
+  const { fleets: given = 'all' } = parseArgs({ options: { fleets: { type: 'string' } }, strict: false }).values;
+  const known = Object.keys(FLEETS) as Fleet[];
+  if (given === 'all') return known;
+  return String(given)
+    .split(',')
+    .map((name) => {
+      const fleet = known.find((each) => each === name.trim());
+      return fleet ?? endWith(`--fleets ${name}: there is no such fleet; known are ${known.join(', ')} and all`);
+    });
+}
+
+/** The bundle that `npm run build` made, or, from source, one that is made now. */
+function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+  const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
+  if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
+  return { workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)) };
+}

