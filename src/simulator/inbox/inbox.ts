@@ -15,6 +15,11 @@ export interface Keep {
 const SEGMENTS = 20;
 const FILE_NAME = /^(\d{8})\.messages$/;
 
+interface Numbered {
+  readonly number: number;
+  readonly segment: Segment;
+}
+
 /** A message that was found; its parts are read when they are asked for. */
 export interface Found {
   /** Unix milliseconds. */
@@ -29,7 +34,7 @@ export class Inbox {
   readonly #folder: string | null;
   readonly #keep: Keep;
   /** Oldest first; the last one is written to. */
-  #segments: { readonly number: number; readonly segment: Segment }[] = [];
+  #segments: Numbered[] = [];
 
   /**
    * Reads what the folder holds, or makes it.
@@ -67,9 +72,9 @@ export class Inbox {
   /** The messages that have all of these keys (see KEY), newest first. It may be read slowly: what goes meanwhile is left out. */
   *find(...keys: readonly string[]): Generator<Found> {
     for (const { segment } of this.#segments.toReversed()) {
-      if (segment.removed) continue;
+      if (segment.isRemoved()) continue;
       for (const number of segment.find(keys)) {
-        if (segment.removed) break;
+        if (segment.isRemoved()) break;
         yield {
           receivedAt: segment.receivedAt(number),
           head: () => segment.head(number),
@@ -97,8 +102,8 @@ export class Inbox {
     for (const { segment } of this.#segments) segment.close();
   }
 
-  #last() {
-    return this.#segments.at(-1) as (typeof this.#segments)[number];
+  #last(): Numbered {
+    return this.#segments.at(-1) as Numbered;
   }
 
   #open(number: number): void {

@@ -33,7 +33,7 @@ export class Segment {
     return this.#tape.size;
   }
 
-  get removed(): boolean {
+  isRemoved(): boolean {
     return this.#removed;
   }
 

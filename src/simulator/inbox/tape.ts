@@ -31,7 +31,7 @@ export function fileTape(path: string): Tape {
     append(bytes) {
       const before = size;
       try {
-        for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+        for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done);
       } catch (error) {
         truncate(before);
         throw error;

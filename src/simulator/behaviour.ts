@@ -1,0 +1,112 @@
+/** Calls that something happens to: the next so many, or with `true` every one. */
+type Calls = number | boolean;
+
+/**
+ * How the simulated providers behave, set by `PUT /simulator/behaviour`. A call is one `POST /email`, one
+ * `POST /email/batch` or one message by SMTP; looking up messages is none.
+ */
+export interface Behaviour {
+  /** Milliseconds between accepting or refusing a call and answering it. */
+  readonly latency_ms: number;
+  /** Calls that are refused with `status`; nothing is stored. SMTP answers 451 whatever the status. */
+  readonly fail_next: Calls;
+  /** The HTTP status of those, from 400 to 599. */
+  readonly status: number;
+  /** Postmark's ErrorCode of those; null for the one that goes with the status. */
+  readonly error_code: number | null;
+  /** Seconds for the Retry-After header of those; null for no header. */
+  readonly retry_after: number | null;
+  /** Calls whose messages are stored and never answered. */
+  readonly hang: Calls;
+  /** Calls whose messages are stored before the connection is reset. */
+  readonly reset_after_accept: Calls;
+  /** Calls whose connection is reset, with nothing stored. */
+  readonly reset_before_accept: Calls;
+  /** Calls whose messages are stored and that are answered 200 with HTML. HTTP only. */
+  readonly garbage: Calls;
+  /** Postmark's search does not see messages younger than this many milliseconds. */
+  readonly search_lag_ms: number;
+}
+
+const NORMAL: Behaviour = {
+  latency_ms: 0,
+  fail_next: 0,
+  status: 500,
+  error_code: null,
+  retry_after: null,
+  hang: 0,
+  reset_after_accept: 0,
+  reset_before_accept: 0,
+  garbage: 0,
+  search_lag_ms: 0,
+};
+
+/** What happens to a call that is not simply answered; the first whose turn it is wins. */
+const FATES = ['reset_before_accept', 'fail_next', 'hang', 'reset_after_accept', 'garbage'] as const;
+export type Fate = (typeof FATES)[number] | 'answer';
+
+interface Rule {
+  readonly must: string;
+  readonly holds: (value: unknown) => boolean;
+}
+
+function integer(min: number, max: number): Rule {
+  return {
+    must: `must be a whole number from ${min} to ${max}`,
+    holds: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+  };
+}
+
+function or(rule: Rule, other: string, holds: Rule['holds']): Rule {
+  return { must: `${rule.must}, or ${other}`, holds: (value) => holds(value) || rule.holds(value) };
+}
+
+const milliseconds = integer(0, 600_000);
+const calls = or(integer(0, 1_000_000), 'true for every call', (value) => typeof value === 'boolean');
+const orNull = (rule: Rule) => or(rule, 'null', (value) => value === null);
+
+const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
+  latency_ms: milliseconds,
+  fail_next: calls,
+  status: integer(400, 599),
+  error_code: orNull(integer(0, 9_999)),
+  retry_after: orNull(integer(0, 86_400)),
+  hang: calls,
+  reset_after_accept: calls,
+  reset_before_accept: calls,
+  garbage: calls,
+  search_lag_ms: milliseconds,
+};
+
+/** The switches as they stand; those that hold for some calls count down. */
+export class Switches {
+  #now = NORMAL;
+
+  get now(): Behaviour {
+    return this.#now;
+  }
+
+  /** Sets all of them: one that is not given becomes normal again. @returns what is wrong with the input, if anything */
+  set(input: unknown): string | undefined {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return 'The body must be a JSON object.';
+    for (const [name, value] of Object.entries(input)) {
+      if (!Object.hasOwn(RULES, name)) return `${name}: is not a switch; there are ${Object.keys(RULES).join(', ')}`;
+      const rule = RULES[name as keyof Behaviour];
+      if (!rule.holds(value)) return `${name}: ${rule.must}`;
+    }
+    this.#now = { ...NORMAL, ...(input as Partial<Behaviour>) };
+    return undefined;
+  }
+
+  reset(): void {
+    this.#now = NORMAL;
+  }
+
+  /** What happens to the call that has just come in. */
+  take(): Fate {
+    const fate = FATES.find((name) => this.#now[name] !== false && this.#now[name] !== 0);
+    const left = fate && this.#now[fate];
+    if (fate && typeof left === 'number') this.#now = { ...this.#now, [fate]: left - 1 };
+    return fate ?? 'answer';
+  }
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type Found, type Inbox } from './inbox.ts';
+import { type InboxMessage, KEY } from './message.ts';
+import { contentSecurityPolicy, listPage, messagePage, missingPage } from './page.ts';
+
+const PAGE = 50;
+const LIMIT = 1_000;
+
+/** The inbox for programs (`/inbox/messages`) and for people (`/inbox`). It needs no credentials: it is development's. */
+export function inboxRoutes(app: FastifyInstance, inbox: Inbox): void {
+  app.get<{ Querystring: { to?: unknown; limit?: unknown } }>('/inbox/messages', ({ query }, reply) => {
+    const { to } = query;
+    const limit = readLimit(query.limit ?? (to === undefined ? PAGE : LIMIT));
+    if (to !== undefined && typeof to !== 'string') return badRequest(reply, 'to: must be given once');
+    if (limit === undefined) return badRequest(reply, `limit: must be a whole number from 1 to ${LIMIT}`);
+    return reply.type('application/json').send(Readable.from(jsonArray(newest(inbox, to, limit))));
+  });
+
+  app.delete('/inbox/messages', (_request, reply) => {
+    inbox.clear();
+    return reply.code(204).send();
+  });
+
+  app.get<{ Querystring: { to?: unknown } }>('/inbox', ({ query }, reply) => {
+    const to = typeof query.to === 'string' ? query.to.trim() : '';
+    const messages = [...newest(inbox, to || undefined, PAGE)].map(parsed);
+    const nonce = randomBytes(16).toString('base64');
+    return sendPage(reply, nonce, listPage(messages, to, inbox.size, nonce));
+  });
+
+  app.get<{ Params: { id: string } }>('/inbox/:id', ({ params }, reply) => {
+    const found = inbox.get(params.id);
+    const nonce = randomBytes(16).toString('base64');
+    return found ? sendPage(reply, nonce, messagePage(parsed(found))) : sendPage(reply.code(404), nonce, missingPage());
+  });
+}
+
+function* newest(inbox: Inbox, to: string | undefined, limit: number): Generator<Found> {
+  let count = 0;
+  for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to)]))) {
+    if (count++ === limit) return;
+    yield found;
+  }
+}
+
+/** The messages are JSON already; one at a time is in memory. */
+function* jsonArray(messages: Iterable<Found>): Generator<string> {
+  let separator = '[';
+  for (const found of messages) {
+    yield separator + found.message();
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+function parsed(found: Found): InboxMessage {
+  return JSON.parse(found.message()) as InboxMessage;
+}
+
+function readLimit(value: unknown): number | undefined {
+  const limit = Number(value);
+  return Number.isInteger(limit) && limit >= 1 && limit <= LIMIT ? limit : undefined;
+}
+
+function badRequest(reply: FastifyReply, message: string): FastifyReply {
+  return reply.code(422).send({ error: message });
+}
+
+function sendPage(reply: FastifyReply, nonce: string, page: string): FastifyReply {
+  return reply
+    .headers({
+      'content-security-policy': contentSecurityPolicy(nonce),
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
+    .type('text/html; charset=utf-8')
+    .send(page);
+}

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Head, InboxMessage, Received } from '../inbox/message.ts';
+import { parseAddress, splitAddresses } from './addresses.ts';
+import { CODE, type PostmarkError } from './errors.ts';
+
+const text = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+
+/** The body of `POST /email` as far as the simulator looks at it. Like Postmark, it passes over unknown fields. */
+const Email = Type.Object({
+  From: text,
+  To: text,
+  Cc: text,
+  Bcc: text,
+  ReplyTo: text,
+  Subject: text,
+  TextBody: text,
+  HtmlBody: text,
+  Tag: text,
+  MessageStream: text,
+  Headers: Type.Optional(
+    Type.Union([Type.Array(Type.Object({ Name: Type.String(), Value: Type.String() })), Type.Null()]),
+  ),
+  Metadata: Type.Optional(Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()])),
+  Attachments: Type.Optional(
+    Type.Union([
+      Type.Array(
+        Type.Object({ Name: Type.String(), Content: Type.String(), ContentType: Type.String(), ContentID: text }),
+      ),
+      Type.Null(),
+    ]),
+  ),
+});
+type Email = Static<typeof Email>;
+const email = Compile(Email);
+
+/** Postmark's limits; providers differ, so these are not the domain's. */
+const RECIPIENTS = 50;
+const BODY_BYTES = 5 * 1_048_576;
+/** Of one message: both bodies and the attachments in base64. */
+export const MESSAGE_BYTES = 10 * 1_048_576;
+const METADATA = { fields: 10, name: 20, value: 80 };
+const TAG_LENGTH = 1_000;
+const FORBIDDEN_EXTENSIONS = new Set(
+  (
+    'vbs exe bin bat chm com cpl crt hlp hta inf ins isp jse lnk mdb pcd pif reg scr sct shs vbe vba wsf wsh wsl ' +
+    'msc msi msp mst'
+  ).split(' '),
+);
+
+/** An acceptable message, with the lists of addresses as they were given, which Postmark's answer repeats. */
+export interface Acceptable extends Received {
+  readonly given: Readonly<Record<'To' | 'Cc' | 'Bcc', string | null | undefined>>;
+}
+
+/** Judges one message as Postmark does: an error of its own, or the message with a new id. @param now Unix milliseconds */
+export function judge(input: unknown, now: number): PostmarkError | Acceptable {
+  if (!email.Check(input)) {
+    const [error] = email.Errors(input);
+    const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'The message';
+    return refuse(CODE.incompatibleJson, `${where} ${error?.message ?? 'has the wrong type'}.`);
+  }
+  return checkContent(input) ?? checkAttachments(input) ?? accept(input, now);
+}
+
+function refuse(code: number, message: string): PostmarkError {
+  return { ErrorCode: code, Message: message };
+}
+
+function checkContent(mail: Email): PostmarkError | undefined {
+  if (!mail.TextBody && !mail.HtmlBody) return invalid('Provide either email TextBody or HtmlBody or both.');
+  for (const name of ['TextBody', 'HtmlBody'] as const) {
+    if (Buffer.byteLength(mail[name] ?? '') > BODY_BYTES) return invalid(`${name} must be at most 5 MB.`);
+  }
+  if ((mail.Tag ?? '').length > TAG_LENGTH) return invalid(`Tag must be at most ${TAG_LENGTH} characters.`);
+  const metadata = Object.entries(mail.Metadata ?? {});
+  if (metadata.length > METADATA.fields) return invalid(`Metadata must have at most ${METADATA.fields} fields.`);
+  const long = metadata.find(([name, value]) => name.length > METADATA.name || value.length > METADATA.value);
+  if (long)
+    return invalid(`Metadata must have names of at most ${METADATA.name} and values of at most ${METADATA.value}.`);
+  const names = new Set(metadata.map(([name]) => name.toLowerCase()));
+  return names.size < metadata.length ? invalid('Metadata must have names that differ in more than case.') : undefined;
+}
+
+function invalid(message: string): PostmarkError {
+  return refuse(CODE.invalidEmail, message);
+}
+
+function checkAttachments(mail: Email): PostmarkError | undefined {
+  const files = mail.Attachments ?? [];
+  const forbidden = files.some(({ Name }) =>
+    FORBIDDEN_EXTENSIONS.has(/\.([^.]*)$/.exec(Name)?.[1]?.toLowerCase() ?? ''),
+  );
+  if (forbidden) return refuse(CODE.forbiddenAttachment, 'Attachments must not have a forbidden file extension.');
+  const bytes = [mail.TextBody ?? '', mail.HtmlBody ?? '', ...files.map(({ Content }) => Content)].reduce(
+    (sum, part) => sum + Buffer.byteLength(part),
+    0,
+  );
+  return bytes > MESSAGE_BYTES ? invalid('The message must be at most 10 MB.') : undefined;
+}
+
+function accept(mail: Email, now: number): PostmarkError | Acceptable {
+  const from = splitAddresses(mail.From ?? '');
+  const to = splitAddresses(mail.To ?? '');
+  const cc = splitAddresses(mail.Cc ?? '');
+  const bcc = splitAddresses(mail.Bcc ?? '');
+  const all = [...to, ...cc, ...bcc];
+  if (from.length !== 1) return invalid("'From' must be one address.");
+  if (to.length === 0) return invalid("'To' must have at least one address.");
+  if (all.length > RECIPIENTS) return invalid(`'To', 'Cc' and 'Bcc' must have at most ${RECIPIENTS} addresses in all.`);
+  const illegal = [...from, ...splitAddresses(mail.ReplyTo ?? ''), ...all].find((address) => !parseAddress(address));
+  if (illegal !== undefined) return invalid(`Illegal email address '${illegal}'.`);
+
+  const id = randomUUID();
+  const head: Head = {
+    id,
+    provider: 'postmark',
+    received_at: now,
+    recipients: bareAddresses(all),
+    metadata: mail.Metadata ?? {},
+    tag: mail.Tag || null,
+    stream: mail.MessageStream || 'outbound',
+  };
+  const message: InboxMessage = {
+    provider: 'postmark',
+    id,
+    from: mail.From as string,
+    to,
+    cc,
+    bcc,
+    subject: mail.Subject ?? '',
+    text: mail.TextBody || null,
+    html: mail.HtmlBody || null,
+    headers: headersOf(mail),
+    attachments: (mail.Attachments ?? []).map((file) => ({
+      filename: file.Name,
+      content_type: file.ContentType,
+      size: Buffer.byteLength(file.Content, 'base64'),
+      content_id: file.ContentID ?? null,
+    })),
+    received_at: new Date(now).toISOString(),
+  };
+  return { head, message, given: { To: mail.To, Cc: mail.Cc, Bcc: mail.Bcc } };
+}
+
+/** Each address once, whatever the case it is written in. */
+function bareAddresses(addresses: readonly string[]): string[] {
+  const bare = addresses.map((address) => parseAddress(address)?.Email as string);
+  return [...new Map(bare.map((address) => [address.toLowerCase(), address])).values()];
+}
+
+/** The headers that were asked for; of several with one name, all values. */
+function headersOf(mail: Email): Record<string, string> {
+  const headers = Object.create(null) as Record<string, string>;
+  if (mail.ReplyTo) headers['Reply-To'] = mail.ReplyTo;
+  for (const { Name, Value } of mail.Headers ?? [])
+    headers[Name] = headers[Name] === undefined ? Value : `${headers[Name]}, ${Value}`;
+  return headers;
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Switches } from '../behaviour.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { type FailedOnce, handoverOf } from '../magic.ts';
+import { type Acceptable, judge, MESSAGE_BYTES } from './accept.ts';
+import type { Callbacks } from './callbacks.ts';
+import { CODE, type PostmarkError, Refusal } from './errors.ts';
+import { postmarkTime } from './time.ts';
+
+const BATCH = 500;
+/** Of a whole request. */
+const PAYLOAD_BYTES = { '/email': MESSAGE_BYTES, '/email/batch': 50 * 1_048_576 };
+/** Read in any case: answering 413 in the middle of an upload would look like a lost connection to most clients. */
+const READ_BYTES = 64 * 1_048_576;
+
+export interface SendParts {
+  readonly inbox: Inbox;
+  readonly switches: Switches;
+  readonly failedOnce: FailedOnce;
+  readonly callbacks: Callbacks | null;
+  /** Milliseconds before a message to `slow@` is answered. */
+  readonly slow: number;
+  /** Ends all waiting. */
+  readonly ending: AbortSignal;
+}
+
+/** What became of one message of a call. */
+type Item =
+  | { readonly is: 'accepted'; readonly mail: Acceptable; readonly slow: boolean }
+  | { readonly is: 'refused' | 'failed'; readonly error: PostmarkError };
+
+/** `POST /email` and `POST /email/batch`, https://postmarkapp.com/developer/api/email-api. */
+export function sendRoutes(app: FastifyInstance, parts: SendParts): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: READ_BYTES }, (request, body, done) => {
+    const limit = PAYLOAD_BYTES[request.routeOptions.url as keyof typeof PAYLOAD_BYTES];
+    try {
+      if (body.length > limit) throw new Refusal(413, CODE.invalidEmail, `A request must be at most ${limit} bytes.`);
+      done(null, parse(body.toString()));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+
+  app.post('/email', { bodyLimit: READ_BYTES }, (request, reply) =>
+    call(parts, reply, [request.body], ([item]) => {
+      const { is } = item as Item;
+      return reply.code(is === 'accepted' ? 200 : is === 'refused' ? 422 : 500).send(answerTo(item as Item));
+    }),
+  );
+
+  app.post('/email/batch', { bodyLimit: READ_BYTES }, (request, reply) => {
+    const mails = request.body;
+    if (!Array.isArray(mails)) throw new Refusal(422, CODE.incompatibleJson, 'A batch must be an array of messages.');
+    if (mails.length > BATCH) throw new Refusal(422, CODE.tooManyInBatch, `A batch has at most ${BATCH} messages.`);
+    return call(parts, reply, mails, (items) => reply.send(items.map(answerTo)));
+  });
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new Refusal(422, CODE.invalidJson, `Invalid JSON: ${(error as Error).message}`);
+  }
+}
+
+/** One call: what it may store is stored first, then its answer waits for as long as switches and addresses say. */
+async function call(
+  parts: SendParts,
+  reply: FastifyReply,
+  mails: readonly unknown[],
+  answer: (items: Item[]) => FastifyReply,
+): Promise<FastifyReply> {
+  const { inbox, switches, ending } = parts;
+  const behaviour = switches.now;
+  const fate = switches.take();
+  if (fate === 'reset_before_accept') return reset(reply);
+  if (fate === 'fail_next') {
+    await pause(behaviour.latency_ms, ending);
+    if (behaviour.retry_after !== null) reply.header('retry-after', behaviour.retry_after);
+    return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
+  }
+
+  const now = Date.now();
+  const items = mails.map((mail) => decide(mail, now, parts.failedOnce));
+  const accepted = items.filter((item) => item.is === 'accepted');
+  inbox.add(accepted.map(({ mail }) => mail));
+  parts.callbacks?.expect(accepted.map(({ mail }) => mail.head));
+
+  if (fate === 'reset_after_accept') return reset(reply);
+  if (fate === 'hang') return reply.hijack();
+  const slow = accepted.some((item) => item.slow) ? parts.slow : 0;
+  await pause(Math.max(behaviour.latency_ms, slow), ending);
+  return fate === 'garbage' ? garbage(reply) : answer(items);
+}
+
+function decide(input: unknown, now: number, failedOnce: FailedOnce): Item {
+  const mail = judge(input, now);
+  if ('ErrorCode' in mail) return { is: 'refused', error: mail };
+  const { metadata, recipients } = mail.head;
+  const handover = handoverOf(recipients);
+  const key = metadata['email'] ?? `${recipients.join()} ${mail.message.subject}`;
+  if (handover === 'fail-always' || (handover === 'fail-once' && failedOnce.fails(`postmark ${key}`)))
+    return {
+      is: 'failed',
+      error: { ErrorCode: CODE.maintenance, Message: `The address asks for this: ${handover}@.` },
+    };
+  return { is: 'accepted', mail, slow: handover === 'slow' };
+}
+
+function answerTo(item: Item): object {
+  if (item.is !== 'accepted') return item.error;
+  const { head, given } = item.mail;
+  return {
+    ...given,
+    SubmittedAt: postmarkTime(head.received_at),
+    MessageID: head.id,
+    ErrorCode: 0,
+    Message: 'OK',
+  };
+}
+
+/** The body that goes with a status that was asked for by a switch. */
+function failure(status: number, code: number | null): PostmarkError {
+  const usual: Record<number, number> = { 401: CODE.token, 422: CODE.invalidEmail, 429: CODE.rateLimit };
+  return { ErrorCode: code ?? usual[status] ?? CODE.maintenance, Message: 'A switch of the simulator asks for this.' };
+}
+
+function garbage(reply: FastifyReply): FastifyReply {
+  return reply.type('text/html').send("<!doctype html><title>Garbage</title><p>This is not Postmark's answer.");
+}
+
+function reset(reply: FastifyReply): FastifyReply {
+  reply.raw.socket?.resetAndDestroy();
+  return reply.hijack();
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds > 0) await sleep(milliseconds, undefined, { signal });
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mail, start, timed } from './start.ts';
+
+test('the switches are set as a whole, shown, and put back to normal', async (t) => {
+  const { behave, postmarkUrl } = await start(t);
+  const url = `${postmarkUrl}/simulator/behaviour`;
+  const normal = (await (await fetch(url)).json()) as object;
+  assert.deepEqual(normal, {
+    latency_ms: 0,
+    fail_next: 0,
+    status: 500,
+    error_code: null,
+    retry_after: null,
+    hang: 0,
+    reset_after_accept: 0,
+    reset_before_accept: 0,
+    garbage: 0,
+    search_lag_ms: 0,
+  });
+  assert.deepEqual(await (await behave({ latency_ms: 5, hang: true })).json(), {
+    ...normal,
+    latency_ms: 5,
+    hang: true,
+  });
+  assert.deepEqual(await (await behave({ status: 503 })).json(), { ...normal, status: 503 });
+  assert.deepEqual(await (await fetch(url, { method: 'DELETE' })).json(), normal);
+});
+
+test('a switch that is wrong is named, and changes nothing', async (t) => {
+  const { behave, postmarkUrl } = await start(t);
+  for (const [input, reason] of [
+    [{ latency_ms: -1 }, 'latency_ms: must be a whole number from 0 to 600000'],
+    [
+      { latency_ms: 5, fail_next: 'all' },
+      'fail_next: must be a whole number from 0 to 1000000, or true for every call',
+    ],
+    [{ status: 200 }, 'status: must be a whole number from 400 to 599'],
+    [{ retry_after: 1.5 }, 'retry_after: must be a whole number from 0 to 86400, or null'],
+    [{ toString: 1 }, /^toString: is not a switch; there are latency_ms, /],
+  ] as const) {
+    const answer = await behave(input);
+    assert.equal(answer.status, 422);
+    const { error } = (await answer.json()) as { error: string };
+    if (typeof reason === 'string') assert.equal(error, reason);
+    else assert.match(error, reason);
+  }
+  const now = (await (await fetch(`${postmarkUrl}/simulator/behaviour`)).json()) as { latency_ms: number };
+  assert.equal(now.latency_ms, 0);
+});
+
+test('the next calls fail with a status, an ErrorCode and Retry-After', async (t) => {
+  const { behave, post, inbox } = await start(t);
+  const send = async () => {
+    const answer = await post('/email', JSON.stringify(mail()));
+    const { ErrorCode } = (await answer.json()) as { ErrorCode: number };
+    return [answer.status, ErrorCode, answer.headers.get('retry-after')];
+  };
+  await behave({ fail_next: 2, status: 429, retry_after: 7 });
+  assert.deepEqual(
+    [await send(), await send(), await send()],
+    [
+      [429, 429, '7'],
+      [429, 429, '7'],
+      [200, 0, null],
+    ],
+  );
+  await behave({ fail_next: 1, status: 401 });
+  assert.deepEqual(await send(), [401, 10, null]);
+  await behave({ fail_next: true, status: 422, error_code: 406 });
+  assert.deepEqual(
+    [await send(), await send()],
+    [
+      [422, 406, null],
+      [422, 406, null],
+    ],
+  );
+  await behave({ fail_next: 1 });
+  const batch = await post('/email/batch', JSON.stringify([mail(), mail()]));
+  assert.equal(batch.status, 500);
+  assert.equal((await inbox()).length, 1);
+});
+
+test('looking up messages uses up no failure', async (t) => {
+  const { behave, postmark } = await start(t);
+  await behave({ fail_next: 1, status: 503 });
+  await postmark.getOutboundMessages();
+  await assert.rejects(postmark.sendEmail(mail()), { statusCode: 503 });
+  await postmark.sendEmail(mail());
+});
+
+test('answers are late by the latency', async (t) => {
+  const { behave, postmark } = await start(t);
+  await behave({ latency_ms: 100 });
+  const { took } = await timed(postmark.sendEmail(mail()));
+  assert.ok(took >= 95, `took ${took} ms`);
+});
+
+test('a call can be stored without an answer', async (t) => {
+  const { behave, postmarkUrl, inbox } = await start(t);
+  await behave({ hang: 1 });
+  const call = fetch(`${postmarkUrl}/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-postmark-server-token': 'server-token' },
+    body: JSON.stringify(mail()),
+    signal: AbortSignal.timeout(150),
+  });
+  await assert.rejects(call, { name: 'TimeoutError' });
+  assert.equal((await inbox()).length, 1);
+});
+
+test('a connection can be reset before or after the messages are stored', async (t) => {
+  const { behave, post, inbox } = await start(t);
+  const send = () => post('/email', JSON.stringify(mail()));
+  const reset = (error: TypeError) => (error.cause as { code?: string }).code === 'ECONNRESET';
+  await behave({ reset_before_accept: 1 });
+  await assert.rejects(send(), reset);
+  assert.equal((await inbox()).length, 0);
+  await behave({ reset_after_accept: 1 });
+  await assert.rejects(send(), reset);
+  assert.equal((await inbox()).length, 1);
+  assert.equal((await send()).status, 200);
+});
+
+test('garbage is HTML in place of an answer', async (t) => {
+  const { behave, post, inbox } = await start(t);
+  await behave({ garbage: 1 });
+  const answer = await post('/email', JSON.stringify(mail()));
+  assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/html']);
+  assert.match(await answer.text(), /^<!doctype html>/);
+  assert.equal((await inbox()).length, 1);
+});

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { mail, start } from './start.ts';
+
+function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const files = (folder: string) =>
+  readdirSync(folder)
+    .sort()
+    .map((name) => join(folder, name));
+
+test('messages are listed newest first, as many as asked for', async (t) => {
+  const { inboxUrl, postmark, inbox } = await start(t);
+  await postmark.sendEmailBatch(Array.from({ length: 60 }, (_, i) => mail({ To: 'one@example.net', Subject: `${i}` })));
+  assert.equal((await inbox()).length, 50);
+  assert.deepEqual(
+    (await inbox('one@example.net')).map(({ subject }) => subject),
+    Array.from({ length: 60 }, (_, i) => `${59 - i}`),
+  );
+  const limited = await fetch(`${inboxUrl}/messages?limit=2`);
+  assert.match(limited.headers.get('content-type') ?? '', /^application\/json/);
+  assert.deepEqual(
+    ((await limited.json()) as { subject: string }[]).map(({ subject }) => subject),
+    ['59', '58'],
+  );
+  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'to=a&to=b']) {
+    const answer = await fetch(`${inboxUrl}/messages?${query}`);
+    assert.equal(answer.status, 422, query);
+    const { error } = (await answer.json()) as { error: string };
+    assert.ok(error.startsWith(`${query.slice(0, query.indexOf('='))}: `), error);
+  }
+});
+
+test('the inbox can be emptied', async (t) => {
+  const folder = temporaryFolder(t);
+  const { inboxUrl, postmark, inbox } = await start(t, { folder });
+  await postmark.sendEmail(mail());
+  assert.equal((await fetch(`${inboxUrl}/messages`, { method: 'DELETE' })).status, 204);
+  assert.deepEqual(await inbox(), []);
+  assert.deepEqual(
+    files(folder).map((file) => statSync(file).size),
+    [0],
+  );
+  await postmark.sendEmail(mail());
+  assert.equal((await inbox()).length, 1);
+});
+
+test('what was accepted is there after a restart, and is searched as before', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await start(t, { folder });
+  const fields = { To: 'Jörg <j@example.net>', Subject: 'tab\tand\nnewline', Metadata: { call: 'c' } };
+  const { MessageID } = await first.postmark.sendEmail(mail(fields));
+  await first.mailer.sendMail({ from: 'a@example.com', to: 'j@example.net', subject: 'By SMTP', text: 'x' });
+  const before = await first.inbox();
+  await first.close();
+
+  const second = await start(t, { folder });
+  assert.deepEqual(await second.inbox(), before);
+  assert.equal((await second.inbox('J@example.net')).length, 2);
+  const { subject } = (await second.inbox('j@example.net'))[1] ?? {};
+  assert.equal(subject, 'tab\tand\nnewline');
+  assert.equal((await second.postmark.getOutboundMessages({ recipient: 'j@example.net' })).Messages.length, 1);
+  assert.equal((await second.postmark.getOutboundMessageDetails(MessageID)).Metadata['call'], 'c');
+  await second.postmark.sendEmail(mail());
+  assert.equal((await second.inbox()).length, 3);
+});
+
+test('a line that was torn by the end of the process is cut off, and one that is damaged left out', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await start(t, { folder });
+  await first.postmark.sendEmailBatch([mail({ Subject: 'first' }), mail({ Subject: 'second' })]);
+  await first.close();
+  const [file] = files(folder) as [string];
+  const whole = statSync(file).size;
+  appendFileSync(file, 'not a message\n{"id":"x"}\t{}\n{"id":"torn","provider":"postm');
+
+  const second = await start(t, { folder });
+  const subjects = async () => (await second.inbox()).map(({ subject }) => subject);
+  assert.deepEqual(await subjects(), ['second', 'first']);
+  await second.postmark.sendEmail(mail({ Subject: 'third' }));
+  assert.deepEqual(await subjects(), ['third', 'second', 'first']);
+  await second.close();
+
+  const third = await start(t, { folder });
+  assert.deepEqual(
+    (await third.inbox()).map(({ subject }) => subject),
+    ['third', 'second', 'first'],
+  );
+  await third.close();
+
+  truncateSync(file, whole - 1);
+  const fourth = await start(t, { folder });
+  assert.deepEqual(
+    (await fourth.inbox()).map(({ subject }) => subject),
+    ['first'],
+  );
+});
+
+test('the oldest messages are dropped, from memory and from disk', async (t) => {
+  for (const folder of [null, temporaryFolder(t)]) {
+    const { postmark, inbox, close } = await start(t, { folder, keep: { messages: 40 } });
+    const mails = Array.from({ length: 100 }, (_, i) => mail({ Subject: `${i}` }));
+    for (const one of mails) await postmark.sendEmail(one);
+    const kept = (await inbox()).map(({ subject }) => Number(subject));
+    assert.deepEqual(
+      kept,
+      kept.map((_, i) => 99 - i),
+    );
+    assert.ok(kept.length > 36 && kept.length <= 40, `${kept.length} are kept`);
+    assert.deepEqual(await inbox(mails[0]?.To), []);
+    if (folder === null) continue;
+    assert.ok(files(folder).length <= 21);
+    await close();
+    const again = await start(t, { folder, keep: { messages: 10 } });
+    assert.ok((await again.inbox()).length <= 10);
+  }
+});
+
+test('the oldest messages are dropped by their size as well', async (t) => {
+  const { postmark, inbox } = await start(t, { keep: { bytes: 100_000 } });
+  for (let i = 0; i < 30; i++) await postmark.sendEmail(mail({ TextBody: 'x'.repeat(9_000), Subject: `${i}` }));
+  const kept = (await inbox()).map(({ subject }) => subject);
+  assert.equal(kept[0], '29');
+  assert.ok(kept.length >= 8 && kept.length <= 11, `${kept.length} are kept`);
+});
+
+test('the pages show what came and let nothing of it run', async (t) => {
+  const { inboxUrl, postmark, mailer } = await start(t);
+  const evil = '<script>alert(1)</script>"\'&';
+  const { MessageID } = await postmark.sendEmail(
+    mail({
+      To: '"<script>to</script>" <to@example.net>',
+      Subject: evil,
+      TextBody: evil,
+      HtmlBody: `<p style="color:red">"Hi" & bye</p>${evil}`,
+      Headers: [{ Name: 'X-<b>', Value: evil }],
+      Attachments: [{ Name: `${evil}.txt`, Content: 'eA==', ContentType: evil }],
+    }),
+  );
+  await mailer.sendMail({ from: 'a@example.com', to: 'smtp@example.net', subject: 'By SMTP', text: 'x' });
+
+  for (const path of [
+    '',
+    '?to=to%40example.net',
+    `?to=${encodeURIComponent(evil)}`,
+    `/${MessageID}`,
+    `/${encodeURIComponent(evil)}`,
+  ]) {
+    const answer = await fetch(inboxUrl + path);
+    const page = await answer.text();
+    const nonce = /script-src 'nonce-([^']+)'/.exec(answer.headers.get('content-security-policy') ?? '')?.[1];
+    assert.ok(nonce);
+    assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none';/);
+    assert.equal(page.replace(`<script nonce="${nonce}">`, '').includes('<script'), false, path);
+    assert.doesNotMatch(page, /(?:src|href)="(?!\/inbox|data:,)/, path);
+  }
+  const list = await (await fetch(inboxUrl)).text();
+  assert.ok(list.indexOf('By SMTP') < list.indexOf('&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;'));
+  const found = await (await fetch(`${inboxUrl}?to=SMTP%40example.net`)).text();
+  assert.ok(found.includes('By SMTP') && !found.includes('alert(1)'));
+
+  const message = await (await fetch(`${inboxUrl}/${MessageID}`)).text();
+  assert.match(message, /<iframe[^>]*\ssandbox="allow-popups allow-popups-to-escape-sandbox"/);
+  assert.match(message, /srcdoc="[^"]*&lt;p style=&quot;color:red&quot;&gt;&quot;Hi&quot; &amp; bye/);
+  assert.equal((await fetch(`${inboxUrl}/nothing`)).status, 404);
+});

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
+import { timeSkipping } from '../support/temporal.ts';
+import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { PostOffice } from './post-office.ts';
+
+const DAY = 86_400_000;
+const MINUTE = 60_000;
+const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
+
+describe('deliverEmail', () => {
+  let env: TestWorkflowEnvironment;
+  let bundle: WorkflowBundleWithSourceMap;
+  let office: PostOffice;
+  let count = 0;
+
+  before(async () => {
+    silenceTemporal();
+    env = await timeSkipping();
+    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    office = new PostOffice(() => env.currentTimeMs());
+  });
+  after(() => env.teardown());
+
+  async function worker(): Promise<{ stop: () => Promise<void> }> {
+    const common = { connection: env.nativeConnection, namespace: 'default' };
+    const workers = await Promise.all([
+      // Nothing cached: each task replays the history from its beginning, as a worker that was restarted does.
+      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows: 0 }),
+      Worker.create({ ...common, taskQueue: 'email', activities: office.activities }),
+    ]);
+    const running = Promise.all(workers.map((each) => each.run()));
+    return {
+      stop: async () => {
+        for (const each of workers) each.shutdown();
+        await running;
+      },
+    };
+  }
+
+  interface Carried {
+    readonly id: string;
+    readonly handle: WorkflowHandle<typeof deliverEmail>;
+    /** Ends the worker, then starts another one. */
+    readonly restart: () => Promise<void>;
+  }
+
+  /** Runs `act` on a started workflow while a worker serves, then waits for its result; time skips only then. */
+  async function carry(
+    dueIn: number | null,
+    act: (carried: Carried) => Promise<void> = async () => undefined,
+  ): Promise<{ id: string; result: string; handle: WorkflowHandle<typeof deliverEmail> }> {
+    const id = `em_${++count}`;
+    const dueAt = dueIn === null ? null : (await env.currentTimeMs()) + dueIn;
+    office.accept(id, dueAt);
+    let serving = await worker();
+    try {
+      const input: DeliverEmail = {
+        id,
+        version: 0,
+        dueAt: dueAt === null ? null : new Date(dueAt).toISOString(),
+        retry: RETRY,
+      };
+      const handle = await env.client.workflow.start(deliverEmail, {
+        workflowId: id,
+        taskQueue: 'messages',
+        args: [input],
+      });
+      const restart = async () => {
+        await serving.stop();
+        serving = await worker();
+      };
+      await act({ id, handle, restart });
+      return { id, result: await handle.result(), handle };
+    } finally {
+      await serving.stop();
+    }
+  }
+
+  async function move(handle: WorkflowHandle<typeof deliverEmail>, id: string, dueAt: number): Promise<boolean> {
+    if (!office.reschedule(id, dueAt)) return false;
+    await handle.signal(reschedule, { version: office.row(id).version, dueAt: new Date(dueAt).toISOString() });
+    return true;
+  }
+
+  function lateness(id: string): number {
+    const { sentAt, dueAt } = office.row(id);
+    return (sentAt ?? Number.NaN) - dueAt;
+  }
+
+  test('an email that is due at once is sent at once', async () => {
+    const began = await env.currentTimeMs();
+    const { id, result } = await carry(null);
+    assert.equal(result, 'sent');
+    assert.ok((office.row(id).sentAt ?? 0) - began < MINUTE);
+  });
+
+  test('an email 29 days ahead is sent then, not before', async () => {
+    const { id, result } = await carry(29 * DAY);
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  test('rescheduled earlier after 10 of 29 days, it is sent at the earlier time', async () => {
+    const { id, result } = await carry(29 * DAY, async ({ handle, id }) => {
+      await env.sleep(10 * DAY);
+      assert.ok(await move(handle, id, (await env.currentTimeMs()) + 2 * DAY));
+    });
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+    assert.equal(office.row(id).attempts, 1);
+  });
+
+  test('rescheduled later, twice, it is sent at the last time', async () => {
+    const { id, result } = await carry(DAY, async ({ handle, id }) => {
+      await move(handle, id, (await env.currentTimeMs()) + 20 * DAY);
+      await env.sleep(5 * DAY);
+      assert.equal(office.row(id).status, 'scheduled', 'its first time has passed');
+      await move(handle, id, (await env.currentTimeMs()) + 24 * DAY);
+    });
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+    assert.equal(office.row(id).attempts, 1);
+  });
+
+  test('signals that arrive in the wrong order leave the newest time standing', async () => {
+    const { id, result } = await carry(DAY, async ({ handle, id }) => {
+      const now = await env.currentTimeMs();
+      office.reschedule(id, now + 2 * DAY);
+      office.reschedule(id, now + 3 * DAY);
+      await handle.signal(reschedule, { version: 2, dueAt: new Date(now + 3 * DAY).toISOString() });
+      await handle.signal(reschedule, { version: 1, dueAt: new Date(now + 2 * DAY).toISOString() });
+    });
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  test('a reschedule that Postgres took while its signal is still on the way holds the email back', async () => {
+    const { id, result } = await carry(DAY, async ({ id }) => {
+      office.reschedule(id, (await env.currentTimeMs()) + 4 * DAY);
+    });
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+    assert.equal(office.row(id).attempts, 1);
+  });
+
+  test('canceled while it waits, it ends at once and is never sent', async () => {
+    const { id, result, handle } = await carry(20 * DAY, async ({ handle, id }) => {
+      await env.sleep(DAY);
+      assert.ok(office.cancel(id));
+      await handle.signal(cancel);
+    });
+    assert.equal(result, 'canceled');
+    assert.equal(office.row(id).attempts, 0);
+    const events = (await handle.fetchHistory()).events ?? [];
+    assert.ok(!events.some((event) => event.timerFiredEventAttributes), 'it did not wait for its time');
+  });
+
+  test('a cancel that loses the race is refused, and the email is sent once', async () => {
+    let canceled: boolean | undefined;
+    const { id, result } = await carry(DAY, async ({ handle }) => {
+      office.afterSend = async (id) => {
+        canceled = office.cancel(id);
+        await handle.signal(cancel);
+      };
+    });
+    office.afterSend = async () => undefined;
+    assert.equal(canceled, false);
+    assert.equal(result, 'sent');
+    assert.equal(office.row(id).attempts, 1);
+  });
+
+  test('a cancel that wins the race at the last moment leaves nothing to send', async () => {
+    office.beforeClaim = (id) => void office.cancel(id);
+    const { id, result } = await carry(DAY);
+    office.beforeClaim = () => undefined;
+    assert.equal(result, 'canceled');
+    assert.equal(office.row(id).attempts, 0);
+  });
+
+  test('canceled with Temporal’s own tools, a scheduled email is canceled', async () => {
+    const { id, result } = await carry(20 * DAY, async ({ handle }) => {
+      await env.sleep(DAY);
+      await handle.cancel();
+    });
+    assert.equal(result, 'canceled');
+    assert.equal(office.row(id).status, 'canceled');
+  });
+
+  test('a cancel signal that somebody sends by hand cancels the email too', async () => {
+    const { id, result } = await carry(20 * DAY, ({ handle }) => handle.signal(cancel));
+    assert.equal(result, 'canceled');
+    assert.equal(office.row(id).status, 'canceled');
+  });
+
+  test('a provider that is busy three times gets the email at the fourth attempt', async () => {
+    office.answers.push('busy', 'busy', 'busy');
+    const { id, result } = await carry(null);
+    assert.equal(result, 'sent');
+    assert.equal(office.row(id).attempts, 4);
+  });
+
+  test('attempts are used up: the email fails', async () => {
+    office.answers.push('busy', 'busy', 'busy', 'busy');
+    const { id, result } = await carry(null);
+    assert.equal(result, 'failed');
+    assert.equal(office.row(id).attempts, RETRY.maximumAttempts);
+  });
+
+  test('waits double from the first to the longest', async () => {
+    office.answers.push('busy', 'busy', 'busy', 'busy');
+    const { handle } = await carry(null);
+    const events = (await handle.fetchHistory()).events ?? [];
+    const scheduled = events.find((event) => event.activityTaskScheduledEventAttributes);
+    const policy = scheduled?.activityTaskScheduledEventAttributes?.retryPolicy;
+    assert.equal(Number(policy?.initialInterval?.seconds), 1);
+    assert.equal(Number(policy?.maximumInterval?.seconds), 4);
+    assert.equal(policy?.backoffCoefficient, 2);
+    assert.equal(policy.maximumAttempts, 4);
+  });
+
+  test('the provider’s own waiting time is kept', async () => {
+    office.answers.push({ busyFor: 10 * MINUTE });
+    const began = await env.currentTimeMs();
+    const { id, result } = await carry(null);
+    assert.equal(result, 'sent');
+    const waited = (office.row(id).sentAt ?? 0) - began;
+    assert.ok(waited >= 10 * MINUTE && waited < 12 * MINUTE, `waited ${waited} ms`);
+  });
+
+  test('failures that never reached a provider do not use up its attempts', async () => {
+    office.answers.push('crash', 'crash', 'crash', 'crash', 'busy', 'crash', 'crash', 'crash');
+    const { id, result } = await carry(null);
+    assert.equal(result, 'sent');
+    assert.equal(office.row(id).attempts, 2);
+  });
+
+  test('a clock that runs ahead of Postgres does not send early', async () => {
+    let early = true;
+    office.beforeClaim = (id) => {
+      if (early) office.row(id).dueAt += 3 * MINUTE;
+      early = false;
+    };
+    const { id, result } = await carry(DAY);
+    office.beforeClaim = () => undefined;
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  test('a worker that is restarted while an email waits goes on from its history', async () => {
+    const { id, result } = await carry(20 * DAY, async ({ handle, id, restart }) => {
+      await env.sleep(DAY);
+      await restart();
+      await move(handle, id, (await env.currentTimeMs()) + 3 * DAY);
+    });
+    assert.equal(result, 'sent');
+    assert.equal(office.row(id).attempts, 1);
+  });
+
+  test('an email whose workflow is started twice with its id is carried once', async () => {
+    const { id } = await carry(null);
+    await assert.rejects(
+      env.client.workflow.start(deliverEmail, {
+        workflowId: id,
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        taskQueue: 'messages',
+        args: [{ id, version: 0, dueAt: null, retry: RETRY }],
+      }),
+      { name: 'WorkflowExecutionAlreadyStartedError' },
+    );
+  });
+});
