@@ -5,7 +5,8 @@ const INSTANT =
 
 /**
  * Reads an ISO 8601 instant with an offset, such as `2026-03-01T09:30:00+02:00` or `2026-03-01T07:30Z`.
- * Fractions of a second are cut to milliseconds. Undefined when it is none, or names a day or time that does not exist.
+ * Fractions of a second are cut to milliseconds. Undefined when it is none, names a day or time that does not exist,
+ * or lies outside of the years 1 to 9999 in UTC.
  */
 export function parseInstant(text: string): Date | undefined {
   const match = INSTANT.exec(text);
@@ -30,7 +31,10 @@ export function parseInstant(text: string): Date | undefined {
   if (!exists) return undefined;
 
   const offset = (match[9] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes) * 60_000;
-  return new Date(local.getTime() - offset);
+  const instant = new Date(local.getTime() - offset);
+  // Postgres and JavaScript write the years beyond these differently, and neither in four digits.
+  const inRange = instant.getUTCFullYear() >= 1 && instant.getUTCFullYear() <= 9999;
+  return inRange ? instant : undefined;
 }
 
 /** How a bad `scheduled_at` is told; the database's clock is the judge of the last two. */

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email.ts';
+import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../../src/domain/email-states.ts';
+
+/**
+ * What the contract says about every pair, written by hand: `>` the change moves the email, `n` it is only noted in
+ * the timeline, `.` it has no effect. Rows are the statuses found; the last line says where a change leads.
+ *
+ * Only a scheduled email can be moved or called back; suppression, rejection and failure are decided while it is queued;
+ * what the provider reports ranks sent < delayed < delivered < opened < clicked < bounced < complained and never lowers
+ * the status. A report may arrive before our own record of the hand-over (queued), or after an email was given up
+ * whose sending had no certain end (failed).
+ */
+const EXPECTED = `
+                 rescheduled canceled claimed suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained
+queued                .         .        .        >         >        >     >          >            >        >       >       >        >
+scheduled             >         >        >        .         .        .     .          .            .        .       .       .        .
+sent                  .         .        .        .         .        .     n          >            >        >       >       >        >
+delivery_delayed      .         .        .        .         .        .     n          n            >        >       >       >        >
+delivered             .         .        .        .         .        .     n          n            n        >       >       >        >
+opened                .         .        .        .         .        .     n          n            n        n       >       >        >
+clicked               .         .        .        .         .        .     n          n            n        n       n       >        >
+bounced               .         .        .        .         .        .     n          n            n        n       n       n        >
+complained            .         .        .        .         .        .     n          n            n        n       n       n        n
+suppressed            .         .        .        .         .        .     .          .            .        .       .       .        .
+canceled              .         .        .        .         .        .     .          .            .        .       .       .        .
+rejected              .         .        .        .         .        .     .          .            .        .       .       .        .
+failed                .         .        .        .         .        .     >          >            >        >       >       >        >
+leads to          scheduled canceled  queued suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained
+`;
+
+const [head = [], ...lines] = EXPECTED.trim()
+  .split('\n')
+  .map((line) => line.replace('leads to', 'leads-to').trim().split(/\s+/));
+const leadsTo = (lines.pop() ?? []).slice(1);
+const changes = head as EmailChange[];
+
+describe('the states of an email', () => {
+  it('are all in the table, and so are the changes', () => {
+    assert.deepEqual(
+      lines.map(([status]) => status),
+      [...EMAIL_STATUSES],
+    );
+    assert.deepEqual(changes, Object.keys(TRANSITIONS));
+    assert.equal(leadsTo.length, changes.length);
+  });
+
+  for (const [status, ...cells] of lines as [EmailStatus, ...string[]][]) {
+    for (const [column, change] of changes.entries()) {
+      const cell = cells[column];
+      const to = cell === '>' ? leadsTo[column] : status;
+      it(`${status}, ${change}: ${cell === '>' ? `becomes ${String(to)}` : cell === 'n' ? 'is noted' : 'nothing'}`, () => {
+        const transition: Transition = TRANSITIONS[change];
+        assert.ok(cell === '>' || cell === 'n' || cell === '.');
+        assert.equal(transition.from.includes(status), cell === '>');
+        assert.equal(transition.noted.includes(status), cell === 'n');
+        assert.equal(nextStatus(status, change), to);
+      });
+    }
+  }
+
+  it('name each status once in a change', () => {
+    for (const { from, noted } of Object.values<Transition>(TRANSITIONS))
+      assert.equal(new Set([...from, ...noted]).size, from.length + noted.length);
+  });
+
+  it('tell every change but the claim in the timeline, by its own name', () => {
+    for (const [change, { event }] of Object.entries<Transition>(TRANSITIONS))
+      assert.equal(event, change === 'claimed' ? null : `email.${change}`);
+  });
+});
+
+describe('what a provider reports', () => {
+  const RANKS = [
+    'queued',
+    'sent',
+    'delivery_delayed',
+    'delivered',
+    'opened',
+    'clicked',
+    'bounced',
+    'complained',
+  ] as const;
+  const reports = fc.array(fc.constantFrom(...RANKS.slice(1)), { minLength: 1, maxLength: 20 }) as fc.Arbitrary<
+    Exclude<(typeof RANKS)[number], 'queued'>[]
+  >;
+  const rank = (status: EmailStatus) => (RANKS as readonly EmailStatus[]).indexOf(status);
+
+  it('leaves the highest of all reports, in any order and however often they come', () => {
+    fc.assert(
+      fc.property(reports, fc.constantFrom('queued', 'failed', 'sent'), (order, start) => {
+        let status: EmailStatus = start;
+        for (const report of order) {
+          const after = nextStatus(status, report);
+          assert.ok(rank(after) >= rank(status), `${report} lowered ${status} to ${after}`);
+          status = after;
+        }
+        assert.equal(rank(status), Math.max(start === 'sent' ? 1 : 0, ...order.map(rank)));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('changes nothing about an email that never left', () => {
+    fc.assert(
+      fc.property(reports, fc.constantFrom('scheduled', 'suppressed', 'canceled', 'rejected'), (order, start) => {
+        assert.equal(order.reduce<EmailStatus>(nextStatus, start), start);
+      }),
+    );
+  });
+
+  it('is not undone by anything of ours', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...RANKS.slice(1)), fc.array(fc.constantFrom(...changes)), (start, order) => {
+        const end = order.reduce<EmailStatus>(nextStatus, start);
+        assert.ok(rank(end) >= rank(start));
+      }),
+    );
+  });
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+
+/** Text in byte order, as the columns of ids are collated. */
+function byteOrder(ids: readonly string[]): string[] {
+  return [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+describe('ids', () => {
+  it('are a prefix and 26 characters of lower-case base32', () => {
+    const now = Date.now();
+    assert.match(newId('em', now), /^em_[0-9a-z]{26}$/);
+    assert.match(newId('evt', now), /^evt_[0-9a-hjkmnp-tv-z]{26}$/);
+    assert.match(newId('org', now), /^org_[0-9a-z]{26}$/);
+  });
+
+  it('sort by creation within one millisecond, and none comes twice', () => {
+    const now = Date.now();
+    const ids = Array.from({ length: 10_000 }, () => newId('em', now));
+    assert.deepEqual(byteOrder(ids), ids);
+    assert.equal(new Set(ids).size, ids.length);
+  });
+
+  it('sort by creation when the clock steps back and forth', () => {
+    const now = Date.now();
+    const steps = [0, 5, -3_600_000, 2, -1];
+    const ids = Array.from({ length: 10_000 }, (_, index) => newId('em', now + (steps[index % steps.length] ?? 0)));
+    assert.deepEqual(byteOrder(ids), ids);
+    assert.equal(new Set(ids).size, ids.length);
+  });
+
+  it('sort by time over the years, and begin with it', () => {
+    const now = Date.now();
+    const years = Array.from({ length: 50 }, (_, year) => newId('em', now + year * 365 * 86_400_000));
+    assert.deepEqual(byteOrder(years), years);
+    const digits = Array.from((years[0] as string).slice('em_'.length, 'em_'.length + 10));
+    const time = digits.reduce((sum, digit) => sum * 32 + '0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit), 0);
+    assert.ok(Math.abs(time - now) <= 3_600_000);
+  });
+
+  it('share one order over all prefixes', () => {
+    const now = Date.now() + 100 * 365 * 86_400_000;
+    const parts = Array.from(
+      { length: 1_000 },
+      (_, index) => newId(index % 2 ? 'em' : 'evt', now).split('_')[1] as string,
+    );
+    assert.deepEqual(byteOrder(parts), parts);
+  });
+});

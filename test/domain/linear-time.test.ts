@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseDomain, parseMailbox } from '../../src/domain/address.ts';
+import { parseInstant } from '../../src/domain/instant.ts';
+import { maskAddress, maskAddresses } from '../../src/domain/mask.ts';
+import { RULES } from '../../src/domain/rules.ts';
+import { bodyProblem, characters, controlProblem } from '../../src/domain/text.ts';
+
+/** What an expression of ours might try again and again, put between a beginning and an end that do not fit. */
+const UNITS = [
+  ...[
+    'a',
+    'A1',
+    '.',
+    'a.',
+    '-',
+    '-a',
+    'a-',
+    '@',
+    'a@',
+    '@a',
+    '<',
+    '>',
+    '<>',
+    '<a',
+    '<a>',
+    'a@b.c>',
+    '"',
+    '\\',
+    '\\"',
+    '\\\\',
+  ],
+  ...[
+    ' ',
+    '\u00A0',
+    '\t',
+    '\n',
+    ',',
+    ';',
+    ':',
+    '(',
+    ')',
+    '0',
+    '0x',
+    'xn--',
+    'xn--a.',
+    '=?',
+    '?=',
+    '=?a?=',
+    '%40',
+    "'",
+    '_',
+  ],
+  ...['é', 'é.', '。', '\u200B', '\uFE0F', 'e\u0301', '😀', '\uD83D', 'ﷺ', '-é', 'é-', '2026-', '00:', '\0'],
+];
+const SHELLS = [
+  ['', ''],
+  ['"', ''],
+  ['"', '" <a@b.example>'],
+  ['<', '>'],
+  ['<a@b.example>', 'x'],
+  ['a', '@b.example'],
+  ['a@', '.example'],
+  ['a@é', ''],
+  ['2026-03-01T00:00:00.', 'Z'],
+] as const;
+
+/** Milliseconds of the fastest of three runs: a slow one may be the machine's fault, a fast one cannot. */
+function fastest(run: (text: string) => unknown, text: string): number {
+  let best = Infinity;
+  for (let i = 0; i < 3; i++) {
+    const started = performance.now();
+    run(text);
+    best = Math.min(best, performance.now() - started);
+    if (best < 5) break;
+  }
+  return best;
+}
+
+const FUNCTIONS: Record<string, (text: string) => unknown> = {
+  parseMailbox,
+  parseDomain,
+  parseInstant,
+  maskAddress,
+  maskAddresses,
+  characters,
+  controlProblem,
+  bodyProblem,
+  'the name of a header': (text) => RULES.headers({ [text]: 'x' }),
+  'the value of a header': (text) => RULES.headers({ 'X-A': text }),
+};
+
+describe('100 kB of anything', () => {
+  for (const [name, run] of Object.entries(FUNCTIONS)) {
+    it(`${name}: takes milliseconds, growing with the length and no faster`, () => {
+      for (const [before, after] of SHELLS) {
+        for (const unit of UNITS) {
+          const text = (kilobytes: number) => before + unit.repeat((kilobytes * 1_000) / unit.length) + after;
+          const whole = fastest(run, text(100));
+          if (whole < 50) continue;
+          const half = fastest(run, text(50));
+          assert.ok(
+            whole < 4 * half && whole < 1_000,
+            `${JSON.stringify([before, unit, after])}: ${half} ms, then ${whole} ms`,
+          );
+        }
+      }
+    });
+  }
+
+  it('parseMailbox: takes less than 10 ms up to the length at which it stops reading', () => {
+    for (const [before, after] of SHELLS) {
+      for (const unit of UNITS) {
+        const text =
+          (before + unit.repeat(Math.ceil(998 / Array.from(unit).length))).slice(0, 998 - after.length) + after;
+        const time = fastest(parseMailbox, text);
+        assert.ok(time < 10, `${JSON.stringify([before, unit, after])}: ${time} ms`);
+      }
+    }
+  });
+});
