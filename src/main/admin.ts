@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
 import { addDomain, createKey, createOrganization, endKey } from '../intake/accounts.ts';
 import { listOrganizations, PRESETS } from '../store/accounts.ts';
-import { isUnreachable, makePool, type Pool } from '../store/pool.ts';
-import { databaseUrl } from './database-url.ts';
+import { makePool, type Pool } from '../store/pool.ts';
+import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 import { endWith } from './process.ts';
 
 /** `npm run admin -- <what> <action> …`: prints JSON on standard output and what is wrong on standard error. */
@@ -60,8 +60,13 @@ function usage(): string {
 function parse(): { command: Command; options: Options } {
   try {
     const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
-    const command = COMMANDS[positionals.join(' ')];
-    return command ? { command, options: values } : endWith(usage());
+    const name = positionals.join(' ');
+    if (name === '') endWith(`a command is missing\n${usage()}`);
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!command) endWith(`there is no command ${name}\n${usage()}`);
+    const stray = Object.keys(values).find((option) => !command.usage.includes(`--${option}`));
+    if (stray !== undefined) endWith(`${name} takes no --${stray}\n${usage()}`);
+    return { command, options: values };
   } catch (error) {
     return endWith(`${(error as Error).message}\n${usage()}`);
   }
@@ -73,8 +78,7 @@ try {
   console.log(JSON.stringify(await command.run(pool, options), null, 2));
 } catch (error) {
   if (error instanceof ServiceError) endWith(error.message);
-  if (isUnreachable(error)) endWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
-  throw error;
+  endWithoutDatabase(error);
 } finally {
   await pool.end();
 }

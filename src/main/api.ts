@@ -1,4 +1,5 @@
 import { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
 import { makeApp } from '../http/app.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
@@ -20,15 +21,7 @@ const ending = new AbortController();
 
 let carryOut: ReturnType<typeof temporalCarrier> = () => Promise.reject(new TemporalUnreachable('not connected yet'));
 const relay = startRelay({ pool, log, carryOut: (row) => carryOut(row) });
-const connected = connectToTemporal(log, ending.signal).then(({ connection, namespace }) => {
-  carryOut = temporalCarrier(new Client({ connection, namespace }), {
-    maximumAttempts: config.SEND_MAX_ATTEMPTS,
-    initialInterval: config.SEND_INITIAL_INTERVAL,
-    maximumInterval: config.SEND_MAX_INTERVAL,
-  });
-  relay.wake();
-  return connection;
-});
+const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
 const notify = makeNotifier(pool);
@@ -48,12 +41,26 @@ stopOnSignals(log, async () => {
   ending.abort();
   await app.close();
   await Promise.all([relay.stop(), stopListening()]);
-  await connected.then(
-    (connection) => connection.close(),
-    () => undefined,
-  );
+  await (await connected)?.close();
   await pool.end();
 });
 
 const url = await app.listen({ port: config.PORT, host: config.HOST });
 sayReady({ url });
+
+/** @returns undefined when this process was told to end before Temporal answered */
+async function connect(): Promise<NativeConnection | undefined> {
+  try {
+    const { connection, namespace } = await connectToTemporal(log, ending.signal);
+    carryOut = temporalCarrier(new Client({ connection, namespace }), {
+      maximumAttempts: config.SEND_MAX_ATTEMPTS,
+      initialInterval: config.SEND_INITIAL_INTERVAL,
+      maximumInterval: config.SEND_MAX_INTERVAL,
+    });
+    relay.wake();
+    return connection;
+  } catch (error) {
+    if (ending.signal.aborted) return undefined;
+    throw error;
+  }
+}

@@ -13,7 +13,9 @@ export function readEnvironment(): NodeJS.ProcessEnv {
  * error when one is missing or malformed.
  * @param needed settings that this process cannot do without
  */
-export function readSettings<N extends SettingName = never>(...needed: N[]): Config & { [K in N]: NonNullable<Config[K]> } {
+export function readSettings<N extends SettingName = never>(
+  ...needed: N[]
+): Config & { [K in N]: NonNullable<Config[K]> } {
   const environment = readEnvironment();
   try {
     return readConfig(environment, ...needed);

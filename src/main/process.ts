@@ -3,9 +3,12 @@ import { type Logger, pino } from 'pino';
 /** Milliseconds that a process gets to finish what is under way. */
 const STOP_WITHIN = 30_000;
 
+/** Where errors of Postgres quote what was to be stored: addresses, subjects, bodies. */
+const QUOTES = ['err.detail', 'err.where', 'err.internalQuery'];
+
 /** The log of one process: JSON lines on standard output. */
 export function makeLog(name: string, level: string): Logger {
-  return pino({ name: `sendwright ${name}`, level });
+  return pino({ name: `sendwright ${name}`, level, redact: { paths: QUOTES, remove: true } });
 }
 
 /**

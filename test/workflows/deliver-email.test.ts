@@ -6,6 +6,7 @@ import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@t
 import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
 import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { keepHistory } from './histories.ts';
 import { PostOffice } from './post-office.ts';
 
 const DAY = 86_400_000;
@@ -49,8 +50,12 @@ describe('deliverEmail', () => {
     readonly restart: () => Promise<void>;
   }
 
-  /** Runs `act` on a started workflow while a worker serves, then waits for its result; time skips only then. */
+  /**
+   * Runs `act` on a started workflow while a worker serves, then waits for its result; time skips only then. The history is
+   * kept under the test's name.
+   */
   async function carry(
+    { name }: { name: string },
     dueIn: number | null,
     act: (carried: Carried) => Promise<void> = async () => undefined,
   ): Promise<{ id: string; result: string; handle: WorkflowHandle<typeof deliverEmail> }> {
@@ -75,7 +80,9 @@ describe('deliverEmail', () => {
         serving = await worker();
       };
       await act({ id, handle, restart });
-      return { id, result: await handle.result(), handle };
+      const result = await handle.result();
+      await keepHistory(name, handle);
+      return { id, result, handle };
     } finally {
       await serving.stop();
     }
@@ -92,21 +99,21 @@ describe('deliverEmail', () => {
     return (sentAt ?? Number.NaN) - dueAt;
   }
 
-  test('an email that is due at once is sent at once', async () => {
+  test('an email that is due at once is sent at once', async (t) => {
     const began = await env.currentTimeMs();
-    const { id, result } = await carry(null);
+    const { id, result } = await carry(t, null);
     assert.equal(result, 'sent');
     assert.ok((office.row(id).sentAt ?? 0) - began < MINUTE);
   });
 
-  test('an email 29 days ahead is sent then, not before', async () => {
-    const { id, result } = await carry(29 * DAY);
+  test('an email 29 days ahead is sent then, not before', async (t) => {
+    const { id, result } = await carry(t, 29 * DAY);
     assert.equal(result, 'sent');
     assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
   });
 
-  test('rescheduled earlier after 10 of 29 days, it is sent at the earlier time', async () => {
-    const { id, result } = await carry(29 * DAY, async ({ handle, id }) => {
+  test('rescheduled earlier after 10 of 29 days, it is sent at the earlier time', async (t) => {
+    const { id, result } = await carry(t, 29 * DAY, async ({ handle, id }) => {
       await env.sleep(10 * DAY);
       assert.ok(await move(handle, id, (await env.currentTimeMs()) + 2 * DAY));
     });
@@ -115,8 +122,8 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).attempts, 1);
   });
 
-  test('rescheduled later, twice, it is sent at the last time', async () => {
-    const { id, result } = await carry(DAY, async ({ handle, id }) => {
+  test('rescheduled later, twice, it is sent at the last time', async (t) => {
+    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
       await move(handle, id, (await env.currentTimeMs()) + 20 * DAY);
       await env.sleep(5 * DAY);
       assert.equal(office.row(id).status, 'scheduled', 'its first time has passed');
@@ -127,8 +134,8 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).attempts, 1);
   });
 
-  test('signals that arrive in the wrong order leave the newest time standing', async () => {
-    const { id, result } = await carry(DAY, async ({ handle, id }) => {
+  test('signals that arrive in the wrong order leave the newest time standing', async (t) => {
+    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
       const now = await env.currentTimeMs();
       office.reschedule(id, now + 2 * DAY);
       office.reschedule(id, now + 3 * DAY);
@@ -139,8 +146,8 @@ describe('deliverEmail', () => {
     assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
   });
 
-  test('a reschedule that Postgres took while its signal is still on the way holds the email back', async () => {
-    const { id, result } = await carry(DAY, async ({ id }) => {
+  test('a reschedule that Postgres took while its signal is still on the way holds the email back', async (t) => {
+    const { id, result } = await carry(t, DAY, async ({ id }) => {
       office.reschedule(id, (await env.currentTimeMs()) + 4 * DAY);
     });
     assert.equal(result, 'sent');
@@ -148,8 +155,8 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).attempts, 1);
   });
 
-  test('canceled while it waits, it ends at once and is never sent', async () => {
-    const { id, result, handle } = await carry(20 * DAY, async ({ handle, id }) => {
+  test('canceled while it waits, it ends at once and is never sent', async (t) => {
+    const { id, result, handle } = await carry(t, 20 * DAY, async ({ handle, id }) => {
       await env.sleep(DAY);
       assert.ok(office.cancel(id));
       await handle.signal(cancel);
@@ -160,9 +167,9 @@ describe('deliverEmail', () => {
     assert.ok(!events.some((event) => event.timerFiredEventAttributes), 'it did not wait for its time');
   });
 
-  test('a cancel that loses the race is refused, and the email is sent once', async () => {
+  test('a cancel that loses the race is refused, and the email is sent once', async (t) => {
     let canceled: boolean | undefined;
-    const { id, result } = await carry(DAY, async ({ handle }) => {
+    const { id, result } = await carry(t, DAY, async ({ handle }) => {
       office.afterSend = async (id) => {
         canceled = office.cancel(id);
         await handle.signal(cancel);
@@ -174,16 +181,16 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).attempts, 1);
   });
 
-  test('a cancel that wins the race at the last moment leaves nothing to send', async () => {
+  test('a cancel that wins the race at the last moment leaves nothing to send', async (t) => {
     office.beforeClaim = (id) => void office.cancel(id);
-    const { id, result } = await carry(DAY);
+    const { id, result } = await carry(t, DAY);
     office.beforeClaim = () => undefined;
     assert.equal(result, 'canceled');
     assert.equal(office.row(id).attempts, 0);
   });
 
-  test('canceled with Temporal’s own tools, a scheduled email is canceled', async () => {
-    const { id, result } = await carry(20 * DAY, async ({ handle }) => {
+  test('canceled with Temporal’s own tools, a scheduled email is canceled', async (t) => {
+    const { id, result } = await carry(t, 20 * DAY, async ({ handle }) => {
       await env.sleep(DAY);
       await handle.cancel();
     });
@@ -191,29 +198,29 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).status, 'canceled');
   });
 
-  test('a cancel signal that somebody sends by hand cancels the email too', async () => {
-    const { id, result } = await carry(20 * DAY, ({ handle }) => handle.signal(cancel));
+  test('a cancel signal that somebody sends by hand cancels the email too', async (t) => {
+    const { id, result } = await carry(t, 20 * DAY, ({ handle }) => handle.signal(cancel));
     assert.equal(result, 'canceled');
     assert.equal(office.row(id).status, 'canceled');
   });
 
-  test('a provider that is busy three times gets the email at the fourth attempt', async () => {
+  test('a provider that is busy three times gets the email at the fourth attempt', async (t) => {
     office.answers.push('busy', 'busy', 'busy');
-    const { id, result } = await carry(null);
+    const { id, result } = await carry(t, null);
     assert.equal(result, 'sent');
     assert.equal(office.row(id).attempts, 4);
   });
 
-  test('attempts are used up: the email fails', async () => {
+  test('attempts are used up: the email fails', async (t) => {
     office.answers.push('busy', 'busy', 'busy', 'busy');
-    const { id, result } = await carry(null);
+    const { id, result } = await carry(t, null);
     assert.equal(result, 'failed');
     assert.equal(office.row(id).attempts, RETRY.maximumAttempts);
   });
 
-  test('waits double from the first to the longest', async () => {
+  test('waits double from the first to the longest', async (t) => {
     office.answers.push('busy', 'busy', 'busy', 'busy');
-    const { handle } = await carry(null);
+    const { handle } = await carry(t, null);
     const events = (await handle.fetchHistory()).events ?? [];
     const scheduled = events.find((event) => event.activityTaskScheduledEventAttributes);
     const policy = scheduled?.activityTaskScheduledEventAttributes?.retryPolicy;
@@ -223,36 +230,36 @@ describe('deliverEmail', () => {
     assert.equal(policy.maximumAttempts, 4);
   });
 
-  test('the provider’s own waiting time is kept', async () => {
+  test('the provider’s own waiting time is kept', async (t) => {
     office.answers.push({ busyFor: 10 * MINUTE });
     const began = await env.currentTimeMs();
-    const { id, result } = await carry(null);
+    const { id, result } = await carry(t, null);
     assert.equal(result, 'sent');
     const waited = (office.row(id).sentAt ?? 0) - began;
     assert.ok(waited >= 10 * MINUTE && waited < 12 * MINUTE, `waited ${waited} ms`);
   });
 
-  test('failures that never reached a provider do not use up its attempts', async () => {
+  test('failures that never reached a provider do not use up its attempts', async (t) => {
     office.answers.push('crash', 'crash', 'crash', 'crash', 'busy', 'crash', 'crash', 'crash');
-    const { id, result } = await carry(null);
+    const { id, result } = await carry(t, null);
     assert.equal(result, 'sent');
     assert.equal(office.row(id).attempts, 2);
   });
 
-  test('a clock that runs ahead of Postgres does not send early', async () => {
+  test('a clock that runs ahead of Postgres does not send early', async (t) => {
     let early = true;
     office.beforeClaim = (id) => {
       if (early) office.row(id).dueAt += 3 * MINUTE;
       early = false;
     };
-    const { id, result } = await carry(DAY);
+    const { id, result } = await carry(t, DAY);
     office.beforeClaim = () => undefined;
     assert.equal(result, 'sent');
     assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
   });
 
-  test('a worker that is restarted while an email waits goes on from its history', async () => {
-    const { id, result } = await carry(20 * DAY, async ({ handle, id, restart }) => {
+  test('a worker that is restarted while an email waits goes on from its history', async (t) => {
+    const { id, result } = await carry(t, 20 * DAY, async ({ handle, id, restart }) => {
       await env.sleep(DAY);
       await restart();
       await move(handle, id, (await env.currentTimeMs()) + 3 * DAY);
@@ -261,8 +268,8 @@ describe('deliverEmail', () => {
     assert.equal(office.row(id).attempts, 1);
   });
 
-  test('an email whose workflow is started twice with its id is carried once', async () => {
-    const { id } = await carry(null);
+  test('an email whose workflow is started twice with its id is carried once', async (t) => {
+    const { id } = await carry(t, null);
     await assert.rejects(
       env.client.workflow.start(deliverEmail, {
         workflowId: id,

@@ -32,7 +32,7 @@ export async function stillRuns({ pid, mark }: Recorded): Promise<boolean> {
 }
 
 /**
- * Ends a process that is not our child: the signal, then SIGKILL for it and its group when it lives on.
+ * Ends a process that is not our child: the signal, then SIGKILL for the group it leads when it lives on.
  * @param within milliseconds until SIGKILL
  * @returns whether there was anything to end
  */
@@ -46,23 +46,24 @@ export async function endRecorded(recorded: Recorded, signal: NodeJS.Signals, wi
 }
 
 async function ended(recorded: Recorded, within: number): Promise<boolean> {
-  for (const until = Date.now() + within; Date.now() < until; await sleep(POLL)) {
-    if (!(await stillRuns(recorded))) return true;
+  const until = Date.now() + within;
+  while (await stillRuns(recorded)) {
+    if (Date.now() >= until) return false;
+    await sleep(POLL);
   }
-  return !(await stillRuns(recorded));
+  return true;
 }
 
-/** Sends a signal; one to a process that is gone is no error. */
+/** Sends a signal. No error for a process that is gone, which macOS reports as EPERM for a group of ended ones. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 
-/** SIGKILL for a whole process group, named by its leader, and for the leader itself. */
+/** SIGKILL for a process that leads a group and for all in it; or for what is left of the group when it has ended. */
 export function killGroup(leader: number): void {
   send(-leader, 'SIGKILL');
-  send(leader, 'SIGKILL');
 }

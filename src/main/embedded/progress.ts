@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** One thing that is being done. */
 export interface Step {
   /** Says how far it is, or what the tool that does it printed last. */
@@ -80,7 +82,7 @@ export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
       };
       try {
         const result = await work({
-          detail: (text) => (step.detail = text.trim()),
+          detail: (text) => (step.detail = stripVTControlCharacters(text).trim()),
           rename: (better) => (step.name = better),
         });
         finish('✓');

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../domain/errors.ts';
+import { addDomain, createOrganization, parseApiKey } from '../../intake/accounts.ts';
+import { findKey } from '../../store/accounts.ts';
+import { makePool, type Pool } from '../../store/pool.ts';
+import { type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
+
+const DOMAIN = 'demo.sendwright.example';
+const RECIPIENT = 'you@example.com';
+const POLL = 50;
+/** Not all providers report a delivery; one that does not is not waited for much longer than one that does takes. */
+const REPORT_WITHIN = 5_000;
+const SENT_WITHIN = 30_000;
+
+/** As much of `GET /v1/emails/:id` as the demonstration shows. */
+export interface DemoEmail {
+  readonly id: string;
+  readonly to: readonly string[];
+  readonly status: string;
+  readonly error: string | null;
+  readonly events: readonly { readonly type: string; readonly created_at: string }[];
+}
+
+/**
+ * The organization that the demonstration email comes from: that of the last start, or a new one with a verified domain
+ * when the database does not know it any more.
+ */
+export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<DemoSecrets> {
+  const pool = makePool(databaseUrl, 'start', 1, () => undefined);
+  try {
+    if (secrets.demo && (await isKnown(pool, secrets.demo.api_key))) return secrets.demo;
+    const { id, api_key } = await createOrganization(pool, 'Demo');
+    const demo = { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
+    await writeSecrets(path, { ...secrets, demo });
+    return demo;
+  } finally {
+    await pool.end();
+  }
+}
+
+async function isKnown(pool: Pool, apiKey: string): Promise<boolean> {
+  const parsed = parseApiKey(apiKey);
+  return parsed !== undefined && (await findKey(pool, parsed.id)) !== undefined;
+}
+
+/** In a database that others use too, another organization may hold the plain name: a domain is verified once. */
+async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
+  for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
+    try {
+      return (await addDomain(pool, organization, name, true)).name;
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
+    }
+  }
+  throw new Error(`the domain ${DOMAIN} could not be added`);
+}
+
+/** The request that the demonstration makes, which is also the one to try by hand. */
+export function demoRequest(domain: string) {
+  return {
+    from: `Sendwright <hello@${domain}>`,
+    to: RECIPIENT,
+    subject: 'It works',
+    text: 'This email went the whole way: API, Postgres, Temporal, worker, provider.',
+  };
+}
+
+/**
+ * Sends the demonstration email and follows it to its end, as far as it comes within some seconds.
+ * @throws Error when the API refuses it, or it is not handed over within 30 s
+ */
+export async function sendDemo(
+  baseUrl: string,
+  { api_key, domain }: DemoSecrets,
+  signal: AbortSignal,
+): Promise<DemoEmail> {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+  const accepted = await ask<{ id: string }>(`${baseUrl}/v1/emails`, {
+    method: 'POST',
+    signal,
+    headers,
+    body: JSON.stringify(demoRequest(domain)),
+  });
+  const started = Date.now();
+  let sentAt: number | undefined;
+  for (;;) {
+    const email = await ask<DemoEmail>(`${baseUrl}/v1/emails/${accepted.id}`, { headers, signal });
+    if (email.status === 'sent') sentAt ??= Date.now();
+    else if (email.status !== 'queued') return email;
+    if (sentAt !== undefined && Date.now() - sentAt > REPORT_WITHIN) return email;
+    if (sentAt === undefined && Date.now() - started > SENT_WITHIN) {
+      throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_WITHIN / 1_000} s`);
+    }
+    await sleep(POLL, undefined, { signal });
+  }
+}
+
+async function ask<T>(url: string, init: RequestInit): Promise<T> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as T;
+}
+
+/** The email's events with the time of day of each and how long after the first it came. */
+export function timeline({ events }: Pick<DemoEmail, 'events'>): string[] {
+  const [first] = events;
+  if (!first) return [];
+  const start = Date.parse(first.created_at);
+  return events.map(({ type, created_at }) => {
+    const after = `+${Date.parse(created_at) - start} ms`;
+    return `${created_at.slice('2000-01-01T'.length, -1)}  ${after.padStart(9)}  ${type}`;
+  });
+}

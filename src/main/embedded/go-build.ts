@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { CommandError, run } from './command.ts';
+import type { Step } from './progress.ts';
+
+/** The Go module that pins what is built: exact versions and checksums of everything, so a build today is one next year. */
+const MODULE = fileURLToPath(new URL('temporal-server/', import.meta.url));
+
+/**
+ * Builds one program of the Go module with the Go on PATH: minutes the first time, as Go compiles all it depends on.
+ * @param program its package, such as `github.com/temporalio/cli/cmd/temporal`
+ * @param ldflags flags for the linker besides those that leave out debug information
+ */
+export async function goBuild(
+  program: string,
+  ldflags: string,
+  destination: string,
+  step: Step,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let packages = 0;
+  const onLine = (line: string) => {
+    if (!line.startsWith('go: ')) packages++;
+    step.detail(packages === 0 ? line : `${packages} packages compiled, now ${line}`);
+  };
+  // -v prints each package as it is compiled.
+  const flags = ['-v', '-trimpath', '-tags', 'disable_grpc_modules', '-ldflags', `-s -w ${ldflags}`];
+  await run('go', ['build', ...flags, '-o', destination, program], {
+    cwd: MODULE,
+    env: goEnvironment(),
+    signal,
+    onLine,
+  });
+}
+
+/** The oldest Go that can build the module, as its go.mod says. */
+export async function neededGo(): Promise<string> {
+  const version = /^go (\S+)$/m.exec(await readFile(`${MODULE}go.mod`, 'utf8'))?.[1];
+  if (version === undefined) throw new Error('go.mod has no go line');
+  return version;
+}
+
+/** @throws Error when Go is not on PATH or too old for the module */
+export async function checkGo(signal: AbortSignal | undefined): Promise<void> {
+  const needed = await neededGo();
+  let found: string;
+  try {
+    // Asked outside the module: inside, an older Go may refuse to say even this.
+    found = (await run('go', ['env', 'GOVERSION'], { cwd: tmpdir(), env: goEnvironment(), signal }))
+      .trim()
+      .replace(/^go/, '');
+  } catch (error) {
+    if (error instanceof CommandError && error.code === 'ENOENT') {
+      throw new Error('Go is not installed', { cause: error });
+    }
+    throw error;
+  }
+  if (!isAtLeast(found, needed)) throw new Error(`Go ${needed} or newer is needed and this is ${found}`);
+}
+
+/** Settings of the user's own that would change what is built are set aside; where modules come from stays theirs. */
+function goEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
+}
+
+/** Compares versions by their numbers: `1.26.8` is at least `1.26.4`; what follows the numbers is ignored. */
+export function isAtLeast(version: string, needed: string): boolean {
+  const numbers = (text: string) => (/^[\d.]+/.exec(text)?.[0] ?? '').split('.').map(Number);
+  const have = numbers(version);
+  for (const [index, number] of numbers(needed).entries()) {
+    const other = have[index] ?? 0;
+    if (other !== number) return other > number;
+  }
+  return true;
+}

@@ -1,0 +1,33 @@
+/** Writes values one after another and only the newest of those that wait: for a file that holds the state of now. */
+export interface LatestWrite<T> {
+  readonly write: (value: T) => void;
+  /** Resolves when nothing is left to write; rejects when a write failed since it was last asked. */
+  readonly settled: () => Promise<void>;
+}
+
+export function latestWrite<T>(writeOne: (value: T) => Promise<void>): LatestWrite<T> {
+  let waiting: [T] | undefined;
+  let running: Promise<void> | undefined;
+  let failed: [unknown] | undefined;
+
+  async function writeAll(): Promise<void> {
+    for (let next = waiting; next; next = waiting) {
+      waiting = undefined;
+      await writeOne(next[0]).catch((error: unknown) => (failed = [error]));
+    }
+    running = undefined;
+  }
+
+  return {
+    write(value) {
+      waiting = [value];
+      running ??= writeAll();
+    },
+    async settled() {
+      await running;
+      const error = failed;
+      failed = undefined;
+      if (error) throw error[0];
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Account } from './command.ts';
+import { sawPortTaken } from './ports.ts';
+import { Problem } from './problem.ts';
+import { killGroup, send } from './processes.ts';
+
+/** What to run as one part, and how to tell that it serves. */
+export interface PartSpec<Facts> {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly account?: Account | undefined;
+  /** A text in its command line that no other process has: by it the next start knows an orphan. */
+  readonly mark: string;
+  /** The file that gets all it prints. */
+  readonly log: string;
+  /** `node` processes say by IPC that they serve, and end when the channel does. */
+  readonly ipc: boolean;
+  /** Resolves when the part serves; `message` is the first it sends by IPC. Rejects at the latest when `signal` aborts. */
+  readonly ready: (message: Promise<unknown>, signal: AbortSignal) => Promise<Facts>;
+  /** How to stop it: signals with the milliseconds it gets after each; SIGKILL comes last. */
+  readonly stop: readonly (readonly [NodeJS.Signals, number])[];
+}
+
+/** When a part that died is started again, in milliseconds. */
+export interface BackOff {
+  readonly first: number;
+  readonly longest: number;
+  /** Having lived for this long, it starts from `first` again. */
+  readonly forgiveAfter: number;
+}
+
+/** What a part's keeper wants to know. */
+export interface Watcher {
+  readonly onPid: (pid: number) => void;
+  /** It died and is started again after `pause` milliseconds. */
+  readonly onDeath: (how: string, lastLines: string[], pause: number) => void;
+  /** It serves again, `milliseconds` after its death. */
+  readonly onReturn: (milliseconds: number) => void;
+}
+
+/** A part that ended before it served, or never came to serve. */
+export class PartFailed extends Problem {
+  /** Its port was taken by another process between choice and start: worth another try with another port. */
+  readonly portTaken: boolean;
+
+  constructor(how: string, lastLines: string[]) {
+    super([`${how}; it printed last:`, ...lastLines].join('\n    '));
+    this.portTaken = sawPortTaken(lastLines.join('\n'));
+  }
+}
+
+export interface Part<Facts> {
+  /** What it said of itself when it served first. */
+  readonly facts: Facts;
+  readonly stop: () => Promise<void>;
+}
+
+interface Life {
+  readonly child: ChildProcess;
+  readonly message: Promise<unknown>;
+  /** Resolves to how it ended, in words. */
+  readonly ended: Promise<string>;
+  /** Aborts when it ends. */
+  readonly over: AbortSignal;
+  readonly started: number;
+  /** Where its output begins in the log. */
+  readonly from: number;
+}
+
+const SERVES_WITHIN = 60_000;
+const TAIL_BYTES = 8_192;
+const TAIL_LINES = 12;
+
+/**
+ * Starts a part as a process of its own and keeps it running: when it dies after it has served once, it is started
+ * again after a pause that doubles with each death. It leads a process group of its own, so a Ctrl-C in the terminal
+ * reaches only the process that stops the parts in their order.
+ * @param stopping ends it, also while it starts
+ * @throws PartFailed when it ends before it serves
+ */
+export async function startPart<Facts>(
+  spec: PartSpec<Facts>,
+  backOff: BackOff,
+  watcher: Watcher,
+  stopping: AbortSignal,
+): Promise<Part<Facts>> {
+  let life = await begin(spec, watcher);
+  try {
+    const facts = await serving(spec, life, stopping);
+    const kept = keep();
+    let stopped: Promise<void> | undefined;
+    return { facts, stop: () => (stopped ??= end(spec, life).then(() => kept)) };
+  } catch (error) {
+    const diedByItself = life.over.aborted;
+    const slow = (error as Error).name === 'TimeoutError';
+    await end(spec, life);
+    if (!diedByItself && !slow) throw error;
+    const how = slow ? `did not serve within ${SERVES_WITHIN / 1_000} s` : await life.ended;
+    throw new PartFailed(how, await lastLines(spec.log, life.from));
+  }
+
+  async function keep(): Promise<void> {
+    let pause = backOff.first;
+    for (;;) {
+      const how = await life.ended;
+      if (stopping.aborted) return;
+      const died = Date.now();
+      if (died - life.started >= backOff.forgiveAfter) pause = backOff.first;
+      watcher.onDeath(how, await lastLines(spec.log, life.from), pause);
+      await sleep(pause, undefined, { signal: stopping }).catch(() => undefined);
+      pause = Math.min(pause * 2, backOff.longest);
+      if (isAborted(stopping)) return;
+      life = await begin(spec, watcher);
+      if (isAborted(stopping)) return end(spec, life);
+      serving(spec, life, stopping).then(
+        () => watcher.onReturn(Date.now() - died),
+        () => undefined,
+      );
+    }
+  }
+}
+
+/** The compiler takes a signal that was not aborted before an await for one that is not after it. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
+  // Somebody may have tidied the logs away while it ran.
+  await mkdir(dirname(spec.log), { recursive: true });
+  const log = await open(spec.log, 'a', 0o600);
+  try {
+    const from = (await log.stat()).size;
+    const child = spawn(spec.command, spec.args, {
+      cwd: spec.cwd,
+      env: spec.env,
+      ...spec.account,
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd, ...(spec.ipc ? (['ipc'] as const) : [])],
+    });
+    const over = new AbortController();
+    const message = new Promise<unknown>((resolve) => child.once('message', resolve));
+    const ended = new Promise<string>((resolve) => {
+      child.on('error', (error) => {
+        if (child.pid === undefined) resolve(`could not be run (${error.message})`);
+      });
+      child.once('exit', (code, signal) => resolve(signal ? `was ended by ${signal}` : `ended with ${code ?? '?'}`));
+    });
+    void ended.then(() => {
+      // Helpers that it started, such as a compiler, are of its group and would outlive it.
+      if (child.pid !== undefined) killGroup(child.pid);
+      over.abort();
+    });
+    if (child.pid !== undefined) watcher.onPid(child.pid);
+    return { child, message, ended, over: over.signal, started: Date.now(), from };
+  } finally {
+    await log.close();
+  }
+}
+
+async function serving<Facts>(spec: PartSpec<Facts>, life: Life, stopping: AbortSignal): Promise<Facts> {
+  const signal = AbortSignal.any([life.over, stopping, AbortSignal.timeout(SERVES_WITHIN)]);
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  signal.throwIfAborted();
+  return Promise.race([spec.ready(life.message, signal), aborted]);
+}
+
+async function end(spec: PartSpec<unknown>, { child, ended, over }: Life): Promise<void> {
+  if (child.pid === undefined) return;
+  for (const [signal, within] of spec.stop) {
+    if (over.aborted) return;
+    send(child.pid, signal);
+    await Promise.race([ended, sleep(within, undefined, { signal: over, ref: false }).catch(() => undefined)]);
+  }
+  if (!over.aborted) killGroup(child.pid);
+  await ended;
+}
+
+/** The last lines that a log holds from `start` on, or as a whole when it was trimmed since. None when it is gone. */
+export async function lastLines(path: string, start: number): Promise<string[]> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return [];
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(start <= size ? start : 0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - from), position: from });
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n');
+    return lines.filter((line) => line.trim() !== '').slice(-TAIL_LINES);
+  } finally {
+    await file.close();
+  }
+}

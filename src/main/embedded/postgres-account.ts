@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { chown, lstat, mkdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { run, type Account } from './command.ts';
+import { SYSTEM_FOLDER, systemFolder } from './postgres-binaries.ts';
+import { Problem } from './problem.ts';
+import type { Progress } from './progress.ts';
+
+const NAME = 'postgres';
+
+/**
+ * As whom Postgres runs: as we do, except that it refuses to be root; then it is the system's `postgres` user, which is
+ * made when it is missing.
+ */
+export async function postgresAccount(): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const found = await lookUp();
+  if (found) return found;
+  try {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', NAME]);
+  } catch (error) {
+    throw new Problem(
+      `Postgres does not run as root, and a user "${NAME}" for it cannot be made (${(error as Error).message}). ` +
+        'Start as another user than root, or set DATABASE_URL to a Postgres server.',
+    );
+  }
+  const made = await lookUp();
+  if (made) return made;
+  throw new Problem(`the user "${NAME}" was made but is not known to the system`);
+}
+
+async function lookUp(): Promise<Account | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', NAME]), run('id', ['-g', NAME])]);
+    return { uid: Number(uid), gid: Number(gid) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The folder for Postgres's data, empty or as the last start left it: `link` itself, or, when the account may not enter
+ * the folder around it, one under /var/lib/sendwright that `link` points to from then on.
+ * @param link absolute path
+ */
+export async function dataFolder(link: string, account: Account | undefined, progress: Progress): Promise<string> {
+  if (account === undefined) {
+    await mkdir(link, { recursive: true, mode: 0o700 });
+    return link;
+  }
+  const existing = await lstat(link).catch(() => undefined);
+  if (existing?.isSymbolicLink()) {
+    const target = await readlink(link);
+    await make(target, account);
+    return target;
+  }
+  if (existing === undefined) await make(link, account);
+  if (await mayWrite(link, account)) return link;
+
+  const home = dirname(link);
+  const hash = createHash('sha256').update(home).digest('hex').slice(0, 12);
+  const folder = join(SYSTEM_FOLDER, `${basename(dirname(home))}-${hash}`);
+  // Data of a home that was deleted: its password went with it.
+  await rm(`${folder}.old`, { recursive: true, force: true });
+  await rename(folder, `${folder}.old`).catch(() => undefined);
+  await systemFolder();
+  await make(folder, account);
+  if (!(await mayWrite(folder, account))) throw new Problem(`the user "${NAME}" cannot write to ${folder}`);
+  await rm(link, { recursive: true });
+  await symlink(folder, link);
+  progress.say(`  Postgres keeps its data in ${folder}: its account cannot enter ${home}`);
+  return folder;
+}
+
+async function make(folder: string, { uid, gid }: Account): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chown(folder, uid, gid);
+}
+
+async function mayWrite(folder: string, account: Account): Promise<boolean> {
+  return run('/bin/sh', ['-c', 'test -w "$0" && test -x "$0"', folder], { account, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}

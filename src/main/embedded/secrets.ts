@@ -1,0 +1,59 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { writeAtomically } from './atomic-file.ts';
+import { Problem } from './problem.ts';
+
+/** What is made up at the first start of a home and kept from then on. */
+export interface Secrets {
+  readonly database_password: string;
+  readonly secret_key: string;
+  readonly postmark_server_token: string;
+  readonly postmark_webhook_user: string;
+  readonly postmark_webhook_password: string;
+  /** Whom the demonstration email comes from; absent before the first. */
+  readonly demo?: DemoSecrets;
+}
+
+export interface DemoSecrets {
+  readonly organization_id: string;
+  readonly api_key: string;
+  readonly domain: string;
+}
+
+/** The secrets of a home. What a newer version needs besides is made up and written down too. */
+export async function readSecrets(path: string): Promise<Secrets> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '{}';
+    throw error;
+  });
+  const kept = parse(path, text);
+  const secrets: Secrets = { ...invent(), ...kept };
+  if (Object.keys(secrets).length > Object.keys(kept).length) await writeSecrets(path, secrets);
+  return secrets;
+}
+
+export async function writeSecrets(path: string, secrets: Secrets): Promise<void> {
+  await writeAtomically(path, `${JSON.stringify(secrets, null, 2)}\n`);
+}
+
+function parse(path: string, text: string): Partial<Secrets> {
+  try {
+    return JSON.parse(text) as Partial<Secrets>;
+  } catch (error) {
+    throw new Problem(`${path} is not JSON any more: mend it, or move its folder away to begin with an empty one`, {
+      cause: error,
+    });
+  }
+}
+
+function invent(): Omit<Secrets, 'demo'> {
+  // URL-safe, since the password becomes part of the database's URL.
+  const text = () => randomBytes(24).toString('base64url');
+  return {
+    database_password: text(),
+    secret_key: text(),
+    postmark_server_token: randomUUID(),
+    postmark_webhook_user: 'postmark',
+    postmark_webhook_password: text(),
+  };
+}

@@ -1,0 +1,92 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isThere } from './cache.ts';
+import { run } from './command.ts';
+import type { PartSpec } from './part.ts';
+import { waitUntilServing } from './probe.ts';
+
+/**
+ * Limits that would cap throughput before the processor does, and what our workflows gain from: starting activities
+ * with the workflow task's answer, and fair shares of a queue for all organizations.
+ */
+const DYNAMIC_CONFIG: Record<string, number | boolean> = {
+  'frontend.rps': 20_000,
+  'frontend.namespaceRPS': 20_000,
+  'frontend.namespaceRPS.visibility': 1_000,
+  'frontend.persistenceMaxQPS': 20_000,
+  'matching.persistenceMaxQPS': 20_000,
+  'history.persistenceMaxQPS': 50_000,
+  'history.rps': 50_000,
+  'matching.rps': 50_000,
+  'matching.numTaskqueueReadPartitions': 1,
+  'matching.numTaskqueueWritePartitions': 1,
+  'history.shardIOConcurrency': 8,
+  'system.enableActivityEagerExecution': true,
+  'matching.enableFairness': true,
+};
+const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
+const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
+
+export interface DevServer {
+  /** Path of the Temporal CLI; by it the process is known when there is no `database`. */
+  readonly cli: string;
+  readonly port: number;
+  /** Port of the web UI; none without it. */
+  readonly uiPort?: number;
+  /** The file that holds its state over restarts; in memory without it. */
+  readonly database?: string;
+  readonly namespaces: readonly string[];
+}
+
+/** How to run Temporal's development server: all of Temporal in one process, on loopback. */
+export function temporalPart(server: DevServer, log: string): PartSpec<void> {
+  const { cli, port, uiPort, database, namespaces } = server;
+  const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'];
+  args.push(...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort), '--ui-disable-news-fetch']));
+  if (database !== undefined) args.push('--db-filename', database);
+  for (const name of namespaces) args.push('--namespace', name);
+  for (const [key, value] of Object.entries(DYNAMIC_CONFIG)) {
+    args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
+  }
+  return {
+    command: cli,
+    args,
+    env: withoutTemporal(process.env),
+    mark: database ?? cli,
+    log,
+    ipc: false,
+    stop: STOP,
+    ready: (_message, signal) => waitUntilServing(port, FRONTEND, signal),
+  };
+}
+
+/**
+ * The file for the server's state in `folder`. The server takes a file that is there for a whole database, so what was
+ * left by a first start that never came to serve, and held nothing yet, is removed.
+ */
+export async function temporalDatabase(folder: string) {
+  const mark = join(folder, 'complete');
+  const isComplete = await isThere(mark);
+  if (!isComplete) await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  return {
+    path: join(folder, 'temporal.db'),
+    /** To be called when the server serves: does `finish` the first time and notes that the database is whole. */
+    async complete(finish: () => Promise<void>): Promise<void> {
+      if (isComplete) return;
+      await finish();
+      await writeFile(mark, '');
+    },
+  };
+}
+
+/** Closed workflows stay to be looked at for this long; a development server's own default is a day. */
+export async function setRetention(cli: string, address: string, namespace: string, retention: string): Promise<void> {
+  const args = ['operator', 'namespace', 'update', '-n', namespace, '--retention', retention];
+  await run(cli, [...args, '--address', address], { env: withoutTemporal(process.env) });
+}
+
+/** An environment without the Temporal settings of its owner, which speak of another server. */
+export function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
+}

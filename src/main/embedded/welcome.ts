@@ -1,0 +1,53 @@
+import { type DemoEmail, demoRequest, timeline } from './demo.ts';
+import type { Home } from './home.ts';
+import type { Stack } from './stack.ts';
+
+/** The demonstration email's story, line by line. */
+export function demoStory(email: DemoEmail): string[] {
+  const reason = email.error === null ? '' : ` (${email.error})`;
+  return [
+    '',
+    `Email ${email.id} to ${email.to.join(', ')}: ${email.status}${reason}`,
+    ...timeline(email).map((line) => `  ${line}`),
+  ];
+}
+
+/** Every address there is to visit, and a request to try. */
+export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, email: DemoEmail | undefined): string[] {
+  const { baseUrl, inboxUrl, temporal, databaseUrl } = stack;
+  const rows: [string, string | null][] = [
+    ['API', baseUrl],
+    ['its description', `${baseUrl}/openapi.json`],
+    ['Inbox', inboxUrl],
+    ['Temporal', temporal.uiUrl ?? temporal.address],
+    ['that email in it', email && temporal.uiUrl ? workflowUrl(temporal.uiUrl, temporal.namespace, email.id) : null],
+    ['Database', databaseUrl],
+    ['Logs', home.logs],
+    ['For programs', home.devFile],
+  ];
+  return [
+    '',
+    ...rows.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(18)}${value}`])),
+    '',
+    ...(inboxUrl === null
+      ? ['Real providers are set, so no demonstration email was sent. To send one, from a domain that they know:']
+      : ['Send one more, and find it in the inbox:']),
+    '',
+    curl(stack),
+    '',
+  ];
+}
+
+/** The Temporal UI's search for the workflow that carries a message: both have one id. */
+function workflowUrl(ui: string, namespace: string, id: string): string {
+  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`WorkflowId="${id}"`)}`;
+}
+
+function curl({ baseUrl, demo }: Stack): string {
+  return [
+    `curl ${baseUrl}/v1/emails`,
+    `-H 'Authorization: Bearer ${demo.api_key}'`,
+    `-H 'Content-Type: application/json'`,
+    `-d '${JSON.stringify(demoRequest(demo.domain))}'`,
+  ].join(' \\\n  ');
+}

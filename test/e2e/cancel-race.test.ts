@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { makeEmailActivities } from '../../activities/index.ts';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
+import { acceptEmail, cancelEmail } from '../../src/intake/emails.ts';
+import type { EmailProvider } from '../../src/providers/email-provider.ts';
+import { startRelay } from '../../src/relay/relay.ts';
+import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { findEmail } from '../../src/store/emails.ts';
+import { testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { testNamespace } from '../support/temporal.ts';
+import { silenceTemporal, workflowsPath } from '../support/workflows.ts';
+
+const EMAILS = 500;
+/** Milliseconds until all are due: enough for their workflows to be waiting by then. */
+const DUE_IN = 25_000;
+/** Milliseconds around that instant over which the cancels are spread; claiming 500 takes seconds. */
+const FROM = -1_000;
+const TO = 6_000;
+const RETRY = { maximumAttempts: 3, initialInterval: 500, maximumInterval: 1_000 };
+
+test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused and sent once`, async (t) => {
+  silenceTemporal();
+  const log = pino({ level: 'silent' });
+  const database = await testDatabase(20);
+  const temporal = await testNamespace();
+  const { pool } = database;
+
+  const taken = new Map<string, number>();
+  const provider: EmailProvider = {
+    name: 'postmark',
+    refusal: () => undefined,
+    async send(emails) {
+      await sleep(Math.random() * 10);
+      for (const { id } of emails) taken.set(id, (taken.get(id) ?? 0) + 1);
+      return emails.map(({ id }) => ({ kind: 'sent', messageId: `provider-${id}` }));
+    },
+  };
+  const activities = makeEmailActivities({
+    pool,
+    providers: [provider],
+    maximumInterval: RETRY.maximumInterval,
+    ambiguousSend: 'retry',
+    believeDenialAfter: 1_000,
+    log,
+  });
+  const { connection, namespace, client } = temporal;
+  const workers = await Promise.all([
+    Worker.create({ connection, namespace, taskQueue: 'messages', workflowsPath }),
+    Worker.create({ connection, namespace, taskQueue: 'email', activities }),
+  ]);
+  const relay = startRelay({ pool, log, carryOut: temporalCarrier(client, RETRY) });
+  const running = Promise.all(workers.map((worker) => worker.run()));
+  t.after(async () => {
+    await relay.stop();
+    for (const worker of workers) worker.shutdown();
+    await running;
+    await temporal.close();
+    await database.drop();
+  });
+
+  const organization = await createOrganization(pool, 'Race');
+  await addDomain(pool, organization.id, 'race.example', true);
+  const deps = { pool, wakeRelay: relay.wake };
+  const due = Date.now() + DUE_IN;
+  const request = {
+    from: 'race@race.example',
+    to: ['somebody@example.com'],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject: 'Race',
+    html: null,
+    text: 'Now or never.',
+    marketing: false,
+    tags: [],
+    headers: {},
+    scheduled_at: new Date(due).toISOString(),
+  };
+  const caller = { orgId: organization.id, domainIds: null };
+  const accepted = await Promise.all(Array.from({ length: EMAILS }, () => acceptEmail(deps, caller, request)));
+  await eventually('all workflows wait', async () => {
+    const { rows } = await pool.query<{ left: string }>('SELECT count(*) AS left FROM outbox');
+    return rows[0]?.left === '0';
+  });
+  assert.ok(Date.now() < due + FROM, 'the workflows were started in time');
+
+  const answers = await Promise.all(
+    accepted.map(async ({ id }) => {
+      await sleep(due - Date.now() + FROM + Math.random() * (TO - FROM));
+      return cancelEmail(deps, organization.id, id).then(
+        ({ status }) => ({ id, status }),
+        (error: unknown) => ({ id, status: error instanceof ServiceError ? error.code : String(error) }),
+      );
+    }),
+  );
+  await eventually(
+    'every email is canceled or sent',
+    async () => {
+      const { rows } = await pool.query<{ open: string }>(
+        `SELECT count(*) AS open FROM emails WHERE status IN ('queued', 'scheduled')`,
+      );
+      return rows[0]?.open === '0';
+    },
+    60_000,
+  );
+  // Whatever is still under way would show by now.
+  await sleep(1_000);
+
+  const wrong: unknown[] = [];
+  for (const { id, status: answer } of answers) {
+    const email = await findEmail(pool, organization.id, id);
+    const sent = taken.get(id) ?? 0;
+    const events = email?.events.map(({ type }) => type).join(' ');
+    const right =
+      answer === 'canceled'
+        ? sent === 0 && email?.status === 'canceled' && events === 'email.scheduled email.canceled'
+        : answer === 'not_scheduled' &&
+          sent === 1 &&
+          email?.status === 'sent' &&
+          events === 'email.scheduled email.sent';
+    if (!right) wrong.push({ id, answer, sent, status: email?.status, events });
+  }
+  assert.deepEqual(wrong, []);
+  const canceled = answers.filter(({ status }) => status === 'canceled').length;
+  t.diagnostic(`${canceled} canceled, ${EMAILS - canceled} sent`);
+  assert.ok(canceled > EMAILS / 20 && canceled < EMAILS - EMAILS / 20, `the race was run: ${canceled} canceled`);
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { access, readFile, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { commandLine } from '../../src/main/embedded/processes.ts';
+import { PARTS } from '../../src/main/embedded/supervisor.ts';
+import { eventually } from '../support/eventually.ts';
+import { emptyHome, type Launched, launchSendwright, startSendwright } from '../support/start.ts';
+
+async function assertGone(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) assert.equal(await commandLine(pid), undefined);
+}
+
+function get(dev: DevFile, path: string): Promise<Response> {
+  return fetch(dev.base_url + path, { headers: { authorization: `Bearer ${dev.api_key}` } });
+}
+
+async function send(dev: DevFile, to: string): Promise<string> {
+  const response = await fetch(`${dev.base_url}/v1/emails`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ from: dev.from, to, subject: 'Hello', text: 'Hi.' }),
+  });
+  assert.equal(response.status, 202);
+  return ((await response.json()) as { id: string }).id;
+}
+
+/** The parts' process ids once all of them are others than `before`, and all of it serves again. */
+async function afterRestart(started: Launched, before: DevFile['processes']): Promise<DevFile> {
+  await eventually('every part serves again', () =>
+    PARTS.every((name) => started.output().includes(`! ${name} serves`)),
+  );
+  const dev = await started.dev();
+  for (const name of PARTS) assert.notEqual(dev.processes[name], before[name]);
+  return dev;
+}
+
+test('a first start delivers an email; killed parts come back; a second start finds the data', async (t) => {
+  const home = await emptyHome();
+  const first = await startSendwright(t, home);
+  const dev = await first.dev();
+  assert.match(first.output(), /\nEmail em_\w+ to you@example\.com: delivered\n(?: +\S+ +\+\d+ ms {2}email\.\w+\n){3}/);
+  assert.equal((await stat(join(home, 'dev.json'))).mode & 0o777, 0o600);
+  for (const address of [`${dev.base_url}/readyz`, dev.inbox_url ?? '', dev.temporal_ui_url ?? '']) {
+    assert.equal((await fetch(address)).status, 200, address);
+  }
+  const [id = ''] = /em_\w+/.exec(first.output()) ?? [];
+  const inbox = (await (await fetch(`${dev.inbox_url ?? ''}/messages?to=you@example.com`)).json()) as unknown[];
+  assert.equal(inbox.length, 1);
+
+  for (const name of PARTS) process.kill(dev.processes[name] ?? 0, 'SIGKILL');
+  const again = await afterRestart(first, dev.processes);
+  const next = await send(again, 'next@example.com');
+  await eventually('it is delivered', async () => {
+    const { status } = (await (await get(again, `/v1/emails/${next}`)).json()) as { status: string };
+    return status === 'delivered';
+  });
+
+  const before = Date.now();
+  // As npm and the terminal do, and somebody who is in a hurry.
+  process.kill(first.pid, 'SIGINT');
+  process.kill(first.pid, 'SIGINT');
+  assert.equal(await first.end('SIGTERM'), 0);
+  assert.ok(Date.now() - before < 10_000);
+  await assertGone(Object.values(again.processes));
+  await assert.rejects(access(join(home, 'dev.json')));
+
+  const second = await startSendwright(t, home);
+  const later = await second.dev();
+  assert.equal(later.organization_id, dev.organization_id);
+  assert.equal(later.api_key, dev.api_key);
+  assert.equal((await get(later, `/v1/emails/${id}`)).status, 200);
+});
+
+test('killed itself, it leaves nothing that the next start does not end; meanwhile a second one is refused', async (t) => {
+  const home = await emptyHome();
+  const first = await startSendwright(t, home);
+  const { processes, base_url } = await first.dev();
+  await assert.rejects(startSendwright(t, home), (error: Error) => {
+    assert.match(error.message, /it ended with 1 and printed:\nSendwright already runs in /);
+    return error.message.includes(`serves at ${base_url}`);
+  });
+  assert.ok(await commandLine(processes.api ?? 0));
+
+  await first.end('SIGKILL');
+  await eventually('our own processes have ended', async () => {
+    const lines = [processes.api, processes.worker, processes.simulator].map((pid) => commandLine(pid ?? 0));
+    return (await Promise.all(lines)).every((line) => line === undefined);
+  });
+  const second = await startSendwright(t, home);
+  assert.match(second.output(), /Ended what an earlier start left behind: temporal, postgres\n/);
+  await assertGone(Object.values(processes));
+});
+
+test('a taken port is avoided and said; two homes live side by side', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  const [one, two] = await Promise.all([
+    startSendwright(t, await emptyHome(), { PORT: String(port) }),
+    startSendwright(t, await emptyHome(), { PORT: String(port) }),
+  ]);
+  const addresses = [await one.dev(), await two.dev()].flatMap((dev) => [
+    dev.base_url,
+    dev.temporal_address,
+    dev.temporal_ui_url,
+    dev.inbox_url,
+    new URL(dev.database_url).host,
+  ]);
+  assert.equal(new Set(addresses).size, 10);
+  for (const started of [one, two]) {
+    const using = new URL((await started.dev()).base_url).port;
+    assert.ok(started.output().includes(`Port ${port} is taken, using ${using}\n`));
+  }
+});
+
+test('interrupted while it starts, it leaves nothing', async (t) => {
+  const home = await emptyHome();
+  const record = join(home, 'processes.json');
+  const starting = launchSendwright(t, home);
+  const text = await eventually('its first process', () => readFile(record, 'utf8').catch(() => undefined));
+  assert.equal(await starting.end('SIGTERM'), 0);
+  const processes = JSON.parse(text) as Record<string, { pid: number }>;
+  await assertGone(Object.values(processes).map(({ pid }) => pid));
+  await assert.rejects(access(record));
+});

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { parseApiKey } from '../../src/intake/accounts.ts';
+import { findKey } from '../../src/store/accounts.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const ABSENT = `org_${'0'.repeat(26)}`;
+
+let database: TestDatabase;
+let folder: string;
+before(async () => {
+  database = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'admin-'));
+});
+after(async () => {
+  await rm(folder, { recursive: true });
+  await database.drop();
+});
+
+interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command as `npm run admin` and `npm run migrate` do. */
+async function run(script: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
+  const child = spawn(process.execPath, ['--import', 'tsx', `src/main/${script}.ts`, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out, err };
+}
+
+const admin = (...args: string[]) => run('admin', args, { DATABASE_URL: database.url });
+
+/** The JSON on standard output of a command that went well. */
+async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+  const { code, out, err } = await admin(...args);
+  assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
+  return JSON.parse(out) as T;
+}
+
+/** A command that failed with a sentence, or one and the usage, on standard error. */
+function assertFailed({ code, out, err }: Outcome, sentence: string, usage = false): void {
+  assert.deepEqual([code, out], [1, ''], err);
+  const [first, ...more] = err.trimEnd().split('\n');
+  assert.equal(first, sentence);
+  if (usage) assert.equal(more[0], 'usage:');
+  else assert.deepEqual(more, []);
+}
+
+describe('organization, key and domain', { concurrency: 2 }, () => {
+  it('organization create --name N → {id, name, api_key}', async () => {
+    const made = await printed('organization', 'create', '--name', 'Ada & Söhne');
+    assert.deepEqual(Object.keys(made), ['id', 'name', 'api_key']);
+    assert.equal(made['name'], 'Ada & Söhne');
+    const key = parseApiKey(String(made['api_key']));
+    assert.equal((await findKey(database.pool, key?.id ?? ''))?.org_id, made['id']);
+    const listed = await printed<Record<string, unknown>[]>('organization', 'list');
+    assert.ok(listed.some(({ id, name }) => id === made['id'] && name === 'Ada & Söhne'));
+  });
+
+  it('domain add --organization O --name D [--verified], key create … → {id, api_key}, key revoke --key K', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name=Keys');
+    const pending = await printed('domain', 'add', '--organization', id, '--name', 'Pending.example');
+    const { id: domainId, created_at: createdAt, ...rest } = pending;
+    assert.match(String(domainId), /^dm_/);
+    assert.match(String(createdAt), /Z$/);
+    assert.deepEqual(rest, { org_id: id, name: 'pending.example', status: 'pending', verified_at: null });
+    const verified = await printed('domain', 'add', '--verified', '--organization', id, '--name', 'bücher.example');
+    assert.deepEqual([verified['name'], verified['status']], ['xn--bcher-kva.example', 'verified']);
+
+    const full = await printed<{ id: string; api_key: string }>('key', 'create', '--organization', id);
+    assert.deepEqual(Object.keys(full), ['id', 'api_key']);
+    assert.equal((await findKey(database.pool, full.id))?.preset, 'full_access');
+    const domains = ['--domain', 'pending.example', '--domain', 'bücher.example'];
+    const preset = ['--preset', 'sending_access'];
+    const limited = await printed<{ id: string }>('key', 'create', '--organization', id, ...preset, ...domains);
+    const stored = await findKey(database.pool, limited.id);
+    assert.equal(stored?.preset, 'sending_access');
+    assert.deepEqual([...(stored.domain_ids ?? [])].sort(), [domainId, verified['id']].sort());
+
+    assert.deepEqual(await printed('key', 'revoke', '--key', full.api_key), { id: full.id });
+    assert.deepEqual(await printed('key', 'revoke', '--key', limited.id), { id: limited.id });
+    assert.equal(await findKey(database.pool, full.id), undefined);
+    assert.equal(await findKey(database.pool, limited.id), undefined);
+  });
+
+  for (const [args, sentence] of [
+    [['organization', 'create', '--name', ' '], 'name: must not be empty'],
+    [['organization', 'create', '--name', 'a\nb'], 'name: must not hold control characters or line breaks'],
+    [['key', 'create', '--organization', ABSENT], `organization: there is no organization ${ABSENT}`],
+    [['domain', 'add', '--organization', 'x', '--name', 'a.example'], 'organization: there is no organization x'],
+    [['key', 'revoke', '--key', 'x'], 'key: there is no such key'],
+    [
+      ['key', 'create', '--organization', 'x', '--preset', 'all'],
+      '--preset must be one of full_access, sending_access, read_only',
+    ],
+  ] as const) {
+    it(`a mistake is one sentence: ${args.join(' ').replace('\n', '\\n')}`, async () => {
+      assertFailed(await admin(...args), sentence);
+    });
+  }
+
+  it('a domain that is taken, that is none, and that a key may not have', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name', 'Domains');
+    const add = (name: string) => admin('domain', 'add', '--organization', id, '--name', name, '--verified');
+    assert.equal((await add('taken.example')).code, 0);
+    assertFailed(await add('taken.example'), 'name: the domain taken.example is registered already');
+    assertFailed(await add('nonsense'), 'name: nonsense is not a domain name');
+    assertFailed(
+      await admin('key', 'create', '--organization', id, '--domain', 'other.example'),
+      'domain: the organization has no domain other.example',
+    );
+  });
+});
+
+describe('what is no command is told with the usage', { concurrency: 2 }, () => {
+  for (const [args, sentence] of [
+    [[], 'a command is missing'],
+    [['organization'], 'there is no command organization'],
+    [['organization', 'delete'], 'there is no command organization delete'],
+    [['organization', 'list', 'x'], 'there is no command organization list x'],
+    [['toString'], 'there is no command toString'],
+    [['organization', 'create'], '--name is missing'],
+    [['organization', 'create', '--name', ''], '--name is missing'],
+    [['key', 'create'], '--organization is missing'],
+    [['key', 'revoke'], '--key is missing'],
+    [['domain', 'add', '--name', 'a.example'], '--organization is missing'],
+    [['domain', 'add', '--organization', 'x'], '--name is missing'],
+    [['organization', 'list', '--name', 'x'], 'organization list takes no --name'],
+    [['key', 'create', '--organization', 'x', '--verified'], 'key create takes no --verified'],
+    [['organization', 'create', '--nam', 'x'], "Unknown option '--nam'."],
+    [['organization', 'create', '--name'], "Option '--name <value>' argument missing"],
+  ] as const) {
+    it(args.join(' ') || 'nothing', async () => {
+      const outcome = await admin(...args);
+      const [first = ''] = outcome.err.split('\n');
+      assert.ok(first.startsWith(sentence), outcome.err);
+      assertFailed(outcome, first, true);
+    });
+  }
+});
+
+describe('the database', { concurrency: 2 }, () => {
+  const list = (env: Record<string, string>) => run('admin', ['organization', 'list'], env);
+  const home = async (name: string, dev: string) => {
+    const path = join(folder, name);
+    await mkdir(path);
+    await writeFile(join(path, 'dev.json'), dev);
+    return path;
+  };
+  const MISSING =
+    "DATABASE_URL is missing: URL of Sendwright's Postgres database, for example DATABASE_URL=postgres://sendwright:secret@localhost:5432/sendwright";
+  const UNREACHABLE = 'the database cannot be reached: is it running, and is DATABASE_URL right?';
+
+  it('is that of DATABASE_URL', async () => {
+    assert.equal((await list({ DATABASE_URL: database.url })).code, 0);
+  });
+
+  it('else that of the dev.json in SENDWRIGHT_HOME', async () => {
+    const running = await home('running', JSON.stringify({ base_url: 'x', database_url: database.url }));
+    const { code, out, err } = await list({ SENDWRIGHT_HOME: running });
+    assert.deepEqual([code, err], [0, '']);
+    assert.ok(Array.isArray(JSON.parse(out)));
+  });
+
+  it('of DATABASE_URL when there are both', async () => {
+    const other = await home('other', JSON.stringify({ database_url: 'postgres://127.0.0.1:1/x' }));
+    assert.equal((await list({ SENDWRIGHT_HOME: other, DATABASE_URL: database.url })).code, 0);
+    assertFailed(await list({ SENDWRIGHT_HOME: other }), UNREACHABLE);
+  });
+
+  it('is missing when nothing tells of one', async () => {
+    assertFailed(await list({ SENDWRIGHT_HOME: join(folder, 'nowhere') }), MISSING);
+    for (const [name, dev] of Object.entries({ empty: '', half: '{"database_url":"po', none: '{}', null: 'null' })) {
+      assertFailed(await list({ SENDWRIGHT_HOME: await home(name, dev) }), MISSING);
+    }
+  });
+
+  it('a setting that is malformed is told', async () => {
+    const { err } = await list({ DATABASE_URL: 'mysql://x' });
+    assert.match(err, /^DATABASE_URL is malformed: URL of Sendwright's Postgres database, for example [^\n]+\n$/);
+  });
+
+  for (const [what, change, sentence] of [
+    ['that cannot be reached', (url: URL) => (url.port = '1'), UNREACHABLE],
+    ['of no such host', (url: URL) => (url.hostname = 'nowhere.invalid'), UNREACHABLE],
+    [
+      'that does not exist',
+      (url: URL) => (url.pathname = 'nothing_of_this_name'),
+      'the server has no database of the name in DATABASE_URL',
+    ],
+  ] as const) {
+    it(`a database ${what} is told in one sentence, by admin and by migrate`, async () => {
+      const url = new URL(database.url);
+      change(url);
+      assertFailed(await list({ DATABASE_URL: url.href }), sentence);
+      assertFailed(await run('migrate', [], { DATABASE_URL: url.href }), sentence);
+    });
+  }
+
+  it('one without our schema is told, and migrate makes it', async () => {
+    const name = `${new URL(database.url).pathname.slice(1)}_empty`;
+    const url = new URL(database.url);
+    url.pathname = name;
+    await database.pool.query(`CREATE DATABASE ${name}`);
+    try {
+      const env = { DATABASE_URL: url.href };
+      assertFailed(await list(env), 'the database lacks migrations: npm run migrate');
+      const migrated = await run('migrate', [], env);
+      assert.equal(migrated.code, 0, migrated.err);
+      assert.match(migrated.out, /^Applied 0001-emails\.sql.*\.\n$/);
+      assert.equal((await run('migrate', [], env)).out, 'The database is up to date.\n');
+      assert.deepEqual(JSON.parse((await list(env)).out), []);
+    } finally {
+      await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    }
+  });
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { addDomain, createOrganization, endKey } from '../../../src/intake/accounts.ts';
+import { demoOrganization, sendDemo, timeline } from '../../../src/main/embedded/demo.ts';
+import { readSecrets } from '../../../src/main/embedded/secrets.ts';
+import { addresses } from '../../../src/main/embedded/welcome.ts';
+import { findDomains } from '../../../src/store/accounts.ts';
+import { testDatabase } from '../../support/database.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const database = await testDatabase();
+after(database.drop);
+const { pool, url } = database;
+
+test('the demonstration has an organization with a verified domain, the same one at every start', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
+  assert.equal(first.domain, 'demo.sendwright.example');
+  const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
+  assert.equal(domain?.status, 'verified');
+  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
+
+  // Whose key is gone gets a new organization; its domain has another name, as the first one holds that.
+  await endKey(pool, first.api_key);
+  const second = await demoOrganization(url, path, await readSecrets(path));
+  assert.notEqual(second.organization_id, first.organization_id);
+  assert.match(second.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
+  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), second);
+});
+
+test('a domain that a stranger holds is left to him', async (t) => {
+  const { id } = await createOrganization(pool, 'Stranger');
+  await addDomain(pool, id, 'demo.sendwright.example', true).catch(() => undefined);
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const demo = await demoOrganization(url, path, await readSecrets(path));
+  assert.match(demo.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
+});
+
+const DEMO = { organization_id: 'org_1', api_key: 'sw_live_1', domain: 'demo.example' };
+
+/** An API that takes an email and then tells one status after another. */
+async function fakeApi(statuses: string[]) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`);
+    const status = request.method === 'POST' ? 'queued' : (statuses.shift() ?? 'sent');
+    response.statusCode = status === 'refused' ? 403 : 200;
+    response.end(JSON.stringify({ id: 'em_1', to: ['you@example.com'], status, error: null, events: [] }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  return { asked, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+test('the demonstration email is followed until it is delivered', async () => {
+  const { asked, baseUrl } = await fakeApi(['queued', 'queued', 'sent', 'delivered']);
+  const { status } = await sendDemo(baseUrl, DEMO, new AbortController().signal);
+  assert.equal(status, 'delivered');
+  assert.equal(asked[0], 'POST /v1/emails Bearer sw_live_1');
+  assert.deepEqual(asked.slice(1), Array(4).fill('GET /v1/emails/em_1 Bearer sw_live_1'));
+});
+
+test('an API that refuses it is told, and stopping ends the wait', async () => {
+  const refusing = await fakeApi(['refused']);
+  await assert.rejects(sendDemo(refusing.baseUrl, DEMO, new AbortController().signal), /answered 403/);
+  const { baseUrl } = await fakeApi(Array<string>(1_000).fill('queued'));
+  const stopping = new AbortController();
+  setTimeout(() => stopping.abort(), 200);
+  await assert.rejects(sendDemo(baseUrl, DEMO, stopping.signal), { name: 'AbortError' });
+});
+
+test('a timeline has the time of each event and how long after the first it came', () => {
+  const events = [
+    { type: 'email.queued', created_at: '2026-03-01T09:30:00.000Z' },
+    { type: 'email.sent', created_at: '2026-03-01T09:30:00.318Z' },
+  ];
+  assert.deepEqual(timeline({ events }), [
+    '09:30:00.000      +0 ms  email.queued',
+    '09:30:00.318    +318 ms  email.sent',
+  ]);
+  assert.deepEqual(timeline({ events: [] }), []);
+});
+
+test('the request to try works as it is printed', async () => {
+  const { asked, baseUrl } = await fakeApi([]);
+  const stack = {
+    baseUrl,
+    databaseUrl: 'postgres://localhost/sendwright',
+    temporal: { address: '127.0.0.1:7233', namespace: 'default', uiUrl: 'http://127.0.0.1:8233' },
+    inboxUrl: `${baseUrl}/inbox`,
+    demo: DEMO,
+  };
+  const home = { logs: '/home/logs', devFile: '/home/dev.json' };
+  const email = { id: 'em_1', to: [], status: 'delivered', error: null, events: [] };
+  const text = addresses(stack, home, email).join('\n');
+  for (const address of [stack.inboxUrl, stack.databaseUrl, '/home/logs', 'query=WorkflowId%3D%22em_1%22']) {
+    assert.ok(text.includes(address), address);
+  }
+  await promisify(execFile)('/bin/sh', ['-c', text.slice(text.indexOf('curl ')).replace('curl', 'curl -sf')]);
+  assert.deepEqual(asked, ['POST /v1/emails Bearer sw_live_1']);
+});

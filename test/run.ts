@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { SETTINGS } from '../src/config.ts';
+import { Problem } from '../src/main/embedded/problem.ts';
+import { killGroup } from '../src/main/embedded/processes.ts';
+import { duration, makeProgress } from '../src/main/embedded/progress.ts';
+import { startServers } from './support/servers.ts';
+
+/**
+ * `npm test [-- files and flags of node --test]`: starts the servers that tests need, runs all test files or the given
+ * ones, and stops the servers. Files under test/e2e/ have the machine to themselves, after the others.
+ */
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const FILE = /^test\/.*\.test\.ts$/;
+const END_TO_END = /^test\/e2e\//;
+/** Milliseconds that a file may take, so that one that hangs fails. */
+const FILE_WITHIN = 240_000;
+/** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
+const STOPS_WITHIN = 12_000;
+
+const began = Date.now();
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort());
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
+const given = process.argv.slice(2);
+const flags = given.filter((argument) => argument.startsWith('-'));
+const files = given.filter((argument) => !argument.startsWith('-')).map((file) => file.replace(/^\.\//, ''));
+
+process.exitCode = await main().catch((error: unknown) => {
+  if (!stopping.signal.aborted) console.error(error instanceof Problem ? error.message : error);
+  return 1;
+});
+console.log(`\nTests took ${duration(Date.now() - began)}`);
+process.exit();
+
+async function main(): Promise<number> {
+  const servers = await startServers(process.env, makeProgress(process.stdout), stopping.signal);
+  try {
+    const environment = { ...withoutSettings(process.env), ...servers.environment };
+    const all = files.length > 0 ? files : await testFiles();
+    const alone = all.filter((file) => END_TO_END.test(file));
+    const together = all.filter((file) => !END_TO_END.test(file));
+    const codes = [await runFiles(together, 2, environment), await runFiles(alone, 1, environment)];
+    return codes.find((code) => code !== 0) ?? 0;
+  } finally {
+    await servers.stop();
+  }
+}
+
+/** All test files, from the project's folder. Node 20 knows no patterns for them. */
+async function testFiles(): Promise<string[]> {
+  const paths = await readdir(`${ROOT}test`, { recursive: true });
+  return paths
+    .map((path) => `test/${path}`)
+    .filter((path) => FILE.test(path))
+    .sort();
+}
+
+/** Tests set what they need; what the shell says of another Sendwright must not change what they find. */
+function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !(name in SETTINGS) && !name.startsWith('TEMPORAL_')),
+  );
+}
+
+/** @returns the exit code; 0 without files */
+async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> {
+  if (paths.length === 0) return 0;
+  stopping.signal.throwIfAborted();
+  const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${FILE_WITHIN}`, '--test-reporter=spec'];
+  // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
+  const child = spawn(process.execPath, ['--import', 'tsx', '--test', ...options, ...flags, ...paths], {
+    cwd: ROOT,
+    env: environment,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+  });
+  const interrupt = () => signalGroup(child, 'SIGINT');
+  stopping.signal.addEventListener('abort', interrupt, { once: true });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  stopping.signal.removeEventListener('abort', interrupt);
+  await endGroup(child);
+  return code ?? 1;
+}
+
+/** Waits until all that the tests have started has ended, as long as it may take when interrupted, else ends it. */
+async function endGroup(child: ChildProcess): Promise<void> {
+  const until = Date.now() + (stopping.signal.aborted ? STOPS_WITHIN : 1_000);
+  while (signalGroup(child, 0) && Date.now() < until) await sleep(50);
+  if (child.pid !== undefined) killGroup(child.pid);
+}
+
+/** @returns whether the group has any process */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return child.pid !== undefined && process.kill(-child.pid, signal);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { migrate } from '../../src/store/migrate.ts';
+import { makePool, type Pool } from '../../src/store/pool.ts';
+import { provided } from './provided.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  readonly pool: Pool;
+  /** Ends the pool and drops the database, whoever is still connected. */
+  readonly drop: () => Promise<void>;
+}
+
+/** Any number that only this file uses: the advisory lock under which one process makes the template. */
+const LOCK = 5_120_877_301;
+
+/**
+ * A database of this version's schema for one test file: a copy of a template that is migrated once per run.
+ * @param connections most connections of `pool`
+ */
+export async function testDatabase(connections = 5): Promise<TestDatabase> {
+  const server = provided('TEST_DATABASE_URL');
+  const run = provided('TEST_RUN');
+  const name = `test_${run}_${randomBytes(6).toString('hex')}`;
+  const template = `test_${run}_template`;
+  await asAdmin(server, async (admin) => {
+    await makeTemplate(admin, server, template);
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  });
+  const url = databaseUrl(server, name);
+  const pool = makePool(url, 'test', connections, () => undefined);
+  return {
+    url,
+    pool,
+    async drop() {
+      await pool.end();
+      await asAdmin(server, (admin) => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+async function makeTemplate(admin: Pool, server: string, template: string): Promise<void> {
+  const isThere = async () => {
+    const { rowCount } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [template]);
+    return rowCount === 1;
+  };
+  if (await isThere()) return;
+  // The lock belongs to a connection, and the pool has one.
+  await admin.query('SELECT pg_advisory_lock($1)', [LOCK]);
+  try {
+    if (await isThere()) return;
+    // Under another name until it is whole.
+    const unfinished = `${template}_unfinished`;
+    await admin.query(`CREATE DATABASE ${unfinished}`);
+    await migrate(databaseUrl(server, unfinished));
+    await admin.query(`ALTER DATABASE ${unfinished} RENAME TO ${template}`);
+  } finally {
+    await admin.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+  }
+}
+
+/** Drops what a run has left in a server that is not its own. */
+export async function dropRun(server: string, run: string): Promise<void> {
+  await asAdmin(server, async (admin) => {
+    const { rows } = await admin.query<{ name: string }>(
+      'SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)',
+      [`test_${run}_`],
+    );
+    for (const { name } of rows) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+}
+
+async function asAdmin<T>(server: string, work: (admin: Pool) => Promise<T>): Promise<T> {
+  const admin = makePool(server, 'test admin', 1, () => undefined);
+  try {
+    return await work(admin);
+  } finally {
+    await admin.end();
+  }
+}
+
+function databaseUrl(server: string, name: string): string {
+  const url = new URL(server);
+  url.pathname = name;
+  return url.href;
+}

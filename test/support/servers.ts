@@ -1,0 +1,117 @@
+import { chmod, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { endOrphans, type Home, recordProcesses, takeHome } from '../../src/main/embedded/home.ts';
+import { latestWrite } from '../../src/main/embedded/latest-write.ts';
+import { makePorts } from '../../src/main/embedded/ports.ts';
+import { adminUrl, postgresPart, prepareCluster } from '../../src/main/embedded/postgres.ts';
+import { Problem } from '../../src/main/embedded/problem.ts';
+import type { Progress } from '../../src/main/embedded/progress.ts';
+import { makeSupervisor, onFreePorts, type Processes } from '../../src/main/embedded/supervisor.ts';
+import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
+import { temporalPart } from '../../src/main/embedded/temporal.ts';
+import { findTimeSkippingServer } from '../../src/main/embedded/time-skipping.ts';
+import { dropRun } from './database.ts';
+
+/** The servers that a test run needs, and how to end them. */
+export interface Servers {
+  /** What provided.ts hands to the tests. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly stop: () => Promise<void>;
+}
+
+const PREFIX = 'sendwright-test-';
+const HOMES = 'homes';
+/** Nothing of a test run outlives it, so nothing needs to reach the disk. */
+const FORGETFUL = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/**
+ * Starts Postgres and Temporal's development server in a folder of their own, each unless a setting (`DATABASE_URL`,
+ * `TEMPORAL_ADDRESS`) names one that runs, and finds the time-skipping server.
+ * @throws Problem that says what to install
+ */
+export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, signal: AbortSignal): Promise<Servers> {
+  await removeLeftOvers();
+  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  // Postgres, which may run as another user, must get in.
+  await chmod(folder, 0o755);
+  const run = basename(folder).slice(PREFIX.length).toLowerCase();
+  const { home, release } = await takeHome(folder);
+  const ports = makePorts();
+  const record = latestWrite((processes: Processes) => recordProcesses(home, processes));
+  const supervisor = makeSupervisor(progress, record.write);
+  signal.addEventListener('abort', () => void supervisor.stop());
+
+  const stop = async () => {
+    if (env['DATABASE_URL']) await dropRun(env['DATABASE_URL'], run).catch(() => undefined);
+    await supervisor.stop();
+    await Promise.allSettled([record.settled(), ports.release()]);
+    await removeHome(home, release);
+  };
+
+  const startPostgres = async () => {
+    const cluster = await prepareCluster(home.postgres, 'test', progress);
+    return onFreePorts(async () => {
+      const port = await ports.choose(0);
+      await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), FORGETFUL));
+      return adminUrl(cluster, port);
+    });
+  };
+  const startTemporal = async (installed: string) => {
+    // Its state is in memory, so it is by this name that a later run knows whose it is.
+    const cli = join(folder, 'temporal');
+    await symlink(installed, cli);
+    return onFreePorts(async () => {
+      const port = await ports.choose(0);
+      await supervisor.start(
+        'temporal',
+        temporalPart({ cli, port, namespaces: ['default'] }, join(home.logs, 'temporal.log')),
+      );
+      return `127.0.0.1:${port}`;
+    });
+  };
+
+  try {
+    const [database, cli, timeSkipping] = await Promise.all([
+      env['DATABASE_URL'] || progress.step('Postgres', startPostgres),
+      findTemporalCli(env, progress, signal),
+      findTimeSkippingServer(env, progress, signal),
+    ]);
+    const temporal = env['TEMPORAL_ADDRESS'] || (await progress.step('Temporal server', () => startTemporal(cli)));
+    const environment = {
+      TEST_DATABASE_URL: database,
+      TEST_TEMPORAL_ADDRESS: temporal,
+      TEST_RUN: run,
+      TEST_HOMES: join(folder, HOMES),
+      TEMPORAL_CLI_PATH: cli,
+      TEMPORAL_TEST_SERVER_PATH: timeSkipping,
+    };
+    return { environment, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Ends and removes what runs that were killed have left in the folder for temporary files. */
+async function removeLeftOvers(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
+  for (const name of names) {
+    try {
+      const { home, release } = await takeHome(join(tmpdir(), name));
+      await removeHome(home, release);
+    } catch (error) {
+      // A run that goes on, or one of another user.
+      if (!(error instanceof Problem) && (error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    }
+  }
+}
+
+/** Also ends what tests of `npm start` have left in homes inside this one. */
+async function removeHome(home: Home, release: () => Promise<void>): Promise<void> {
+  const inner = await readdir(join(home.path, HOMES)).catch(() => []);
+  for (const name of inner) await endOrphans(await takeHome(join(home.path, HOMES, name)).then((taken) => taken.home));
+  await endOrphans(home);
+  await release();
+  await rm(home.path, { recursive: true, force: true });
+}

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { SETTINGS } from '../../src/config.ts';
+import { type DevFile, readDevFile } from '../../src/main/embedded/dev-file.ts';
+import { eventually } from './eventually.ts';
+import { provided } from './provided.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const ANSWERS_WITHIN = 60_000;
+
+/** A process of `npm start`, without npm around it. */
+export interface Launched {
+  readonly home: string;
+  readonly pid: number;
+  /** What dev.json says now. */
+  readonly dev: () => Promise<DevFile>;
+  /** All that it has printed. */
+  readonly output: () => string;
+  /** Resolves to its exit code when it ends. */
+  readonly ended: Promise<number | null>;
+  /** Sends a signal and waits for the end. @returns the exit code */
+  readonly end: (signal?: NodeJS.Signals) => Promise<number | null>;
+}
+
+/** An empty home for `npm start`; the run removes it, and ends what a test may have left running in it. */
+export async function emptyHome(): Promise<string> {
+  const homes = provided('TEST_HOMES');
+  await mkdir(homes, { recursive: true });
+  const home = await mkdtemp(join(homes, 'home-'));
+  // Postgres, which may run as another user, must get in.
+  await chmod(home, 0o755);
+  return home;
+}
+
+/** Begins to start the whole service from source, with the simulator, on free ports. Ends with the test. */
+export function launchSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Launched {
+  // An empty setting counts as not given, and keeps that of a developer's .env out.
+  const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main/start.ts'], {
+    cwd: ROOT,
+    env: { ...process.env, ...blank, npm_lifecycle_event: undefined, PORT: '0', SENDWRIGHT_HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const end = async (signal: NodeJS.Signals = 'SIGINT') => {
+    child.kill(signal);
+    return ended;
+  };
+  t.after(() => end());
+  return {
+    home,
+    pid: child.pid ?? 0,
+    output: () => printed,
+    ended,
+    end,
+    async dev() {
+      const contents = await readDevFile(join(home, 'dev.json'));
+      if (contents === undefined) throw new Error('there is no dev.json');
+      return contents;
+    },
+  };
+}
+
+/** Starts the whole service likewise, and waits until all of it answers. */
+export async function startSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Promise<Launched> {
+  const launched = launchSendwright(t, home, env);
+  let code: number | null | undefined;
+  void launched.ended.then((ended) => (code = ended));
+  const answers = () => launched.output().includes('Everything answers') || code !== undefined;
+  await eventually('all of it answers', answers, ANSWERS_WITHIN);
+  if (code !== undefined) throw new Error(`it ended with ${String(code)} and printed:\n${launched.output()}`);
+  return launched;
+}
