@@ -15,11 +15,15 @@ interface Setting<T> {
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** `500ms`, `5s`, `10m`, `24h` → milliseconds. */
+const LONGEST_DURATION = 30 * 24 * 3_600_000;
+
+/** `500ms`, `5s`, `10m`, `24h` → milliseconds; more than none, and at most 30 days. */
 export function parseDuration(text: string): number {
   const match = /^(\d+)(ms|s|m|h)$/.exec(text);
   if (!match) throw new Error('not a duration');
-  return Number(match[1]) * (UNITS[match[2] as string] as number);
+  const milliseconds = Number(match[1]) * (UNITS[match[2] as string] as number);
+  if (milliseconds === 0 || milliseconds > LONGEST_DURATION) throw new Error('out of range');
+  return milliseconds;
 }
 
 function integer(min: number, max: number): (text: string) => number {
@@ -173,7 +177,14 @@ export function readConfig<N extends SettingName = never>(
       throw new ConfigError(sentence(name, setting, 'is malformed'));
     }
   });
-  return Object.fromEntries(entries) as Config & { [K in N]: NonNullable<Config[K]> };
+  const config = Object.fromEntries(entries) as Config & { [K in N]: NonNullable<Config[K]> };
+  // Temporal refuses such a policy, and would only do so when the first message is due.
+  if (config.SEND_MAX_INTERVAL < config.SEND_INITIAL_INTERVAL) {
+    throw new ConfigError(
+      sentence('SEND_MAX_INTERVAL', SETTINGS.SEND_MAX_INTERVAL, 'is shorter than SEND_INITIAL_INTERVAL'),
+    );
+  }
+  return config;
 }
 
 function sentence(name: string, setting: Setting<unknown>, fault: string): string {

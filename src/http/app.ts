@@ -1,11 +1,19 @@
+import { maxHeaderSize } from 'node:http';
 import swagger from '@fastify/swagger';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import { Type } from 'typebox';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
-import { sendError } from './errors.ts';
+import { closeWithLastAnswer } from './closing.ts';
+import { answerBrokenRequest, sendError } from './errors.ts';
 import { readJson } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
@@ -14,7 +22,11 @@ import * as callbacks from './routes/callbacks.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
 import { ErrorBody } from './schemas/common.ts';
+import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
+
+/** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
+const REQUEST_WITHIN = 300_000;
 
 export interface HttpDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
@@ -60,33 +72,34 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     genReqId: () => newId('req', Date.now()),
     requestIdHeader: false,
     return503OnClosing: false,
+    requestTimeout: REQUEST_WITHIN,
+    rewriteUrl: (request) => routable(request.url as string),
+    // A longer id is one that does not exist; the whole request line is limited anyway.
+    routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
       void sendError(error, request, reply);
     },
+    clientErrorHandler: answerBrokenRequest,
   });
   app.decorateRequest('caller', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
   app.addSchema(ErrorBody);
   readJson(app);
+  closeWithLastAnswer(app);
   await app.register(swagger, openapi());
 
   const table = routeTable(deps, () => app.swagger());
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     await admit(deps, request);
+    if (request.is404) throw nothingHere(table, request, reply);
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;
     const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
-  });
-  app.setNotFoundHandler(async (request, reply) => {
-    const allowed = methodsOf(table, pathOf(request));
-    if (allowed.length === 0) throw new ServiceError('not_found', 'there is nothing at this address');
-    reply.header('allow', allowed.join(', '));
-    throw new ServiceError('method_not_allowed', `this address takes ${allowed.join(', ')}`);
   });
   for (const [method, url, scope, { schema, handler, guard }] of table) {
     app.route({ method, url, schema, handler, config: { scope, guard } });
@@ -109,14 +122,13 @@ async function admit(deps: HttpDeps, request: FastifyRequest): Promise<void> {
 
 /** Under /v1 the key comes first, also where there is nothing. */
 function unknownScope(request: FastifyRequest): Scope {
-  return /^\/v1(?:\/|$)/.test(pathOf(request)) ? 'read' : 'public';
+  return /^\/v1(?:\/|$)/.test(decodeURIComponent(pathOf(request.url))) ? 'read' : 'public';
 }
 
-function pathOf(request: FastifyRequest): string {
-  const path = request.url.split('?', 1)[0] as string;
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+/** No route has this path, or none with this method. */
+function nothingHere(table: readonly RouteRow[], request: FastifyRequest, reply: FastifyReply): ServiceError {
+  const allowed = methodsOf(table, pathOf(request.url));
+  if (allowed.length === 0) return new ServiceError('not_found', 'there is nothing at this address');
+  reply.header('allow', allowed.join(', '));
+  return new ServiceError('method_not_allowed', `this address takes ${allowed.join(', ')}`);
 }

@@ -1,6 +1,17 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
 import { isUnreachable } from '../store/pool.ts';
+
+/** Bytes of a refused body that are read and dropped, so that the connection can be used again. */
+const SHORT_BODY = 65_536;
+/** Milliseconds between an answer and the end of a connection on which the other side still sends. */
+const LINGER = 1_000;
+
+/** Longest `param` of an answer: a header's name of the longest kind with all that leads to it. */
+const PARAM_LENGTH = 200;
 
 /** The one table from error codes to HTTP statuses. */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -39,17 +50,77 @@ export function toServiceError(error: unknown): ServiceError {
 
 /** Fastify's error handler: logs what is our fault and answers with the contract's envelope. */
 export function sendError(failure: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const error = toServiceError(failure);
+  // The caller hung up while sending, which must not look like a lost connection of ours. Nobody reads this answer.
+  const hungUp = failure === request.raw.errored;
+  const error = hungUp ? new ServiceError('invalid_json', 'the request body ended early') : toServiceError(failure);
   const status = STATUS[error.code];
+  if (hungUp) request.log.info('the caller hung up');
   if (status >= 500) request.log.error({ err: failure }, error.message);
   if (error.code === 'unavailable') reply.header('retry-after', '1');
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
-  // Refused before it was read: closing is what spares both sides the rest of a large body.
-  if (!request.raw.complete) reply.header('connection', 'close');
+  if (isLong(request)) {
+    reply.header('connection', 'close');
+    hangUpSlowly(request.raw);
+  }
   return reply
     .code(status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(envelope(error, request.id)));
+}
+
+/** Whether more of a refused body is to come than it costs to read it. */
+function isLong({ raw, headers }: FastifyRequest): boolean {
+  return !raw.complete && !(Number(headers['content-length']) <= SHORT_BODY);
+}
+
+/**
+ * Leaves the rest of a request unread and ends the connection after its answer, in two steps: one that is closed while
+ * the other side still sends is reset, and the answer may be lost with it.
+ */
+function hangUpSlowly(request: IncomingMessage): void {
+  // Node reads and drops what nobody listens for.
+  request.on('readable', () => undefined);
+  const { socket } = request;
+  socket.destroySoon = () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER).unref();
+  };
+}
+
+/** What Node's parser finds wrong with the HTTP itself; anything else is a bad request. */
+const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'payload_too_large', 'the request headers are too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'the request body has too large chunk extensions'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'invalid_json', 'the request did not arrive in time'],
+};
+
+/** Answers what never became a request, in the same envelope, and hangs up. Its bytes may hold a key: none is logged. */
+export function answerBrokenRequest(this: FastifyInstance, failure: ConnectionError, socket: Socket): void {
+  if (failure.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, code, message] = BROKEN_REQUESTS[failure.code] ?? [
+    400,
+    'invalid_json',
+    'the request is not valid HTTP',
+  ];
+  const id = newId('req', Date.now());
+  this.log.info({ reqId: id, status, reason: failure.code }, 'broken request');
+  const body = JSON.stringify(envelope(new ServiceError(code, message), id));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `x-request-id: ${id}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** A field's path as far as an answer repeats it: its name is the caller's and may be as long as his request. */
+export function shortParam(param: string): string {
+  return param.slice(0, PARAM_LENGTH);
 }
 
 /** decisions on every response: `{"error":{code, message, param?, request_id}}`. */

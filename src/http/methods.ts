@@ -2,10 +2,10 @@ import type { RouteRow } from './route.ts';
 
 /**
  * Which methods the route table has for a path, in the table's order; none when no route has that path.
- * @param path without its query string
+ * @param path still escaped, without its query string
  */
 export function methodsOf(table: readonly RouteRow[], path: string): string[] {
-  const parts = path.split('/');
+  const parts = path.split('/').map(decodeURIComponent);
   return table.flatMap(([method, url]) => (matches(url.split('/'), parts) ? [String(method)] : []));
 }
 

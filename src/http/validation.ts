@@ -4,6 +4,7 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../domain/errors.ts';
 import { type RuleName, RULES } from '../domain/rules.ts';
+import { shortParam } from './errors.ts';
 
 /** Which type of value a rule looks at; values of other types are the schema's business. */
 const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
@@ -53,7 +54,7 @@ function toError(error: ErrorObject | undefined, noun: string): ServiceError {
   if (!error) return new ServiceError('validation_error', 'the request is invalid');
   const { path, message } = describe(error, noun);
   const param = [...pointer(error.instancePath), ...(path === undefined ? [] : [path])].join('.');
-  return new ServiceError('validation_error', message, param || undefined);
+  return new ServiceError('validation_error', message, param ? shortParam(param) : undefined);
 }
 
 /** A JSON pointer's parts (RFC 6901). */

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { parseDomain } from '../domain/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { controlProblem } from '../domain/text.ts';
 import {
   type Domain,
   findDomains,
@@ -27,7 +28,8 @@ export async function createOrganization(
   pool: Pool,
   name: string,
 ): Promise<{ id: string; name: string; api_key: string }> {
-  if (name.trim() === '') throw new ServiceError('validation_error', 'must not be empty', 'name');
+  const problem = name.trim() === '' ? 'must not be empty' : controlProblem(name);
+  if (problem) throw new ServiceError('validation_error', problem, 'name');
   const id = newId('org', Date.now());
   return transaction(pool, async (client) => {
     await insertOrganization(client, id, name.trim());
@@ -48,7 +50,7 @@ export async function createKey(
   domains: readonly string[],
 ): Promise<{ id: string; api_key: string }> {
   await requireOrganization(db, orgId);
-  const names = domains.map(domainName);
+  const names = domains.map((domain) => domainName(domain, 'domain'));
   const found = await findDomains(db, orgId, names);
   const missing = names.find((name) => !found.some((domain) => domain.name === name));
   if (missing) throw new ServiceError('domain_not_found', `the organization has no domain ${missing}`, 'domain');
@@ -81,12 +83,12 @@ export async function endKey(db: Db, key: string): Promise<{ id: string }> {
  */
 export async function addDomain(db: Db, orgId: string, name: string, verified: boolean): Promise<Domain> {
   await requireOrganization(db, orgId);
-  try {
-    return await insertDomain(db, newId('dm', Date.now()), orgId, domainName(name), verified);
-  } catch (error) {
-    if (isDuplicate(error)) throw new ServiceError('conflict', `the domain ${name} is registered already`, 'name');
-    throw error;
-  }
+  const inserting = insertDomain(db, newId('dm', Date.now()), orgId, domainName(name, 'name'), verified);
+  const domain = await inserting.catch((error: unknown) => {
+    if (!isDuplicate(error)) throw error;
+  });
+  if (!domain) throw new ServiceError('conflict', `the domain ${name} is registered already`, 'name');
+  return domain;
 }
 
 async function requireOrganization(db: Db, orgId: string): Promise<void> {
@@ -94,8 +96,8 @@ async function requireOrganization(db: Db, orgId: string): Promise<void> {
   throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
 }
 
-function domainName(text: string): string {
+function domainName(text: string, param: string): string {
   const name = parseDomain(text.trim());
-  if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, 'name');
+  if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
   return name;
 }

@@ -26,6 +26,8 @@ const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
 const notify = makeNotifier(pool);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
+// With one of them every callback would be refused, and Postmark gives up what is refused.
+if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
 const app = await makeApp({
   pool,
   log,

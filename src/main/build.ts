@@ -23,7 +23,13 @@ writeFileSync(
     },
     include: ['../src', '../activities', '../workflows'],
     // What `npm start` embeds serves development; its parts are not installed in production.
-    exclude: ['../src/main/embedded', '../src/main/start.ts', '../src/main/build.ts', '../src/main/simulator.ts', '../src/simulator'],
+    exclude: [
+      '../src/main/embedded',
+      '../src/main/start.ts',
+      '../src/main/build.ts',
+      '../src/main/simulator.ts',
+      '../src/simulator',
+    ],
   }),
 );
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');

@@ -26,8 +26,13 @@ export async function connectToTemporal(log: Logger, signal: AbortSignal): Promi
   for (let pause = 500; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
     try {
       const connection = await NativeConnection.connect(connectionOptions);
-      await ensureSearchAttributes(connection, namespace, log);
-      return { connection, namespace };
+      try {
+        await ensureSearchAttributes(connection, namespace, log);
+        return { connection, namespace };
+      } catch (error) {
+        await connection.close();
+        throw error;
+      }
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ address: connectionOptions.address, reason: reasonOf(error) }, 'Temporal cannot be reached yet');

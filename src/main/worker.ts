@@ -59,7 +59,12 @@ stopOnSignals(log, async () => {
 await running;
 
 async function run(): Promise<void> {
-  const { connection, namespace } = await connectToTemporal(log, ending.signal);
+  const temporal = await connectToTemporal(log, ending.signal).catch((error: unknown) => {
+    // Told to end before Temporal answered.
+    if (!ending.signal.aborted) throw error;
+  });
+  if (!temporal) return;
+  const { connection, namespace } = temporal;
   workers = await Promise.all(fleets.map((fleet) => Worker.create({ connection, namespace, ...fleet })));
   sayReady();
   await Promise.all(workers.map((worker) => worker.run()));

@@ -186,7 +186,13 @@ describe('the database', { concurrency: 2 }, () => {
 
   it('is missing when nothing tells of one', async () => {
     assertFailed(await list({ SENDWRIGHT_HOME: join(folder, 'nowhere') }), MISSING);
-    for (const [name, dev] of Object.entries({ empty: '', half: '{"database_url":"po', none: '{}', null: 'null' })) {
+    for (const [name, dev] of Object.entries({
+      empty: '',
+      half: '{"database_url":"po',
+      none: '{}',
+      null: 'null',
+      five: '{"database_url":5}',
+    })) {
       assertFailed(await list({ SENDWRIGHT_HOME: await home(name, dev) }), MISSING);
     }
   });

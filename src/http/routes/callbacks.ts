@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
+import { bodyProblem } from '../../domain/text.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { project } from '../../projection/emails.ts';
 import { parsePostmarkCallback } from '../../providers/postmark-callbacks.ts';
@@ -25,6 +26,8 @@ export function postmark(deps: IntakeDeps, credentials: Credentials | null) {
     async (request) => {
       const report = parsePostmarkCallback(request.body);
       if (!report) throw new ServiceError('unavailable', 'this record type cannot be taken yet');
+      const problem = bodyProblem(report.email.id + report.email.dedupe_key);
+      if (problem) throw new ServiceError('validation_error', `the record ${problem}`);
       await project(deps.pool, report.change, [report.email]);
       return {};
     },

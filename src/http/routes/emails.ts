@@ -66,7 +66,7 @@ export function getEmail(deps: IntakeDeps) {
       summary: 'Get an email',
       description: 'One email with its status and timeline.',
       params: EmailParams,
-      response: { 200: EmailBody, ...errorResponses(401, 403, 404, 500, 503) },
+      response: { 200: EmailBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
     },
     async (request) => {
       const email = await findEmail(deps.pool, callerOf(request).org_id, request.params.id);
@@ -84,7 +84,7 @@ export function reschedule(deps: IntakeDeps) {
       description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
       params: EmailParams,
       body: RescheduleBody,
-      response: { 200: Rescheduled, ...errorResponses(400, 401, 403, 404, 415, 422, 500, 503) },
+      response: { 200: Rescheduled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
     (request) => rescheduleEmail(deps, callerOf(request).org_id, request.params.id, request.body.scheduled_at),
   );
@@ -97,7 +97,7 @@ export function cancel(deps: IntakeDeps) {
       summary: 'Cancel an email',
       description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
       params: EmailParams,
-      response: { 200: Canceled, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: Canceled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
     (request) => cancelEmail(deps, callerOf(request).org_id, request.params.id),
   );

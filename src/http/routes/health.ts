@@ -8,9 +8,10 @@ import { errorResponses } from '../schemas/common.ts';
 const tags = ['Health'];
 const Ok = Type.Object({ status: Type.Literal('ok') });
 
-export const healthz = route({ tags, summary: 'Is the process alive?', response: { 200: Ok } }, async () => ({
-  status: 'ok',
-}));
+export const healthz = route(
+  { tags, summary: 'Is the process alive?', response: { 200: Ok, ...errorResponses(422) } },
+  async () => ({ status: 'ok' }),
+);
 
 export function readyz(db: Db) {
   return route(
@@ -18,7 +19,7 @@ export function readyz(db: Db) {
       tags,
       summary: 'Can the process serve?',
       description: 'Looks for Postgres and for the schema this version needs.',
-      response: { 200: Ok, ...errorResponses(503) },
+      response: { 200: Ok, ...errorResponses(422, 500, 503) },
     },
     async () => {
       const missing = await pendingMigrations(db);

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ConfigError, parseDuration, readConfig, type SettingName, SETTINGS } from '../src/config.ts';
+
+interface Expectation {
+  /** What it is when it is not given. */
+  readonly fallback: unknown;
+  /** As written, and as read. */
+  readonly good: readonly (readonly [text: string, value: unknown])[];
+  readonly bad: readonly string[];
+  /** What else must be set for these. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+const any = (...texts: string[]): Expectation['good'] => texts.map((text) => [text, text]);
+const NO_NUMBERS = ['x', '-1', '1.5', '1e3', '0x10', ' 1', '1 ', '1,000', '٣', 'NaN', 'Infinity'];
+const NO_DURATIONS = [
+  ...['x', '5', '5 s', 's', '-5s', '1.5s', '5S', '5sec', '1m30s', '0s', '0ms', '00m', '1d', '721h'],
+  '9'.repeat(400) + 'h',
+];
+const DURATIONS: Expectation['good'] = [
+  ['1ms', 1],
+  ['500ms', 500],
+  ['5s', 5_000],
+  ['10m', 600_000],
+  ['24h', 86_400_000],
+  ['720h', 2_592_000_000],
+];
+
+const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
+  PORT: {
+    fallback: 3_000,
+    good: [
+      ['0', 0],
+      ['80', 80],
+      ['65535', 65_535],
+    ],
+    bad: ['65536', ...NO_NUMBERS],
+  },
+  HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
+  DATABASE_URL: {
+    fallback: undefined,
+    good: [...any('postgres://u:p@h:1/d', 'postgresql://h/d?sslmode=require'), ['postgres://h/d/', 'postgres://h/d']],
+    bad: [
+      'x',
+      'h/d',
+      '/tmp/x',
+      'mysql://h/d',
+      'http://h/d',
+      '//h/d',
+      'postgres//h',
+      'postgres://h:x/d',
+      'postgres://[h/d',
+    ],
+  },
+  SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
+  LOG_LEVEL: {
+    fallback: 'info',
+    good: any('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    bad: ['INFO', 'warning', 'x', '30', ' info', 'constructor'],
+  },
+  EMAIL_PROVIDERS: {
+    fallback: undefined,
+    good: [
+      ['postmark', ['postmark']],
+      ['smtp', ['smtp']],
+      ['postmark,smtp', ['postmark', 'smtp']],
+      ['smtp, postmark', ['smtp', 'postmark']],
+    ],
+    bad: ['x', 'Postmark', 'postmark,', ',smtp', 'postmark,,smtp', 'smtp,smtp', 'postmark smtp', 'postmark;smtp'],
+  },
+  POSTMARK_SERVER_TOKEN: { fallback: undefined, good: any('token'), bad: [] },
+  POSTMARK_BASE_URL: {
+    fallback: 'https://api.postmarkapp.com',
+    good: [...any('http://127.0.0.1:1', 'https://h'), ['https://h/', 'https://h'], ['https://h/a//', 'https://h/a']],
+    bad: ['x', 'h', 'ftp://h', 'api.postmarkapp.com', 'https//h', 'javascript:x'],
+  },
+  POSTMARK_MESSAGE_STREAM: { fallback: 'outbound', good: any('broadcast'), bad: [] },
+  POSTMARK_WEBHOOK_USER: { fallback: undefined, good: any('postmark'), bad: [] },
+  POSTMARK_WEBHOOK_PASSWORD: { fallback: undefined, good: any('a long random text'), bad: [] },
+  SMTP_URL: {
+    fallback: undefined,
+    good: any('smtp://h', 'smtps://u:p@h:465'),
+    bad: ['x', 'h:25', 'http://h', 'mailto:a@h', 'smtp//h'],
+  },
+  MAX_BODY_BYTES: {
+    fallback: 45_088_768,
+    good: [
+      ['1', 1],
+      ['45088768', 45_088_768],
+      ['1073741824', 1_073_741_824],
+    ],
+    bad: ['0', '1073741825', '43MB', ...NO_NUMBERS],
+  },
+  SEND_MAX_ATTEMPTS: {
+    fallback: 16,
+    good: [
+      ['1', 1],
+      ['1000', 1_000],
+    ],
+    bad: ['0', '1001', ...NO_NUMBERS],
+  },
+  SEND_INITIAL_INTERVAL: { fallback: 2_000, good: DURATIONS, bad: NO_DURATIONS, beside: { SEND_MAX_INTERVAL: '720h' } },
+  SEND_MAX_INTERVAL: {
+    fallback: 1_800_000,
+    good: DURATIONS,
+    bad: NO_DURATIONS,
+    beside: { SEND_INITIAL_INTERVAL: '1ms' },
+  },
+  AMBIGUOUS_SEND: { fallback: 'retry', good: any('retry', 'fail'), bad: ['Retry', 'ask', 'true', 'toString'] },
+};
+
+const read = (name: SettingName, env: Record<string, string>): unknown => readConfig(env)[name];
+
+/** It stops at one line, and this is the line. */
+function assertSays(work: () => unknown, name: SettingName, fault: string): void {
+  const { meaning, example } = SETTINGS[name];
+  assert.throws(work, (error) => {
+    assert.ok(error instanceof ConfigError, String(error));
+    assert.equal(error.message, `${name} ${fault}: ${meaning}, for example ${name}=${example}`);
+    assert.doesNotMatch(error.message, /\n/);
+    return true;
+  });
+}
+
+it('nothing but what is listed here is a setting', () => {
+  assert.deepEqual(Object.keys(SETTINGS), Object.keys(EXPECTED));
+});
+
+for (const [name, { fallback, good, bad, beside = {} }] of Object.entries(EXPECTED) as [SettingName, Expectation][]) {
+  describe(name, () => {
+    it(`is ${String(fallback)} when it is not given, or empty`, () => {
+      assert.deepEqual(read(name, {}), fallback);
+      assert.deepEqual(read(name, { [name]: '' }), fallback);
+    });
+
+    it('takes its own example', () => {
+      assert.notEqual(read(name, { ...beside, [name]: SETTINGS[name].example }), undefined);
+    });
+
+    for (const [text, value] of good) {
+      it(`takes ${text}`, () => {
+        assert.deepEqual(read(name, { ...beside, [name]: text }), value);
+      });
+    }
+
+    for (const text of bad) {
+      it(`refuses ${text.slice(0, 40)} with one line that names it, its meaning and an example`, () => {
+        assertSays(() => readConfig({ ...beside, [name]: text }), name, 'is malformed');
+      });
+    }
+
+    if (fallback !== undefined) return;
+    it('is told when it is needed and missing', () => {
+      assertSays(() => readConfig({}, name), name, 'is missing');
+      assertSays(() => readConfig({ [name]: '' }, name), name, 'is missing');
+      const [text = '', value] = good[0] ?? [];
+      assert.deepEqual(readConfig({ [name]: text }, name)[name], value);
+    });
+  });
+}
+
+describe('all settings', () => {
+  it('a mistake is told without the value, which may be a secret', () => {
+    for (const [name, { bad }] of Object.entries(EXPECTED)) {
+      if (bad.length === 0) continue;
+      assert.throws(
+        () => readConfig({ [name]: 'hush://hush' }),
+        (error) => !String(error).includes('hush'),
+      );
+    }
+  });
+
+  it('of several mistakes the first is told', () => {
+    assertSays(() => readConfig({ PORT: 'x', LOG_LEVEL: 'x' }, 'DATABASE_URL'), 'PORT', 'is malformed');
+  });
+
+  it("others' settings are none of ours", () => {
+    assert.deepEqual(readConfig({ PATH: '/bin', TEMPORAL_ADDRESS: 'x', port: 'x' }), readConfig({}));
+  });
+
+  it('the longest wait is not shorter than the first: Temporal would refuse the policy', () => {
+    const fault = 'is shorter than SEND_INITIAL_INTERVAL';
+    assertSays(() => readConfig({ SEND_INITIAL_INTERVAL: '1h' }), 'SEND_MAX_INTERVAL', fault);
+    assertSays(() => readConfig({ SEND_MAX_INTERVAL: '1999ms' }), 'SEND_MAX_INTERVAL', fault);
+    const equal = readConfig({ SEND_INITIAL_INTERVAL: '5s', SEND_MAX_INTERVAL: '5s' });
+    assert.deepEqual([equal.SEND_INITIAL_INTERVAL, equal.SEND_MAX_INTERVAL], [5_000, 5_000]);
+  });
+});
+
+describe('durations', () => {
+  it('are written 500ms, 5s, 10m, 24h', () => {
+    for (const [text, value] of DURATIONS) assert.equal(parseDuration(text), value);
+    for (const text of ['', ...NO_DURATIONS]) assert.throws(() => parseDuration(text), text);
+  });
+});

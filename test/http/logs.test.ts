@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { type ApiProcess, post, startApi } from './api-process.ts';
+import { inFuture } from './service.ts';
+import { dial, head } from './socket.ts';
+
+/** Words that stand for what nobody may find in a log, each in a place of its own. */
+const CANARY = {
+  local: 'canarylocal',
+  name: 'Canaryname',
+  recipient: 'canaryrecipient',
+  copy: 'canarycopy',
+  blind: 'canaryblind',
+  reply: 'canaryreply',
+  subject: 'canarysubject',
+  html: 'canaryhtml',
+  text: 'canarytext',
+  header: 'canaryheader',
+  field: 'canaryfield',
+  path: 'canarypath',
+  query: 'canaryquery',
+  agent: 'canaryagent',
+  password: 'canarypassword',
+};
+
+let database: TestDatabase;
+let api: ApiProcess;
+let key: string;
+let domain: string;
+before(async () => {
+  database = await testDatabase();
+  const organization = await createOrganization(database.pool, 'logs');
+  key = organization.api_key;
+  domain = 'canarydomain.example';
+  await addDomain(database.pool, organization.id, domain, true);
+  // Fails with an error that quotes the whole row.
+  await database.pool.query(`ALTER TABLE emails ADD CONSTRAINT unlucky CHECK (subject NOT LIKE '%unlucky%')`);
+  await database.pool.query(`ALTER TABLE email_bodies ADD CONSTRAINT unlucky CHECK (html NOT LIKE '%unlucky%')`);
+  api = await startApi({
+    DATABASE_URL: database.url,
+    LOG_LEVEL: 'trace',
+    POSTMARK_WEBHOOK_USER: 'postmark',
+    POSTMARK_WEBHOOK_PASSWORD: CANARY.password,
+  });
+});
+after(async () => {
+  api.child.kill('SIGKILL');
+  await database.drop();
+});
+
+function mail(fields: object = {}): object {
+  return {
+    from: `${CANARY.name} <${CANARY.local}@${domain}>`,
+    to: `${CANARY.recipient}@example.net`,
+    cc: [`${CANARY.copy}@example.net`],
+    bcc: [`${CANARY.blind}@example.net`],
+    reply_to: `${CANARY.reply}@example.net`,
+    subject: CANARY.subject,
+    html: CANARY.html,
+    text: CANARY.text,
+    headers: { 'X-A': CANARY.header },
+    ...fields,
+  };
+}
+
+async function id(fields: object = {}): Promise<string> {
+  const { body } = await request(`${api.url}/v1/emails`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'user-agent': CANARY.agent },
+    body: JSON.stringify(mail(fields)),
+  });
+  return ((await body.json()) as { id: string }).id;
+}
+
+it('logs hold no address, subject, body, key or password, at any level and whatever goes wrong', async () => {
+  const emails = `${api.url}/v1/emails`;
+  const ours = { authorization: `Bearer ${key}` };
+  const basic = { authorization: `Basic ${Buffer.from(`postmark:${CANARY.password}`).toString('base64')}` };
+  const scheduled = await id({ scheduled_at: inFuture({ hours: 1 }) });
+  const answers = [
+    await post(emails, mail(), ours),
+    await post(emails, mail({ subject: '' }), ours),
+    await post(emails, mail({ to: CANARY.recipient }), ours),
+    await post(emails, mail({ [CANARY.field]: CANARY.field }), ours),
+    await post(emails, mail({ headers: { [CANARY.field]: 5 } }), ours),
+    await post(emails, mail({ from: `${CANARY.local}@other.example` }), ours),
+    await post(emails, mail({ html: `${CANARY.html}\0` }), ours),
+    await post(emails, JSON.stringify(mail()).slice(0, -1), ours),
+    await post(emails, JSON.stringify(mail()), { ...ours, 'content-type': `text/${CANARY.field}` }),
+    await post(emails, mail(), { authorization: `Bearer ${key}0` }),
+    await post(emails, mail(), { authorization: key }),
+    await post(emails, mail(), {}),
+    await post(`${emails}?${CANARY.query}=${CANARY.query}`, mail(), ours),
+    await post(`${emails}/${CANARY.path}`, mail(), ours),
+    await post(`${emails}/${CANARY.path}/cancel`, {}, ours),
+    await post(`${emails}/%00${CANARY.path}/cancel`, {}, ours),
+    await post(`${api.url}/${CANARY.path}`, mail(), ours),
+    await post(`${emails}/${scheduled}/cancel`, { [CANARY.field]: 1 }, ours),
+    await post(`${emails}/${scheduled}/cancel`, {}, ours),
+    await post(emails, mail({ subject: `${CANARY.subject} unlucky` }), ours),
+    await post(emails, mail({ html: `${CANARY.html} unlucky` }), ours),
+    await post(`${api.url}/callbacks/postmark`, { RecordType: 'Bounce', Email: CANARY.recipient }, basic),
+    await post(`${api.url}/callbacks/postmark`, { RecordType: 'Delivery', Metadata: { email: CANARY.field } }, basic),
+    await post(`${api.url}/callbacks/postmark`, {}, { authorization: `Basic ${CANARY.password}` }),
+  ];
+  assert.deepEqual(answers, [
+    ...[202, 422, 422, 422, 422, 403, 422, 400, 415, 401, 401, 401, 422, 405, 404, 404, 404, 422, 200, 500, 500],
+    ...[503, 200, 401],
+  ]);
+
+  // What is no HTTP, and what is broken off.
+  const { port } = new URL(api.url);
+  const json = JSON.stringify(mail());
+  for (const bytes of [
+    `${head('/v1/emails', key, `X ${CANARY.header}`)}${json}`,
+    `${head('/v1/emails', key, 'Content-Type: application/json', 'Transfer-Encoding: chunked')}${json}`,
+    head('/v1/emails', key, `X: ${CANARY.header.repeat(2_000)}`),
+    `${head('/v1/emails', key, 'Content-Type: application/json', 'Content-Length: 10000')}${json}`,
+    `SEND ${CANARY.path} ${key}\r\n\r\n`,
+  ]) {
+    const socket = await dial(Number(port));
+    socket.write(bytes);
+    await sleep(50);
+    socket.destroy();
+  }
+
+  // The database goes away.
+  await database.pool.query('ALTER TABLE emails RENAME TO emails_away');
+  assert.equal(await post(emails, mail(), ours), 500);
+  await database.pool.query('ALTER TABLE emails_away RENAME TO emails');
+  await database.pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+  await Promise.all(Array.from({ length: 10 }, () => post(emails, mail(), ours)));
+  await sleep(200);
+  assert.deepEqual(await api.end(), [0, null]);
+
+  const printed = api.printed();
+  const lines = printed.split('\n').filter((line) => line.startsWith('{'));
+  assert.ok(lines.filter((line) => line.includes('"msg":"request"')).length >= answers.length, printed);
+  assert.match(printed, /"broken request"/);
+  assert.match(printed, /violates check constraint/);
+  const secret = key.split('_').at(-1) as string;
+  for (const word of [...Object.values(CANARY), secret, 'canary']) {
+    for (const form of [word, Buffer.from(word).toString('hex'), [...Buffer.from(word)].join(',')]) {
+      const line = printed.split('\n').find((each) => each.toLowerCase().includes(form.toLowerCase()));
+      assert.equal(line, undefined, `${word} is in the log`);
+    }
+  }
+  for (const text of [`postmark:${CANARY.password}`, CANARY.password, secret]) {
+    assert.ok(!printed.includes(Buffer.from(text).toString('base64').replace(/=+$/, '').slice(2, -2)));
+  }
+});

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { type Answer, inFuture, type Organization, type Service, startService } from './service.ts';
+
+type Json = Record<string, unknown>;
+interface Operation {
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly security?: readonly Json[];
+  readonly requestBody?: { content: { 'application/json': { schema: Schema } } };
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+interface Schema {
+  readonly examples?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+let service: Service;
+let ours: Organization;
+let api: Document;
+before(async () => {
+  service = await startService();
+  ours = await service.organization();
+  await ours.addDomain('example.com');
+  api = (await service.call('GET', '/openapi.json')).body as Document;
+});
+after(() => service.close());
+
+const operations = () =>
+  Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [path, method, operation] as const),
+  );
+
+/** A schema that takes nothing but what it names. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const entries = Object.entries(schema).map(([key, value]) => [key, closed(value)]);
+  const result = Object.fromEntries(entries) as Json;
+  const names = result['type'] === 'object' && 'properties' in result && !('additionalProperties' in result);
+  return names ? { ...result, additionalProperties: false } : result;
+}
+
+/** The answer is one that the document tells of: its status is listed, and its body is of that form, with nothing more. */
+function assertDescribed(path: string, method: string, { status, body, text }: Answer): void {
+  const operation = api.paths[path]?.[method];
+  assert.ok(operation?.responses[status], `${method} ${path} does not list ${status}; ${text}`);
+  const ajv = new Ajv2020({ strict: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
+  ajv.addSchema(closed(api) as Json, 'api');
+  const pointer = [path, method, 'responses', String(status), 'content', 'application/json', 'schema']
+    .map((part) => part.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D'))
+    .join('/');
+  const validate = ajv.compile({ $ref: `api#/paths/${pointer}` });
+  assert.ok(validate(body), `${ajv.errorsText(validate.errors)}; ${text}`);
+}
+
+describe('GET /openapi.json', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    assert.deepEqual(await validator.validate(api as unknown as Json), { valid: true });
+    assert.equal(validator.version, '3.1');
+  });
+
+  it('describes every route but the hidden ones', () => {
+    assert.deepEqual(
+      operations().map(([path, method]) => `${method.toUpperCase()} ${path}`),
+      [
+        'POST /v1/emails',
+        'GET /v1/emails/{id}',
+        'PATCH /v1/emails/{id}',
+        'POST /v1/emails/{id}/cancel',
+        'GET /healthz',
+        'GET /readyz',
+      ],
+    );
+  });
+
+  it('says of each what it does, and whether it needs a key', () => {
+    for (const [path, method, { summary, tags, security }] of operations()) {
+      assert.ok(summary && tags?.length, `${method} ${path}`);
+      assert.deepEqual(security, path.startsWith('/v1/') ? [{ apiKey: [] }] : [], path);
+    }
+  });
+
+  it('holds nothing internal', () => {
+    assert.doesNotMatch(JSON.stringify(api), /node_modules|\/src\/|postgres|127\.0\.0\.1|"def-\d/);
+  });
+});
+
+describe('every example of a request is accepted', () => {
+  const TIMES = ['scheduled_at'];
+
+  it('POST /v1/emails', async () => {
+    const { properties = {} } =
+      api.paths['/v1/emails']?.['post']?.requestBody?.content['application/json'].schema ?? {};
+    let tried = 0;
+    for (const [field, { examples = [] }] of Object.entries(properties)) {
+      for (const example of examples) {
+        const answer = await ours.send({ [field]: example });
+        tried++;
+        if (TIMES.includes(field)) assert.match(answer.text, /scheduled_at: must be in the future/);
+        else assert.equal(answer.status, 202, `${field}: ${JSON.stringify(example)}; ${answer.text}`);
+      }
+    }
+    assert.ok(tried >= 10, `${tried} examples`);
+  });
+
+  it('PATCH /v1/emails/{id}', async () => {
+    const { requestBody } = api.paths['/v1/emails/{id}']?.['patch'] ?? {};
+    const examples = requestBody?.content['application/json'].schema.properties?.['scheduled_at']?.examples ?? [];
+    assert.ok(examples.length > 0);
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    for (const example of examples) {
+      const { text } = await ours.call('PATCH', `/v1/emails/${id}`, { json: { scheduled_at: example } });
+      assert.match(text, /scheduled_at: must be in the future/, JSON.stringify(example));
+    }
+  });
+});
+
+describe('every answer is one that is described', () => {
+  const ID = `em_${'0'.repeat(26)}`;
+  const unread = { raw: 'x', headers: { 'content-type': 'text/plain' } };
+  const notJson = { raw: '{', headers: { 'content-type': 'application/json' } };
+
+  it('POST /v1/emails', async () => {
+    const readOnly = await ours.addKey('read_only');
+    for (const answer of [
+      await ours.send(),
+      await ours.send({ scheduled_at: inFuture({ hours: 1 }) }),
+      await ours.send({ subject: '' }),
+      await ours.send({ from: 'a@nobody.example' }),
+      await service.call('POST', '/v1/emails'),
+      await service.call('POST', '/v1/emails', { key: readOnly }),
+      await ours.call('POST', '/v1/emails', unread),
+      await ours.call('POST', '/v1/emails', notJson),
+      await ours.call('POST', '/v1/emails', { raw: Buffer.alloc(46_000_000), headers: unread.headers }),
+      await ours.call('POST', '/v1/emails?x=1', { json: ours.mail() }),
+    ]) {
+      assertDescribed('/v1/emails', 'post', answer);
+    }
+  });
+
+  it('GET /v1/emails/{id}', async () => {
+    const full = await ours.sent({
+      cc: 'a@example.net',
+      bcc: 'a@example.net',
+      reply_to: 'a@example.net',
+      tags: [{ name: 'a', value: 'b' }],
+      headers: { 'X-A': 'b' },
+      marketing: true,
+      scheduled_at: inFuture({ hours: 1 }),
+    });
+    const sending = await ours.addKey('sending_access');
+    for (const answer of [
+      await ours.call('GET', `/v1/emails/${full}`),
+      await ours.call('GET', `/v1/emails/${await ours.sent()}`),
+      await ours.call('GET', `/v1/emails/${ID}`),
+      await ours.call('GET', `/v1/emails/${ID}?x=1`),
+      await service.call('GET', `/v1/emails/${ID}`),
+      await service.call('GET', `/v1/emails/${ID}`, { key: sending }),
+    ]) {
+      assertDescribed('/v1/emails/{id}', 'get', answer);
+    }
+  });
+
+  for (const [method, path, json] of [
+    ['patch', '/v1/emails/{id}', { scheduled_at: inFuture({ hours: 2 }) }],
+    ['post', '/v1/emails/{id}/cancel', {}],
+  ] as const) {
+    it(`${method.toUpperCase()} ${path}`, async () => {
+      const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+      const readOnly = await ours.addKey('read_only');
+      const ask = (each: string, call: object) => ours.call(method.toUpperCase(), path.replace('{id}', each), call);
+      for (const answer of [
+        await ask(id, { json }),
+        await ask(ID, { json }),
+        await ask(await ours.sent(), { json }),
+        await ask(id, { json: { x: 1 } }),
+        await ask(id, unread),
+        await ask(id, notJson),
+        await ask(id, { raw: Buffer.alloc(46_000_000), headers: unread.headers }),
+        await ask(id, { json, key: 'x' }),
+        await ask(id, { json, key: readOnly }),
+      ]) {
+        assertDescribed(path, method, answer);
+      }
+    });
+  }
+
+  it('health', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      assertDescribed(path, 'get', await service.call('GET', path));
+      assertDescribed(path, 'get', await service.call('GET', `${path}?x=1`));
+    }
+  });
+});

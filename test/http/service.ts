@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { Agent, request } from 'undici';
+import { type HttpDeps, makeApp } from '../../src/http/app.ts';
+import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
+import type { Preset } from '../../src/store/accounts.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { testDatabase } from '../support/database.ts';
+
+/** 43 MB, the contract's limit on a request body. */
+export const MAX_BODY_BYTES = 43 * 1_048_576;
+export const CALLBACK = { user: 'postmark', password: 'päss:word' };
+
+/** An answer of the API; `body` is its JSON, or undefined when it holds none. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  readonly body: unknown;
+}
+
+export interface Call {
+  readonly key?: string | undefined;
+  /** Sent as JSON; `raw` is sent as it is. */
+  readonly json?: unknown;
+  readonly raw?: string | Buffer;
+  readonly headers?: Record<string, string>;
+}
+
+/** The API on a port of its own, over a database of its own. Every answer is checked for what all answers must hold. */
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  readonly pool: Pool;
+  readonly databaseUrl: string;
+  readonly server: Awaited<ReturnType<typeof makeApp>>['server'];
+  /** What was logged, line by line. */
+  readonly log: string[];
+  /** How often intake woke the relay. */
+  readonly wakes: () => number;
+  readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
+  readonly organization: (name?: string) => Promise<Organization>;
+  readonly close: () => Promise<void>;
+}
+
+/** An organization with a key for everything and a verified domain. */
+export interface Organization {
+  readonly id: string;
+  readonly key: string;
+  readonly domain: string;
+  readonly addDomain: (name: string, verified?: boolean) => Promise<string>;
+  readonly addKey: (preset: Preset, domains?: readonly string[]) => Promise<string>;
+  /** A smallest valid email with these fields changed; undefined leaves one out. */
+  readonly mail: (fields?: Record<string, unknown>) => Record<string, unknown>;
+  readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
+  readonly send: (fields?: Record<string, unknown>) => Promise<Answer>;
+  /** The id of an email that was accepted. */
+  readonly sent: (fields?: Record<string, unknown>) => Promise<string>;
+  readonly email: (id: string) => Promise<Record<string, unknown>>;
+}
+
+let count = 0;
+
+export async function startService(options: Partial<HttpDeps> = {}): Promise<Service> {
+  const database = await testDatabase(10);
+  const log: string[] = [];
+  let wakes = 0;
+  const lines = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      log.push(chunk.toString());
+      done();
+    },
+  });
+  const app = await makeApp({
+    pool: database.pool,
+    log: pino({ level: 'trace' }, lines),
+    maxBodyBytes: MAX_BODY_BYTES,
+    postmarkCallback: CALLBACK,
+    wakeRelay: () => wakes++,
+    ...options,
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const agent = new Agent();
+
+  const call: Service['call'] = async (method, path, { key, json, raw, headers = {} } = {}) => {
+    const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
+    const response = await request(url + path, {
+      method: method as 'GET',
+      dispatcher: agent,
+      headers: {
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body }),
+    });
+    const text = await response.body.text();
+    const answer = { status: response.statusCode, headers: response.headers, text, body: parse(text) };
+    checkAnswer(answer);
+    return answer;
+  };
+
+  const organization: Service['organization'] = async (name = `organization ${++count}`) => {
+    const { id, api_key: key } = await createOrganization(database.pool, name);
+    const domain = `o${++count}.example.com`;
+    await addDomain(database.pool, id, domain, true);
+    const mail: Organization['mail'] = (fields = {}) => ({
+      from: `Sender <hello@${domain}>`,
+      to: `person${++count}@example.net`,
+      subject: 'Hello',
+      text: 'Hi there.',
+      ...fields,
+    });
+    const ours: Organization['call'] = (method, path, given) => call(method, path, { key, ...given });
+    const send: Organization['send'] = (fields) => ours('POST', '/v1/emails', { json: mail(fields) });
+    return {
+      id,
+      key,
+      domain,
+      addDomain: async (domainName, verified = true) => (await addDomain(database.pool, id, domainName, verified)).id,
+      addKey: async (preset, domains = []) => (await createKey(database.pool, id, preset, domains)).api_key,
+      mail,
+      call: ours,
+      send,
+      sent: async (fields) => {
+        const answer = await send(fields);
+        assert.equal(answer.status, 202, answer.text);
+        return (answer.body as { id: string }).id;
+      },
+      email: async (emailId) => {
+        const answer = await ours('GET', `/v1/emails/${emailId}`);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.body as Record<string, unknown>;
+      },
+    };
+  };
+
+  return {
+    url,
+    port,
+    pool: database.pool,
+    databaseUrl: database.url,
+    server: app.server,
+    log,
+    wakes: () => wakes,
+    call,
+    organization,
+    async close() {
+      await agent.close();
+      await app.close();
+      await database.drop();
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const REQUEST_ID = /^req_[0-9a-z]{26}$/;
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** What would tell of our insides: SQL and its errors, stacks, paths, packages, addresses of servers. */
+const INTERNAL =
+  /node_modules|node:|\/src\/|\.[tj]s:\d+|\b(?:SELECT|INSERT INTO|UPDATE|RETURNING|relation|column|constraint|syntax)\b|postgres|ECONN|FST_|Ajv|ajv|127\.0\.0\.1|\n {4}at /;
+
+const seen = new Set<string>();
+
+/** decisions 1.1 and 1.2: the envelope, the request id, and nothing internal. */
+export function checkAnswer({ status, headers, text, body }: Answer): void {
+  const id = String(headers['x-request-id']);
+  assert.match(id, REQUEST_ID, `1.2: X-Request-Id on every response; ${status} ${text}`);
+  assert.ok(!seen.has(id), `1.2: request ids are unique; ${id}`);
+  seen.add(id);
+  assert.equal(headers['x-powered-by'], undefined);
+  assert.equal(headers['server'], undefined);
+  if (status < 400 || text === '') return;
+  assert.match(String(headers['content-type']), /^application\/json/, `1.1: an error is JSON; ${text}`);
+  const { error } = body as { error: Record<string, unknown> };
+  assert.deepEqual(Object.keys(body as object), ['error'], text);
+  assert.deepEqual(
+    Object.keys(error),
+    ['code', 'message', ...('param' in error ? ['param'] : []), 'request_id'],
+    `1.1: the envelope; ${text}`,
+  );
+  for (const value of Object.values(error)) assert.equal(typeof value, 'string', text);
+  assert.equal(error['request_id'], id, `1.1: request_id is the X-Request-Id; ${text}`);
+  assert.match(String(error['code']), /^[a-z_]+$/);
+  if ('param' in error) {
+    assert.ok(
+      String(error['message']).startsWith(`${String(error['param'])}: `),
+      `1.1: message starts with param; ${text}`,
+    );
+  }
+  // What the caller named himself may be anything, and an id any letters.
+  const ours = String(error['message']).slice('param' in error ? String(error['param']).length : 0);
+  assert.doesNotMatch(ours, INTERNAL, `1.2: nothing internal in a body; ${text}`);
+}
+
+/** An answer is this refusal. */
+export function assertRefused(
+  answer: Answer,
+  status: number,
+  code: string,
+  param?: string,
+  says?: string | RegExp,
+): void {
+  assert.equal(answer.status, status, answer.text);
+  const { error } = answer.body as { error: { code: string; message: string; param?: string } };
+  assert.equal(error.code, code, answer.text);
+  assert.equal(error.param, param, answer.text);
+  if (says instanceof RegExp) assert.match(error.message, says);
+  else if (says !== undefined) {
+    const start = param === undefined ? says : `${param}: ${says}`;
+    assert.ok(error.message.startsWith(start), `${error.message} does not start with ${start}`);
+  }
+}
+
+/** An instant from now on, as the API writes it. */
+export function inFuture({ days = 0, hours = 0, ms = 0 }: { days?: number; hours?: number; ms?: number }): string {
+  return new Date(Date.now() + days * 86_400_000 + hours * 3_600_000 + ms).toISOString();
+}

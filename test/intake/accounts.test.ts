@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { addDomain, createKey, createOrganization, endKey, parseApiKey } from '../../src/intake/accounts.ts';
+import { findKey, listOrganizations } from '../../src/store/accounts.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+before(async () => {
+  database = await testDatabase();
+  ({ pool } = database);
+});
+after(() => database.drop());
+
+const ABSENT = `org_${'0'.repeat(26)}`;
+const organization = async (name = 'An organization') => (await createOrganization(pool, name)).id;
+
+/** It fails with this error, of which the message begins with its param. */
+function refuses(work: Promise<unknown>, code: string, message: string, param?: string): Promise<void> {
+  return assert.rejects(work, (error) => {
+    assert.ok(error instanceof ServiceError, String(error));
+    assert.deepEqual([error.code, error.message, error.param], [code, param ? `${param}: ${message}` : message, param]);
+    return true;
+  });
+}
+
+describe('an organization', () => {
+  it('comes with a key that may do everything, shown once and stored as SHA-256', async () => {
+    const { id, name, api_key: key } = await createOrganization(pool, '  Ada & Söhne 😀 ');
+    assert.match(id, /^org_[0-9a-z]{26}$/);
+    assert.equal(name, 'Ada & Söhne 😀');
+    assert.match(key, /^sw_live_[0-9a-z]{26}_[0-9a-f]{64}$/);
+    const parts = parseApiKey(key);
+    const stored = await findKey(pool, parts?.id ?? '');
+    const { preset, org_id: orgId, domain_ids: domains, sha256 } = stored ?? {};
+    assert.deepEqual([preset, orgId, domains], ['full_access', id, null]);
+    assert.deepEqual(
+      sha256,
+      createHash('sha256')
+        .update(parts?.secret ?? '')
+        .digest(),
+    );
+    const { rows } = await pool.query<{ row: string }>('SELECT api_keys::text AS row FROM api_keys');
+    assert.ok(rows.every(({ row }) => !row.includes(parts?.secret ?? '')));
+  });
+
+  it('may have the name of another one', async () => {
+    assert.notEqual(await organization('Twin'), await organization('Twin'));
+  });
+
+  it('is listed by the time of its creation', async () => {
+    const ids = [await organization(), await organization()];
+    const listed = await listOrganizations(pool);
+    assert.deepEqual(listed.map(({ id }) => id).slice(-2), ids);
+    assert.deepEqual(Object.keys(listed[0] as object), ['id', 'name', 'created_at']);
+    assert.match(String(listed[0]?.created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  for (const [name, message] of [
+    ['', 'must not be empty'],
+    [' \t\n ', 'must not be empty'],
+    ['a\nb', 'must not hold control characters or line breaks'],
+    ['a\0b', 'must not hold control characters or line breaks'],
+    ['a\u2028b', 'must not hold control characters or line breaks'],
+    ['\uD800', 'must be well-formed Unicode'],
+  ] as const) {
+    it(`may not be named ${JSON.stringify(name)}`, async () => {
+      const { length } = await listOrganizations(pool);
+      await refuses(createOrganization(pool, name), 'validation_error', message, 'name');
+      assert.equal((await listOrganizations(pool)).length, length);
+    });
+  }
+});
+
+describe('a domain', () => {
+  it('is registered by its A-label, lower-case', async () => {
+    const orgId = await organization();
+    for (const [given, name] of [
+      ['Mail.Example.COM', 'mail.example.com'],
+      [' trimmed.example ', 'trimmed.example'],
+      ['bücher.example', 'xn--bcher-kva.example'],
+    ] as const) {
+      const domain = await addDomain(pool, orgId, given, false);
+      const { id, created_at: createdAt, ...rest } = domain;
+      assert.match(id, /^dm_[0-9a-z]{26}$/);
+      assert.match(createdAt, /Z$/);
+      assert.deepEqual(rest, { org_id: orgId, name, status: 'pending', verified_at: null });
+    }
+  });
+
+  it('may be taken on trust as verified', async () => {
+    const { status, verified_at: verifiedAt } = await addDomain(pool, await organization(), 'trust.example', true);
+    assert.equal(status, 'verified');
+    assert.match(String(verifiedAt), /Z$/);
+  });
+
+  for (const name of [
+    ...['', ' ', 'localhost', 'a', '.example', 'example.', 'a..example', '-a.example', 'a-.example', 'a_b.example'],
+    ...[
+      '127.0.0.1',
+      '[::1]',
+      'a@b.example',
+      'http://a.example',
+      'a.example/x',
+      'a.example:80',
+      'a b.example',
+      '*.example',
+    ],
+    ...[
+      `${'a'.repeat(64)}.example`,
+      `${'a.'.repeat(130)}example`,
+      'a\0.example',
+      'a\n.example',
+      '%61.example',
+      'xn--.example',
+    ],
+  ]) {
+    it(`is not ${JSON.stringify(name).slice(0, 40)}`, async () => {
+      const work = addDomain(pool, await organization(), name, true);
+      await refuses(work, 'validation_error', `${name} is not a domain name`, 'name');
+    });
+  }
+
+  it('needs an organization that exists', async () => {
+    const message = `there is no organization ${ABSENT}`;
+    await refuses(addDomain(pool, ABSENT, 'a.example', false), 'not_found', message, 'organization');
+  });
+
+  it('is registered once by an organization, however it is written: conflict', async () => {
+    const orgId = await organization();
+    await addDomain(pool, orgId, 'twice.example', false);
+    await addDomain(pool, orgId, 'zwölf.example', false);
+    for (const [name, verified] of [
+      ['twice.example', false],
+      ['twice.example', true],
+      ['TWICE.example', false],
+      ['xn--zwlf-6qa.example', false],
+    ] as const) {
+      const message = `the domain ${name} is registered already`;
+      await refuses(addDomain(pool, orgId, name, verified), 'conflict', message, 'name');
+    }
+  });
+
+  it('that another organization has verified: conflict, verified or not', async () => {
+    await addDomain(pool, await organization(), 'held.example', true);
+    for (const verified of [true, false]) {
+      const work = addDomain(pool, await organization(), 'HELD.example', verified);
+      await refuses(work, 'conflict', 'the domain HELD.example is registered already', 'name');
+    }
+  });
+
+  it('that another organization has registered and not verified is free', async () => {
+    await addDomain(pool, await organization(), 'wanted.example', false);
+    const { status } = await addDomain(pool, await organization(), 'wanted.example', true);
+    assert.equal(status, 'verified');
+  });
+
+  it('goes to one of many who claim it as verified at the same time', async () => {
+    const ids = await Promise.all(Array.from({ length: 5 }, () => organization()));
+    const claims = await Promise.allSettled(ids.map((id) => addDomain(pool, id, 'race.example', true)));
+    assert.equal(claims.filter(({ status }) => status === 'fulfilled').length, 1);
+    for (const claim of claims) {
+      if (claim.status === 'rejected') assert.equal((claim.reason as ServiceError).code, 'conflict');
+    }
+  });
+});
+
+describe('a key', () => {
+  it('has a preset, and the domains it was given, by their ids', async () => {
+    const orgId = await organization();
+    const domain = await addDomain(pool, orgId, 'ключ.example', true);
+    for (const preset of ['full_access', 'sending_access', 'read_only'] as const) {
+      const { id, api_key: key } = await createKey(pool, orgId, preset, ['КЛЮЧ.example', domain.name]);
+      assert.equal(parseApiKey(key)?.id, id);
+      const stored = await findKey(pool, id);
+      assert.deepEqual([stored?.preset, stored?.domain_ids], [preset, [domain.id]]);
+    }
+    const { id } = await createKey(pool, orgId, 'full_access', []);
+    assert.equal((await findKey(pool, id))?.domain_ids, null);
+  });
+
+  it('needs an organization and domains of that organization', async () => {
+    const orgId = await organization();
+    await addDomain(pool, await organization(), 'another.example', true);
+    const absent = createKey(pool, ABSENT, 'full_access', []);
+    await refuses(absent, 'not_found', `there is no organization ${ABSENT}`, 'organization');
+    const another = createKey(pool, orgId, 'full_access', ['another.example']);
+    await refuses(another, 'domain_not_found', 'the organization has no domain another.example', 'domain');
+    const nonsense = createKey(pool, orgId, 'full_access', ['nonsense']);
+    await refuses(nonsense, 'validation_error', 'nonsense is not a domain name', 'domain');
+  });
+
+  it('ends by itself or by its id, at once, and may be ended again', async () => {
+    const orgId = await organization();
+    const first = await createKey(pool, orgId, 'full_access', []);
+    const second = await createKey(pool, orgId, 'full_access', []);
+    for (const [name, { id }] of [
+      [first.api_key, first],
+      [second.id, second],
+      [second.id, second],
+    ] as const) {
+      assert.deepEqual(await endKey(pool, name), { id });
+      assert.equal(await findKey(pool, id), undefined);
+    }
+  });
+
+  it('that does not exist cannot end', async () => {
+    for (const name of ['', 'x', `key_${'0'.repeat(26)}`, `sw_live_${'0'.repeat(26)}_${'0'.repeat(64)}`]) {
+      await refuses(endKey(pool, name), 'not_found', 'there is no such key', 'key');
+    }
+  });
+
+  it('is read strictly', () => {
+    const id = '01kajc8wz6h3xkq3m1x8e6v5tn';
+    const secret = 'ab'.repeat(32);
+    assert.deepEqual(parseApiKey(`sw_live_${id}_${secret}`), { id: `key_${id}`, secret });
+    for (const text of [
+      ...['', 'sw_live_', `sw_live_${id}`, `sw_live_${id}_`, `${id}_${secret}`, `sw_test_${id}_${secret}`],
+      ...[
+        `sw_live_${id}_${secret}0`,
+        `sw_live_${id}0_${secret}`,
+        ` sw_live_${id}_${secret}`,
+        `sw_live_${id}_${secret}\n`,
+      ],
+      ...[`SW_LIVE_${id}_${secret}`, `sw_live_${id}_${secret.toUpperCase()}`],
+    ]) {
+      assert.equal(parseApiKey(text), undefined, text);
+    }
+  });
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { EmailRequest } from '../../src/domain/email.ts';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../src/intake/emails.ts';
+import { project } from '../../src/projection/emails.ts';
+import { findEmail } from '../../src/store/emails.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let deps: IntakeDeps;
+let orgId: string;
+let wakes = 0;
+before(async () => {
+  database = await testDatabase(10);
+  deps = { pool: database.pool, wakeRelay: () => wakes++ };
+  orgId = (await createOrganization(database.pool, 'Intake')).id;
+  await addDomain(database.pool, orgId, 'a.example', true);
+});
+after(() => database.drop());
+
+const HOUR = 3_600_000;
+const later = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+function accept(fields: Partial<EmailRequest> = {}) {
+  const request: EmailRequest = {
+    from: 'a@a.example',
+    to: ['b@example.net'],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject: 'Hello',
+    html: null,
+    text: 'Hi',
+    marketing: false,
+    tags: [],
+    headers: {},
+    scheduled_at: null,
+    ...fields,
+  };
+  return acceptEmail(deps, { orgId, domainIds: null }, request);
+}
+
+const refused = (code: string, param?: string) => (error: unknown) =>
+  error instanceof ServiceError && error.code === code && error.param === param;
+
+describe('all times come from the database', () => {
+  for (const [what, ahead] of [
+    ['a year ahead', 365 * 24 * HOUR],
+    ['a year behind', -365 * 24 * HOUR],
+  ] as const) {
+    it(`when the clock of this process is ${what}`, async (t) => {
+      const soon = later(HOUR);
+      const past = later(-HOUR);
+      const far = later(31 * 24 * HOUR);
+      const now = Date.now();
+      t.mock.timers.enable({ apis: ['Date'], now: now + ahead });
+      const accepted = await accept({ scheduled_at: soon });
+      assert.deepEqual([accepted.status, accepted.scheduled_at], ['scheduled', soon]);
+      assert.ok(Math.abs(Date.parse(accepted.created_at) - now) < 60_000);
+      for (const bad of [past, far]) {
+        await assert.rejects(accept({ scheduled_at: bad }), refused('validation_error', 'scheduled_at'));
+        const move = rescheduleEmail(deps, orgId, accepted.id, bad);
+        await assert.rejects(move, refused('validation_error', 'scheduled_at'));
+      }
+      assert.equal((await rescheduleEmail(deps, orgId, accepted.id, soon)).scheduled_at, soon);
+      const email = await findEmail(database.pool, orgId, accepted.id);
+      for (const { created_at: at } of email?.events ?? []) assert.ok(Math.abs(Date.parse(at) - now) < 60_000);
+    });
+  }
+});
+
+describe('the relay', () => {
+  const outbox = async () => {
+    const { rows } = await database.pool.query<{ count: number }>('SELECT count(*)::int FROM outbox');
+    return rows[0]?.count;
+  };
+
+  it('is told once for each change, and never of one that was refused', async () => {
+    const [told, written] = [wakes, await outbox()];
+    const { id } = await accept({ scheduled_at: later(HOUR) });
+    await rescheduleEmail(deps, orgId, id, later(2 * HOUR));
+    await cancelEmail(deps, orgId, id);
+    assert.deepEqual([wakes, await outbox()], [told + 3, (written ?? 0) + 3]);
+    await assert.rejects(cancelEmail(deps, orgId, id), refused('not_scheduled'));
+    await assert.rejects(rescheduleEmail(deps, orgId, id, later(HOUR)), refused('not_scheduled'));
+    await assert.rejects(cancelEmail(deps, 'org_x', id), refused('not_found'));
+    await assert.rejects(accept({ from: 'a@b.example' }), refused('domain_not_found', 'from'));
+    assert.deepEqual([wakes, await outbox()], [told + 3, (written ?? 0) + 3]);
+  });
+});
+
+describe('a claim and a cancel', () => {
+  it('exclude each other: whoever commits first wins', async () => {
+    for (let round = 0; round < 30; round++) {
+      const { id } = await accept({ scheduled_at: later(HOUR) });
+      const [canceled, claimed] = await Promise.all([
+        cancelEmail(deps, orgId, id).then(
+          () => true,
+          (error: unknown) => !refused('not_scheduled')(error),
+        ),
+        project(database.pool, 'claimed', [{ id }]),
+      ]);
+      assert.equal(canceled, claimed.length === 0);
+      const email = await findEmail(database.pool, orgId, id);
+      assert.equal(email?.status, canceled ? 'canceled' : 'queued');
+    }
+  });
+});
+
+describe('what a schema has let through by mistake', () => {
+  it('is refused all the same', async () => {
+    for (const from of ['', 'a', 'a@b@a.example', 'a@a.example, b@a.example']) {
+      await assert.rejects(accept({ from }), refused('validation_error', 'from'));
+    }
+    for (const bad of ['', 'tomorrow', '2026-03-01']) {
+      await assert.rejects(accept({ scheduled_at: bad }), refused('validation_error', 'scheduled_at'));
+    }
+    await assert.rejects(accept({ html: '', text: '' }), { code: '23514' });
+  });
+});
