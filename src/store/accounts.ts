@@ -70,21 +70,25 @@ export interface Domain {
   verified_at: string | null;
 }
 
-/** Adds a domain by its A-label. Throws SQLSTATE 23505 when the organization has it, or another one verified it. */
+/**
+ * Adds a domain by its A-label. @returns undefined when another organization has verified it
+ * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
+ */
 export async function insertDomain(
   db: Db,
   id: string,
   orgId: string,
   name: string,
   verified: boolean,
-): Promise<Domain> {
+): Promise<Domain | undefined> {
   const { rows } = await db.query<Domain>(
     `INSERT INTO domains (id, org_id, name, status, verified_at)
-     VALUES ($1, $2, $3, CASE WHEN $4 THEN 'verified' ELSE 'pending' END, CASE WHEN $4 THEN now() END)
+     SELECT $1, $2, $3, CASE WHEN $4 THEN 'verified' ELSE 'pending' END, CASE WHEN $4 THEN now() END
+     WHERE NOT EXISTS (SELECT FROM domains WHERE name = $3 AND status = 'verified' AND org_id <> $2)
      RETURNING id, org_id, name, status, created_at, verified_at`,
     [id, orgId, name, verified],
   );
-  return rows[0] as Domain;
+  return rows[0];
 }
 
 export async function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {

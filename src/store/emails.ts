@@ -24,7 +24,7 @@ export interface Acceptance {
 
 /**
  * Stores emails with their bodies, first events and outbox rows, all or none, in one statement.
- * Nothing is stored when any answer holds a refusal.
+ * Nothing is stored when any answer holds a refusal. Answers are in the order of the emails.
  * @param domainIds the only domains the caller's key may send from, or null
  */
 export async function acceptEmails(
@@ -69,9 +69,9 @@ const ACCEPT_EMAILS = `
     SELECT * FROM unnest(
       $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
       $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[]
-    ) AS mail(
+    ) WITH ORDINALITY AS mail(
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
-      subject, marketing, tags, headers, html, text, scheduled_at
+      subject, marketing, tags, headers, html, text, scheduled_at, position
     )
   ), judged AS MATERIALIZED (
     SELECT mail.*,
@@ -97,7 +97,8 @@ const ACCEPT_EMAILS = `
   ), told AS (
     INSERT INTO outbox (message_id, action) SELECT id, 'start' FROM accepted
   )
-  SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal FROM judged`;
+  SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal
+  FROM judged ORDER BY position`;
 
 /** A time inside JSON, which the driver does not convert. */
 const WIRE_TIME = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -198,34 +199,39 @@ export async function changeEmails(
   return rows.map((row) => row.id);
 }
 
-/** Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle. */
+/**
+ * Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle.
+ * The timeline is written before the email: what it has noted already, also by a change that has only just committed,
+ * its unique index alone can tell.
+ */
 const CHANGE_EMAILS = `
-  WITH wish AS (
-    SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-      AS wish(id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key)
-  ), found AS MATERIALIZED (
-    SELECT email.id, email.status = ANY ($2::text[]) AS moves
-    FROM emails AS email JOIN wish USING (id)
+  WITH found AS MATERIALIZED (
+    SELECT email.id, email.status = ANY ($2::text[]) AS moves, email.last_event_at, wish.event_id, wish.error,
+           wish.bounce_reason, wish.provider, wish.provider_message_id, wish.dedupe_key
+    FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+           AS wish(id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key)
+         JOIN emails AS email USING (id)
     WHERE ($5::text IS NULL OR email.org_id = $5) AND email.status = ANY ($2::text[] || $3::text[])
-      AND NOT EXISTS (SELECT FROM email_events WHERE email_id = email.id AND dedupe_key = wish.dedupe_key)
     ORDER BY email.id FOR UPDATE OF email
-  ), changed AS (
-    UPDATE emails AS email SET
-      status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
-      error               = CASE WHEN found.moves THEN wish.error ELSE email.error END,
-      bounce_reason       = CASE WHEN found.moves THEN wish.bounce_reason ELSE email.bounce_reason END,
-      provider            = coalesce(wish.provider, email.provider),
-      provider_message_id = coalesce(wish.provider_message_id, email.provider_message_id),
-      last_event_at       = CASE WHEN $4::text IS NULL THEN email.last_event_at
-                            ELSE greatest(email.last_event_at, clock_timestamp()) END
-    FROM found JOIN wish USING (id)
-    WHERE email.id = found.id
-    RETURNING email.id, wish.event_id, wish.dedupe_key, email.last_event_at
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
-    SELECT id, event_id, $4, last_event_at, dedupe_key FROM changed WHERE $4::text IS NOT NULL
+    SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key
+    FROM found WHERE $4::text IS NOT NULL
+    ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
+    RETURNING email_id, created_at
+  ), latest AS (
+    SELECT email_id, max(created_at) AS created_at FROM noted GROUP BY email_id
   )
-  SELECT id FROM changed`;
+  UPDATE emails AS email SET
+    status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
+    error               = CASE WHEN found.moves THEN found.error ELSE email.error END,
+    bounce_reason       = CASE WHEN found.moves THEN found.bounce_reason ELSE email.bounce_reason END,
+    provider            = coalesce(found.provider, email.provider),
+    provider_message_id = coalesce(found.provider_message_id, email.provider_message_id),
+    last_event_at       = coalesce(latest.created_at, email.last_event_at)
+  FROM found LEFT JOIN latest ON latest.email_id = found.id
+  WHERE email.id = found.id AND ($4::text IS NULL OR latest.email_id IS NOT NULL)
+  RETURNING email.id`;
 
 /**
  * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in

@@ -11,6 +11,8 @@ const LOCK = 7_301_956_218;
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'sendwright migrate' });
+  // The statement that is under way, or else the next one, fails with it.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
@@ -18,7 +20,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
       `CREATE TABLE IF NOT EXISTS migrations (
          name       text COLLATE "C" PRIMARY KEY,
          applied_at timestamptz(3) NOT NULL DEFAULT now()
-       )`,
+       );
+       COMMENT ON INDEX migrations_pkey IS 'Keeps a migration from being applied twice.'`,
     );
     const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
     const done = new Set(rows.map((row) => row.name));
@@ -45,10 +48,12 @@ export async function migrationNames(): Promise<string[]> {
 
 /** What a process needs to know before it serves: the migrations the database lacks. Throws when it is unreachable. */
 export async function pendingMigrations(db: Pick<pg.ClientBase, 'query'>): Promise<string[]> {
+  const names = await migrationNames();
+  const found = await db.query<{ table: string | null }>(`SELECT to_regclass('migrations') AS table`);
+  if (found.rows[0]?.table == null) return names;
   const { rows } = await db.query<{ name: string }>(
-    `SELECT name FROM unnest($1::text[]) AS needed(name)
-     WHERE to_regclass('migrations') IS NULL OR name NOT IN (SELECT name FROM migrations)`,
-    [await migrationNames()],
+    `SELECT name FROM unnest($1::text[]) AS needed(name) WHERE name NOT IN (SELECT name FROM migrations)`,
+    [names],
   );
   return rows.map((row) => row.name);
 }

@@ -9,7 +9,8 @@ const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, (text) => new Date(text).toISOString());
 
 /**
- * A pool of connections. Connecting gives up after 5 s, a statement after 60 s; lost connections are replaced.
+ * A pool of connections. Connecting gives up after 5 s, a statement after 60 s, also when a silent network keeps the
+ * server's word from us; lost connections are replaced.
  * @param name what the connections are called in pg_stat_activity
  * @param onIdleError told of connections that broke while idle
  */
@@ -21,6 +22,7 @@ export function makePool(url: string, name: string, max: number, onIdleError: (e
     types,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 60_000,
+    query_timeout: 65_000,
     keepAlive: true,
   });
   pool.on('error', onIdleError);
@@ -31,32 +33,46 @@ export function makePool(url: string, name: string, max: number, onIdleError: (e
 export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // A connection that breaks between two statements tells nobody else, and what nobody hears ends the process.
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', onError);
   try {
     await client.query('BEGIN');
     const result = await work(client);
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((rollbackError: unknown) => {
-      broken = rollbackError as Error;
-    });
+    // Closing a connection rolls back too, and waits for nobody.
+    if (isUnreachable(error)) onError(error as Error);
+    else await client.query('ROLLBACK').catch(onError);
     throw error;
   } finally {
+    client.off('error', onError);
     client.release(broken);
   }
 }
 
-/** SQLSTATE classes and codes that say "not now": connection lost, server starting or stopping, out of resources. */
-const UNREACHABLE_STATES = /^(?:08|53|57P0[1-4]|57014|25P03)/;
+/**
+ * SQLSTATE classes and codes that say "not now": connection lost, given way to another transaction, server starting or
+ * stopping, out of resources.
+ */
+const UNREACHABLE_STATES = /^(?:08|40|53|57P0[1-4]|57014|25P03)/;
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
   'EPIPE',
   'ETIMEDOUT',
   'ENOENT',
 ]);
+/** The driver's own errors, which have no code. */
+const UNREACHABLE_MESSAGES =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error)/;
 
 /** Whether an error from this folder says that the database cannot be reached or used now, and may be later. */
 export function isUnreachable(error: unknown): boolean {
@@ -64,9 +80,7 @@ export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return UNREACHABLE_CODES.has(code) || UNREACHABLE_STATES.test(code);
-  return /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
-    error.message,
-  );
+  return UNREACHABLE_MESSAGES.test(error.message);
 }
 
 /** Whether a statement failed because what it would add is there already (SQLSTATE 23505). */

@@ -41,10 +41,11 @@ async function listenUntilLost(databaseUrl: string, wake: () => void, ending: Ab
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   });
+  const over = new AbortController();
   const lost = new Promise<void>((resolve) => {
     client.once('end', resolve);
     client.on('error', () => resolve());
-    ending.addEventListener('abort', () => resolve(), { once: true });
+    ending.addEventListener('abort', () => resolve(), { signal: over.signal });
   });
   client.on('notification', wake);
   try {
@@ -55,6 +56,7 @@ async function listenUntilLost(databaseUrl: string, wake: () => void, ending: Ab
   } catch {
     // Unreachable: the caller tries again.
   } finally {
+    over.abort();
     await client.end().catch(() => undefined);
   }
 }

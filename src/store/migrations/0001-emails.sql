@@ -8,6 +8,8 @@ CREATE TABLE organizations (
   created_at timestamptz(3) NOT NULL DEFAULT now()
 );
 
+COMMENT ON INDEX organizations_pkey IS 'Its keys and domains refer to it.';
+
 CREATE TABLE domains (
   id          text COLLATE "C" PRIMARY KEY,
   org_id      text COLLATE "C" NOT NULL REFERENCES organizations,
@@ -20,6 +22,7 @@ CREATE TABLE domains (
 );
 COMMENT ON COLUMN domains.name IS 'Lower-case A-label (RFC 5890).';
 CREATE UNIQUE INDEX domains_one_holder ON domains (name) WHERE status = 'verified';
+COMMENT ON INDEX domains_pkey IS 'A domain by its id.';
 COMMENT ON INDEX domains_one_holder IS 'Refuses a domain that another organization has verified.';
 COMMENT ON INDEX domains_org_id_name_key IS 'Accepting an email: is the domain of its from registered?';
 
@@ -68,6 +71,7 @@ CREATE TABLE emails (
   CHECK (status <> 'scheduled' OR scheduled_at IS NOT NULL),
   CHECK (status <> 'failed' OR error IS NOT NULL)
 ) WITH (fillfactor = 85);
+COMMENT ON INDEX emails_pkey IS 'One email: shown, changed, claimed.';
 COMMENT ON COLUMN emails.headers IS 'json, not jsonb: the customer''s order is kept.';
 COMMENT ON COLUMN emails.schedule_version IS 'Grows with each reschedule, so that a timer that is out of date finds out.';
 COMMENT ON COLUMN emails.workflow_id IS 'The Temporal workflow that carries it: its own id, or that of a group.';
@@ -77,8 +81,9 @@ CREATE TABLE email_bodies (
   email_id text COLLATE "C" PRIMARY KEY,
   html     text,
   text     text,
-  CHECK (html <> '' OR text <> '')
+  CHECK (coalesce(html, '') <> '' OR coalesce(text, '') <> '')
 );
+COMMENT ON INDEX email_bodies_pkey IS 'The bodies of the emails that a worker has claimed.';
 COMMENT ON TABLE email_bodies IS 'Apart from emails, whose rows are listed; read once, by the worker that sends.';
 
 CREATE TABLE email_events (
@@ -92,7 +97,7 @@ CREATE TABLE email_events (
   dedupe_key text COLLATE "C",
   PRIMARY KEY (email_id, id)
 );
-COMMENT ON COLUMN email_events.dedupe_key IS 'What makes a provider''s report the same as one before; NULL for our own events.';
+COMMENT ON COLUMN email_events.dedupe_key IS 'What makes a report the same as one before: of a provider, or of the end of one call; NULL where nothing can repeat.';
 COMMENT ON INDEX email_events_pkey IS 'The timeline of one email.';
 CREATE UNIQUE INDEX email_events_once ON email_events (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
 COMMENT ON INDEX email_events_once IS 'A provider''s report that is repeated is noted once.';

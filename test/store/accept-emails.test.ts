@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import { insertDomain } from '../../src/store/accounts.ts';
+import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails.ts';
+import { lockEmails } from '../../src/store/attempts.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
+
+describe('accepting emails', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+
+  before(async () => {
+    database = await testDatabase();
+    pool = database.pool;
+    orgId = await organization(pool);
+    await insertDomain(pool, 'dm_pending', orgId, 'pending.example', false);
+    await organization(pool, 'others.example');
+  });
+  after(() => database.drop());
+
+  async function stored(ids: readonly string[]): Promise<Record<string, number>> {
+    const { rows } = await pool.query<Record<string, number>>(
+      `SELECT (SELECT count(*)::int FROM emails WHERE id = ANY ($1)) AS emails,
+              (SELECT count(*)::int FROM email_bodies WHERE email_id = ANY ($1)) AS bodies,
+              (SELECT count(*)::int FROM email_events WHERE email_id = ANY ($1)) AS events,
+              (SELECT count(*)::int FROM outbox WHERE message_id = ANY ($1)) AS outbox`,
+      [ids],
+    );
+    return rows[0] as Record<string, number>;
+  }
+
+  test('one that is due at once is queued, one with a time scheduled', async () => {
+    const time = inMs(60_000);
+    const emails = [newEmail(), newEmail({ scheduled_at: time })];
+    const [now, later] = await accept(pool, orgId, emails);
+    assert.deepEqual([now?.status, now?.scheduled_at, now?.refusal], ['queued', null, null]);
+    assert.deepEqual([later?.status, later?.scheduled_at, later?.refusal], ['scheduled', time, null]);
+    for (const [i, type] of ['email.queued', 'email.scheduled'].entries()) {
+      const { id } = emails[i] as NewEmail;
+      const email = await findEmail(pool, orgId, id);
+      assert.deepEqual(email?.events, [{ type, created_at: email?.created_at }]);
+      assert.equal(email.last_event_at, email.created_at);
+      assert.equal(email.created_at, now?.created_at);
+      const { rows } = await pool.query(`SELECT action, tries, retry_at FROM outbox WHERE message_id = $1`, [id]);
+      assert.deepEqual(rows, [{ action: 'start', tries: 0, retry_at: null }]);
+      const { rows: carried } = await pool.query(
+        `SELECT workflow_id, schedule_version, provider FROM emails WHERE id = $1`,
+        [id],
+      );
+      assert.deepEqual(carried, [{ workflow_id: id, schedule_version: 0, provider: null }]);
+    }
+  });
+
+  const refusals: [Refusal, Partial<NewEmail>, string[] | null][] = [
+    ['past', { scheduled_at: inMs(-60_000) }, null],
+    ['far', { scheduled_at: inMs(721 * 3_600_000) }, null],
+    ['domain_not_found', { from_domain: 'nobody.example' }, null],
+    ['domain_not_found', { from_domain: 'others.example' }, null],
+    ['domain_not_found', { from_domain: `sub.${DOMAIN}` }, null],
+    ['domain_not_verified', { from_domain: 'pending.example' }, null],
+    ['insufficient_scope', {}, ['dm_pending']],
+    ['insufficient_scope', {}, []],
+    // A time is a field of the request, and fields come before domains; a foreign domain is not told from an unverified one.
+    ['past', { scheduled_at: inMs(-60_000), from_domain: 'nobody.example' }, null],
+    ['domain_not_found', { from_domain: 'nobody.example' }, []],
+    ['insufficient_scope', { from_domain: 'pending.example' }, []],
+  ];
+  for (const [refusal, fields, domainIds] of refusals)
+    test(`${refusal} of one among others stores none of them (${JSON.stringify(fields)}, ${JSON.stringify(domainIds)})`, async () => {
+      const others = domainIds ? { from_domain: 'pending.example' } : {};
+      const emails = [newEmail(others), newEmail(fields), newEmail(others)];
+      const answers = await acceptEmails(pool, orgId, domainIds, emails);
+      assert.equal(answers[1]?.refusal, refusal);
+      assert.deepEqual(
+        answers.map(({ id }) => id),
+        emails.map(({ id }) => id),
+      );
+      const ids = emails.map(({ id }) => id);
+      assert.deepEqual(await stored(ids), { emails: 0, bodies: 0, events: 0, outbox: 0 });
+    });
+
+  test('of a key for one domain is taken from that domain', async () => {
+    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM domains WHERE org_id = $1 AND name = $2`, [
+      orgId,
+      DOMAIN,
+    ]);
+    const [answer] = await acceptEmails(pool, orgId, ['dm_pending', rows[0]?.id as string], [newEmail()]);
+    assert.equal(answer?.refusal, null);
+  });
+
+  for (const timezone of ['UTC', 'Europe/Berlin', 'America/New_York'])
+    test(`a time is later than now and at most 30 × 24 hours ahead, to the millisecond (in ${timezone})`, async () => {
+      await transaction(pool, async (client) => {
+        // In one transaction the database's clock stands still.
+        await client.query(`SET LOCAL timezone = '${timezone}'`);
+        const at = async (interval: string) => {
+          const { rows } = await client.query<{ at: string }>(
+            `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',
+                            'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at`,
+            [interval],
+          );
+          return rows[0]?.at as string;
+        };
+        const refusalAt = async (interval: string) => {
+          const email = newEmail({ scheduled_at: await at(interval) });
+          return (await acceptEmails(client, orgId, null, [email]))[0]?.refusal;
+        };
+        assert.equal(await refusalAt('0'), 'past');
+        assert.equal(await refusalAt('-1 millisecond'), 'past');
+        assert.equal(await refusalAt('1 millisecond'), null);
+        assert.equal(await refusalAt('720 hours'), null);
+        assert.equal(await refusalAt('720 hours 1 millisecond'), 'far');
+      });
+    });
+
+  test('answers come in the order of the emails, however the database looks domains up', async () => {
+    const domains = Array.from({ length: 20 }, (_, i) => `d${i}.example`);
+    for (const name of domains) await insertDomain(pool, newId('dm', Date.now()), orgId, name, true);
+    for (const off of [[], ['hashjoin'], ['nestloop'], ['hashjoin', 'nestloop'], ['nestloop', 'mergejoin']])
+      await transaction(pool, async (client) => {
+        for (const join of off) await client.query(`SET LOCAL enable_${join} = off`);
+        await client.query(`SET LOCAL plan_cache_mode = force_custom_plan`);
+        const emails = Array.from({ length: 1_000 }, (_, i) =>
+          newEmail({ from_domain: domains[(i * 7) % 20] as string, subject: `${i}` }),
+        );
+        const answers = await accept(client, orgId, emails);
+        assert.deepEqual(
+          answers.map(({ id }) => id),
+          emails.map(({ id }) => id),
+          `without ${off.join(' and ') || 'nothing'}`,
+        );
+      });
+  });
+
+  test('keeps every column as it was given', async () => {
+    const email = newEmail({
+      batch_id: 'bt_1',
+      from: '"Ä, B" <hello@acme.example>',
+      to: ['Jörg <j@example.net>', 'a@b.example'],
+      cc: ['c@example.net'],
+      bcc: ['d@example.net'],
+      reply_to: ['e@example.net'],
+      subject: 'Grüße 👩‍👩‍👧 \\ " \' {}',
+      html: '<p>\\u0000 \r\n\t</p>',
+      text: '$1 \u2028 ü',
+      marketing: true,
+      tags: [{ name: 'ä', value: '"' }],
+      headers: { 'X-Z': '1', 'X-A': 'ü', 'x-m': '{"a":1}', ['__proto__']: 'x' },
+      scheduled_at: inMs(3_600_000),
+    });
+    await accept(pool, orgId, [email]);
+    const found = await findEmail(pool, orgId, email.id);
+    const { rows } = await pool.query<{ html: string; text: string }>(
+      `SELECT html, text FROM email_bodies WHERE email_id = $1`,
+      [email.id],
+    );
+    for (const name of [
+      'batch_id',
+      'from',
+      'to',
+      'cc',
+      'bcc',
+      'reply_to',
+      'subject',
+      'marketing',
+      'tags',
+      'scheduled_at',
+    ] as const)
+      assert.deepEqual(found?.[name], email[name], name);
+    assert.deepEqual(rows, [{ html: email.html, text: email.text }]);
+    assert.deepEqual(Object.entries(found?.headers ?? {}), Object.entries(email.headers));
+    const [locked] = await lockEmails(pool, [email.id]);
+    for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'html', 'text', 'marketing'] as const)
+      assert.deepEqual(locked?.[name], email[name], name);
+    assert.deepEqual(Object.entries(locked?.headers ?? {}), Object.entries(email.headers));
+  });
+
+  test('keeps what is absent apart from what is empty', async () => {
+    const email = newEmail({ cc: [], bcc: null, reply_to: [] });
+    await accept(pool, orgId, [email]);
+    const found = await findEmail(pool, orgId, email.id);
+    assert.deepEqual([found?.cc, found?.bcc, found?.reply_to, found?.batch_id], [[], null, [], null]);
+  });
+
+  test('keeps bodies of a million characters each', async () => {
+    const html = '👋ü'.repeat(500_000);
+    const text = '漢'.repeat(1_000_000);
+    const id = await acceptOne(pool, orgId, { html, text });
+    const [locked] = await lockEmails(pool, [id]);
+    assert.ok(locked?.html === html && locked.text === text);
+  });
+
+  test('a body must hold something', async () => {
+    for (const [html, text] of [
+      [null, null],
+      ['', null],
+      [null, ''],
+      ['', ''],
+    ] as const)
+      await assert.rejects(acceptOne(pool, orgId, { html, text }), { code: '23514' });
+    await acceptOne(pool, orgId, { html: '', text: 'x' });
+    await acceptOne(pool, orgId, { html: 'x', text: null });
+  });
+
+  test('an id that is there already stores nothing', async () => {
+    const id = await acceptOne(pool, orgId, { subject: 'first' });
+    const other = newEmail();
+    await assert.rejects(acceptEmails(pool, orgId, null, [other, newEmail({ id, subject: 'second' })]), {
+      code: '23505',
+    });
+    assert.equal((await findEmail(pool, orgId, id))?.subject, 'first');
+    assert.deepEqual(await stored([other.id]), { emails: 0, bodies: 0, events: 0, outbox: 0 });
+  });
+
+  test('are found by their own organization alone', async () => {
+    const id = await acceptOne(pool, orgId);
+    const other = await organization(pool, 'third.example');
+    assert.equal(await findEmail(pool, other, id), undefined);
+    assert.equal(await findEmail(pool, orgId, 'em_none'), undefined);
+    assert.equal((await findEmail(pool, orgId, id))?.id, id);
+  });
+});

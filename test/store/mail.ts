@@ -1,0 +1,100 @@
+import type { EmailStatus } from '../../src/domain/email.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { insertDomain, insertOrganization } from '../../src/store/accounts.ts';
+import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails.ts';
+import type { Db } from '../../src/store/pool.ts';
+
+export const DOMAIN = 'acme.example';
+
+/** A new organization that has verified a domain. @returns its id */
+export async function organization(db: Db, domain = DOMAIN): Promise<string> {
+  const orgId = newId('org', Date.now());
+  await insertOrganization(db, orgId, 'Acme');
+  await insertDomain(db, newId('dm', Date.now()), orgId, domain, true);
+  return orgId;
+}
+
+/** A smallest email on its way into the table. */
+export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
+  const now = Date.now();
+  return {
+    id: newId('em', now),
+    event_id: newId('evt', now),
+    batch_id: null,
+    from_domain: DOMAIN,
+    from: `hello@${DOMAIN}`,
+    to: ['person@example.net'],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject: 'Hello',
+    html: null,
+    text: 'Hi.',
+    marketing: false,
+    tags: [],
+    headers: {},
+    scheduled_at: null,
+    ...fields,
+  };
+}
+
+/** Stores emails that nothing is wrong with. */
+export async function accept(db: Db, orgId: string, emails: readonly NewEmail[]): Promise<Acceptance[]> {
+  const answers = await acceptEmails(db, orgId, null, emails);
+  const refused = answers.find(({ refusal }) => refusal !== null);
+  if (refused) throw new Error(`refused: ${refused.refusal}`);
+  return answers;
+}
+
+/** Stores one email. @returns its id */
+export async function acceptOne(db: Db, orgId: string, fields: Partial<NewEmail> = {}): Promise<string> {
+  const email = newEmail(fields);
+  await accept(db, orgId, [email]);
+  return email.id;
+}
+
+/** An instant from now on our clock, as the store takes it. */
+export function inMs(milliseconds: number): string {
+  return new Date(Date.now() + milliseconds).toISOString();
+}
+
+/** Puts an email into a status whatever it was in, with all that the table asks of that status. */
+export async function force(db: Db, id: string, status: EmailStatus): Promise<void> {
+  await db.query(
+    `UPDATE emails SET status = $2, error = CASE WHEN $2 = 'failed' THEN 'earlier' END,
+       bounce_reason = CASE WHEN $2 = 'bounced' THEN 'mailbox_full' END,
+       scheduled_at = CASE WHEN $2 = 'scheduled' THEN coalesce(scheduled_at, now() + interval '1 hour') END
+     WHERE id = $1`,
+    [id, status],
+  );
+}
+
+export interface EmailRow {
+  status: EmailStatus;
+  error: string | null;
+  bounce_reason: string | null;
+  provider: string | null;
+  provider_message_id: string | null;
+  scheduled_at: string | null;
+  schedule_version: number;
+  last_event_at: string;
+}
+
+export async function emailRow(db: Db, id: string): Promise<EmailRow> {
+  const { rows } = await db.query<EmailRow>(
+    `SELECT status, error, bounce_reason, provider, provider_message_id, scheduled_at, schedule_version, last_event_at
+     FROM emails WHERE id = $1`,
+    [id],
+  );
+  if (!rows[0]) throw new Error(`no email ${id}`);
+  return rows[0];
+}
+
+/** The types of an email's events, oldest first, without `email.`. */
+export async function timeline(db: Db, id: string): Promise<string[]> {
+  const { rows } = await db.query<{ type: string }>(
+    `SELECT replace(type, 'email.', '') AS type FROM email_events WHERE email_id = $1 ORDER BY created_at, id`,
+    [id],
+  );
+  return rows.map(({ type }) => type);
+}

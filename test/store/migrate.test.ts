@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { migrate, migrationNames, pendingMigrations } from '../../src/store/migrate.ts';
+import { isUnreachable, makePool } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+describe('migrating', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase();
+  });
+  after(() => database.drop());
+
+  /** A database with nothing in it, dropped with the test. */
+  async function emptyDatabase(t: TestContext) {
+    const url = new URL(database.url);
+    const name = `${url.pathname.slice(1)}_${randomBytes(4).toString('hex')}`;
+    await database.pool.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+    url.pathname = name;
+    const pool = makePool(url.href, 'test', 2, () => undefined);
+    t.after(async () => {
+      await pool.end();
+      await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    });
+    return { url: url.href, pool };
+  }
+
+  test('applies every migration once, in the order of their names', async (t) => {
+    const { url, pool } = await emptyDatabase(t);
+    const names = await migrationNames();
+    assert.deepEqual(names, [...names].sort());
+    assert.ok(names.length > 0);
+    assert.deepEqual(await migrate(url), names);
+    assert.deepEqual(await migrate(url), []);
+    const { rows } = await pool.query<{ name: string }>('SELECT name FROM migrations ORDER BY name');
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      names,
+    );
+  });
+
+  test('from several processes at once applies each once: the others wait and find them done', async (t) => {
+    const { url } = await emptyDatabase(t);
+    const applied = await Promise.all([migrateInProcess(url), migrateInProcess(url)]);
+    assert.deepEqual(applied.flat(), await migrationNames());
+
+    const { url: another } = await emptyDatabase(t);
+    const atOnce = await Promise.all(Array.from({ length: 8 }, () => migrate(another)));
+    assert.deepEqual(atOnce.flat(), await migrationNames());
+  });
+
+  test('that is broken off has done nothing, and is done by the next one', async (t) => {
+    const { url, pool } = await emptyDatabase(t);
+    // The table of migrations cannot be read until we let go, so the migration stops in the middle.
+    await migrate(url);
+    await pool.query('DELETE FROM migrations; DROP TABLE email_bodies');
+    const client = await pool.connect();
+    await client.query('BEGIN; LOCK TABLE migrations');
+    const migrating = migrate(url);
+    const outcome = migrating.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const pid = await eventually('the migration waits', async () => {
+      const { rows } = await database.pool.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
+           AND datname = $1`,
+        [new URL(url).pathname.slice(1)],
+      );
+      return rows[0]?.pid;
+    });
+    await database.pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    assert.ok(isUnreachable(await outcome));
+    await client.query('ROLLBACK');
+    client.release();
+    await pool.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+    assert.deepEqual(await migrate(url), await migrationNames());
+  });
+
+  test('tells what a database lacks: all of it when it is empty, nothing when it is up to date', async (t) => {
+    const { url, pool } = await emptyDatabase(t);
+    assert.deepEqual(await pendingMigrations(pool), await migrationNames());
+    await migrate(url);
+    assert.deepEqual(await pendingMigrations(pool), []);
+    await pool.query(`UPDATE migrations SET name = 'later.sql'`);
+    assert.deepEqual(await pendingMigrations(pool), await migrationNames());
+  });
+
+  test('fails when the database cannot be reached', async () => {
+    const nowhere = 'postgres://u@127.0.0.1:1/d';
+    await assert.rejects(migrate(nowhere), isUnreachable);
+    const pool = makePool(nowhere, 'test', 1, () => undefined);
+    await assert.rejects(pendingMigrations(pool), isUnreachable);
+    await pool.end();
+  });
+});
+
+async function migrateInProcess(url: string): Promise<string[]> {
+  const code = `import { migrate } from ${JSON.stringify(import.meta.resolve('../../src/store/migrate.ts'))};
+    console.log(JSON.stringify(await migrate(${JSON.stringify(url)})));`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [printed] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  assert.equal(child.exitCode, 0);
+  return JSON.parse(printed) as string[];
+}

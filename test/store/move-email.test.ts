@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { EMAIL_STATUSES } from '../../src/domain/email.ts';
+import { projectReschedule } from '../../src/projection/emails.ts';
+import { whyUnmoved } from '../../src/store/emails.ts';
+import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { acceptOne, emailRow, force, inMs, organization, timeline } from './mail.ts';
+
+describe('rescheduling', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+
+  before(async () => {
+    database = await testDatabase();
+    pool = database.pool;
+    orgId = await organization(pool);
+  });
+  after(() => database.drop());
+
+  const scheduled = () => acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+  const actions = async (id: string) => {
+    const { rows } = await pool.query<{ action: string }>(
+      `SELECT action FROM outbox WHERE message_id = $1 ORDER BY id`,
+      [id],
+    );
+    return rows.map(({ action }) => action);
+  };
+
+  test('gives a scheduled email another time and version, a line, and word for the relay', async () => {
+    const id = await scheduled();
+    for (const [i, time] of [inMs(60_000), inMs(7_200_000)].entries()) {
+      assert.equal(await projectReschedule(pool, orgId, id, time), time);
+      const row = await emailRow(pool, id);
+      assert.deepEqual([row.status, row.scheduled_at, row.schedule_version], ['scheduled', time, i + 1]);
+    }
+    assert.deepEqual(await timeline(pool, id), ['scheduled', 'rescheduled', 'rescheduled']);
+    assert.deepEqual(await actions(id), ['start', 'reschedule', 'reschedule']);
+  });
+
+  for (const status of EMAIL_STATUSES.filter((each) => each !== 'scheduled'))
+    test(`leaves an email that is ${status} alone`, async () => {
+      const id = await scheduled();
+      await force(pool, id, status);
+      const before = await emailRow(pool, id);
+      assert.equal(await projectReschedule(pool, orgId, id, inMs(60_000)), undefined);
+      assert.equal(await whyUnmoved(pool, orgId, id, inMs(60_000)), 'not_scheduled');
+      assert.deepEqual(await emailRow(pool, id), before);
+      assert.deepEqual([await timeline(pool, id), await actions(id)], [['scheduled'], ['start']]);
+    });
+
+  test('is for the email’s own organization', async () => {
+    const id = await scheduled();
+    const other = await organization(pool, 'others.example');
+    assert.equal(await projectReschedule(pool, other, id, inMs(60_000)), undefined);
+    assert.equal(await whyUnmoved(pool, other, id, inMs(60_000)), 'not_found');
+    assert.equal(await whyUnmoved(pool, orgId, 'em_none', inMs(60_000)), 'not_found');
+    assert.equal((await emailRow(pool, id)).schedule_version, 0);
+  });
+
+  test('takes times later than now and at most 30 × 24 hours ahead, to the millisecond', async () => {
+    const bounds: [string, 'past' | 'far' | undefined][] = [
+      ['-1 hour', 'past'],
+      ['0', 'past'],
+      ['1 millisecond', undefined],
+      ['720 hours', undefined],
+      ['720 hours 1 millisecond', 'far'],
+      ['10 years', 'far'],
+    ];
+    for (const timezone of ['UTC', 'Europe/Berlin'])
+      for (const [interval, problem] of bounds) {
+        const id = await scheduled();
+        await transaction(pool, async (client) => {
+          await client.query(`SET LOCAL timezone = '${timezone}'`);
+          const time = await later(client, interval);
+          const moved = await projectReschedule(client, orgId, id, time);
+          assert.equal(moved, problem === undefined ? time : undefined, interval);
+          if (problem !== undefined) assert.equal(await whyUnmoved(client, orgId, id, time), problem);
+        });
+        assert.equal((await emailRow(pool, id)).schedule_version, problem === undefined ? 1 : 0, interval);
+      }
+  });
+
+  test('twice at once makes two versions, one after the other', async () => {
+    const id = await scheduled();
+    const times = Array.from({ length: 20 }, (_, i) => inMs(60_000 + i * 1_000));
+    await Promise.all(times.map((time) => projectReschedule(pool, orgId, id, time)));
+    assert.equal((await emailRow(pool, id)).schedule_version, 20);
+    assert.equal((await timeline(pool, id)).length, 21);
+    assert.equal((await actions(id)).length, 21);
+  });
+
+  test('keeps the last event’s time when that is ahead of us', async () => {
+    const id = await scheduled();
+    await pool.query(`UPDATE emails SET last_event_at = now() + interval '1 hour' WHERE id = $1`, [id]);
+    const { last_event_at } = await emailRow(pool, id);
+    await projectReschedule(pool, orgId, id, inMs(60_000));
+    assert.equal((await emailRow(pool, id)).last_event_at, last_event_at);
+  });
+});
+
+/** A time from the transaction's own now, in whole milliseconds. */
+async function later(db: Db, interval: string): Promise<string> {
+  const { rows } = await db.query<{ at: string }>(
+    `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',
+                    'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at`,
+    [interval],
+  );
+  return rows[0]?.at as string;
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { project } from '../../src/projection/emails.ts';
+import { deferOutbox, deleteOutbox, insertOutbox, lockOutbox } from '../../src/store/outbox.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
+
+describe('the outbox', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+
+  before(async () => {
+    database = await testDatabase();
+    pool = database.pool;
+    orgId = await organization(pool);
+  });
+  after(() => database.drop());
+  beforeEach(async () => {
+    await pool.query('DELETE FROM outbox');
+  });
+
+  const count = async () => (await pool.query('SELECT FROM outbox')).rowCount;
+
+  test('says what to ask of Temporal, and what it takes to ask it', async () => {
+    const due = inMs(3_600_000);
+    const id = await acceptOne(pool, orgId, {
+      batch_id: 'bt_1',
+      to: ['Ann <a@example.net>', 'b@example.net', 'c@example.net'],
+      scheduled_at: due,
+    });
+    const [row] = await lockOutbox(pool, 10);
+    assert.ok(row);
+    const { id: rowId, ...rest } = row;
+    assert.match(rowId, /^\d+$/);
+    assert.deepEqual(rest, {
+      action: 'start',
+      message_id: id,
+      tries: 0,
+      org_id: orgId,
+      batch_id: 'bt_1',
+      first_to: 'Ann <a@example.net>',
+      more_to: 2,
+      due_at: due,
+      version: 0,
+      open: true,
+    });
+  });
+
+  test('speaks of the email as it is now', async () => {
+    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    await pool.query(`UPDATE emails SET scheduled_at = $2, schedule_version = 3 WHERE id = $1`, [id, inMs(60_000)]);
+    const [row] = await lockOutbox(pool, 10);
+    assert.equal(row?.version, 3);
+    for (const [status, open] of [
+      ['scheduled', true],
+      ['queued', true],
+      ['sent', false],
+      ['canceled', false],
+      ['failed', false],
+    ] as const) {
+      await force(pool, id, status);
+      assert.equal((await lockOutbox(pool, 10))[0]?.open, open, status);
+    }
+  });
+
+  test('gives the oldest rows first, as many as are asked for', async () => {
+    const emails = Array.from({ length: 30 }, () => newEmail());
+    for (const email of emails) await accept(pool, orgId, [email]);
+    const rows = await lockOutbox(pool, 20);
+    assert.deepEqual(
+      rows.map(({ message_id }) => message_id),
+      emails.slice(0, 20).map(({ id }) => id),
+    );
+  });
+
+  test('gives a row to one relay at a time, and to another one when the first lets go', async () => {
+    await accept(
+      pool,
+      orgId,
+      Array.from({ length: 30 }, () => newEmail()),
+    );
+    const taken = await transaction(pool, async (one) => {
+      const first = await lockOutbox(one, 10);
+      const second = await transaction(pool, async (two) => {
+        const rows = await lockOutbox(two, 10);
+        const third = await lockOutbox(pool, 100);
+        assert.equal(third.length, 10);
+        await deleteOutbox(
+          two,
+          rows.map(({ id }) => id),
+        );
+        return rows;
+      });
+      const ids = new Set([...first, ...second].map(({ id }) => id));
+      assert.equal(ids.size, 20);
+      return first;
+    });
+    assert.equal(await count(), 20);
+    const again = await lockOutbox(pool, 10);
+    assert.deepEqual(again, taken);
+  });
+
+  test('keeps rows that a relay took and died with', async () => {
+    await acceptOne(pool, orgId);
+    const died = transaction(pool, async (client) => {
+      const rows = await lockOutbox(client, 10);
+      await deleteOutbox(
+        client,
+        rows.map(({ id }) => id),
+      );
+      throw new Error('died');
+    });
+    await assert.rejects(died, { message: 'died' });
+    assert.equal(await count(), 1);
+  });
+
+  test('puts a refused row off by a second, doubling to ten minutes', async () => {
+    await acceptOne(pool, orgId);
+    const [{ id } = { id: '' }] = await lockOutbox(pool, 1);
+    const waits: number[] = [];
+    for (let i = 0; i < 25; i++) {
+      await deferOutbox(pool, [id]);
+      const { rows } = await pool.query<{ wait: number; tries: number }>(
+        `SELECT round(extract(epoch FROM retry_at - now()))::int AS wait, tries FROM outbox`,
+      );
+      assert.equal(rows[0]?.tries, i + 1);
+      waits.push(rows[0].wait);
+    }
+    assert.deepEqual(waits.slice(0, 12), [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
+    assert.equal(waits.at(-1), 600);
+  });
+
+  test('keeps a row that is put off out of the way until its time', async () => {
+    const [first, second] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId)];
+    const [row] = await lockOutbox(pool, 1);
+    assert.equal(row?.message_id, first);
+    await deferOutbox(pool, [row.id]);
+    const ready = async () => (await lockOutbox(pool, 10)).map(({ message_id }) => message_id);
+    assert.deepEqual(await ready(), [second]);
+    await pool.query(`UPDATE outbox SET retry_at = now() - interval '1 s' WHERE id = $1`, [row.id]);
+    assert.deepEqual(await ready(), [first, second]);
+  });
+
+  test('touches nothing when there is nothing to do', async () => {
+    await acceptOne(pool, orgId);
+    await deleteOutbox(pool, []);
+    await deferOutbox(pool, []);
+    await insertOutbox(pool, 'cancel', []);
+    assert.equal(await count(), 1);
+  });
+
+  test('gets its row in the transaction that makes it true, or not at all', async () => {
+    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    await pool.query('DELETE FROM outbox');
+    const cancel = async (fails: boolean) =>
+      transaction(pool, async (client) => {
+        await insertOutbox(client, 'cancel', await project(client, 'canceled', [{ id }]));
+        if (fails) throw new Error('no');
+      });
+    await assert.rejects(cancel(true));
+    assert.equal(await count(), 0);
+    await cancel(false);
+    const [row] = await lockOutbox(pool, 10);
+    assert.deepEqual([row?.action, row?.message_id, row?.open], ['cancel', id, false]);
+  });
+});

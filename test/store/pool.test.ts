@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { isDuplicate, isUnreachable, makePool, type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { databaseProxy } from './proxy.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+before(async () => {
+  database = await testDatabase();
+  pool = database.pool;
+});
+after(() => database.drop());
+
+/** A pool that ends with the test. */
+function poolAt(t: TestContext, url: string, max = 3): Pool {
+  const made = makePool(url, 'test', max, () => undefined);
+  t.after(() => made.end());
+  return made;
+}
+
+function withParameters(url: string, parameters: Record<string, string>): string {
+  const changed = new URL(url);
+  for (const [name, value] of Object.entries(parameters)) changed.searchParams.set(name, value);
+  return changed.href;
+}
+
+const pidOf = async (db: Pick<Pool, 'query'>) =>
+  ((await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0] as { pid: number }).pid;
+
+async function failure(work: Promise<unknown>): Promise<Error> {
+  return work.then(
+    () => assert.fail('it did not fail'),
+    (error: unknown) => error as Error,
+  );
+}
+
+describe('a database that cannot be reached now', { concurrency: true }, () => {
+  const unreachable = async (work: Promise<unknown>) => {
+    const error = await failure(work);
+    assert.ok(isUnreachable(error), `${error.name} ${String((error as { code?: unknown }).code)}: ${error.message}`);
+  };
+
+  test('refuses the connection', async (t) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    await unreachable(poolAt(t, `postgres://u@127.0.0.1:${port}/d`).query('SELECT 1'));
+    await unreachable(poolAt(t, `postgres://u@localhost:${port}/d`).query('SELECT 1'));
+  });
+
+  test('has a name that nobody knows', async (t) => {
+    await unreachable(poolAt(t, 'postgres://u@nobody.invalid/d').query('SELECT 1'));
+  });
+
+  test('has a socket that is not there', async (t) => {
+    await unreachable(poolAt(t, 'postgres://u@/d?host=/nowhere').query('SELECT 1'));
+  });
+
+  test('takes the connection and says nothing', async (t) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const url = `postgres://u@127.0.0.1:${port}/d?connectionTimeoutMillis=300`;
+    await unreachable(poolAt(t, url).query('SELECT 1'));
+  });
+
+  test('hangs up at once', async (t) => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    t.after(() => server.close());
+    await unreachable(
+      poolAt(t, `postgres://u@127.0.0.1:${(server.address() as AddressInfo).port}/d`).query('SELECT 1'),
+    );
+  });
+
+  test('ends a connection in the middle of a statement', async (t) => {
+    const one = poolAt(t, database.url);
+    const client = await one.connect();
+    client.on('error', () => undefined);
+    const pid = await pidOf(client);
+    const sleeping = unreachable(client.query('SELECT pg_sleep(10)'));
+    await pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    await sleeping;
+    await unreachable(client.query('SELECT 1'));
+    client.release(true);
+  });
+
+  test('is cut off in the middle of a statement', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    t.after(() => proxy.close());
+    const one = poolAt(t, proxy.url);
+    const sleeping = unreachable(one.query('SELECT pg_sleep(10)'));
+    await sleep(200);
+    proxy.cut();
+    await sleeping;
+    assert.equal((await one.query('SELECT 1')).rowCount, 1);
+  });
+
+  test('falls silent in the middle of a transaction, without a word from the network', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    t.after(() => proxy.close());
+    const one = poolAt(t, withParameters(proxy.url, { query_timeout: '1000', connectionTimeoutMillis: '300' }));
+    const began = Date.now();
+    const work = transaction(one, async (client) => {
+      proxy.silence();
+      await client.query('SELECT 1');
+    });
+    await unreachable(work);
+    assert.ok(Date.now() - began < 1_800, 'it waits for the statement alone, not for a rollback too');
+    await unreachable(one.query('SELECT 1'));
+    await proxy.close();
+    await proxy.open();
+    assert.equal((await one.query('SELECT 1')).rowCount, 1, 'the connection that fell silent is not used again');
+  });
+
+  test('takes too long over a statement', async (t) => {
+    await unreachable(
+      poolAt(t, withParameters(database.url, { statement_timeout: '100' })).query('SELECT pg_sleep(5)'),
+    );
+  });
+
+  test('has no connection left in our pool', async (t) => {
+    const one = poolAt(t, database.url, 1);
+    const client = await one.connect();
+    await unreachable(one.query('SELECT 1'));
+    client.release();
+  });
+
+  for (const [code, what] of [
+    ['53300', 'has no connection left'],
+    ['53100', 'has no space left'],
+    ['57P01', 'is shut down'],
+    ['57P02', 'has crashed'],
+    ['57P03', 'starts up'],
+    ['40P01', 'ends a deadlock'],
+    ['40001', 'lets another transaction go first'],
+    ['08006', 'lost its connection'],
+  ])
+    test(`${what} (${code})`, async () => {
+      await unreachable(pool.query(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`));
+    });
+});
+
+describe('an error that trying again does not mend', { concurrency: true }, () => {
+  for (const [what, statement, parameters] of [
+    ['a constraint', 'INSERT INTO organizations (id, name) VALUES (1, $1)', ['']],
+    ['a statement that is wrong', 'SELEC', []],
+    ['a value that is wrong', 'SELECT $1::int', ['x']],
+    ['a table that is missing', 'SELECT FROM nothing', []],
+  ] as const)
+    test(`is ${what}`, async () => {
+      assert.equal(isUnreachable(await failure(pool.query(statement, [...parameters]))), false);
+    });
+
+  test('is a database that does not exist', async (t) => {
+    const url = new URL(database.url);
+    url.pathname = 'nothing';
+    assert.equal(isUnreachable(await failure(poolAt(t, url.href).query('SELECT 1'))), false);
+  });
+
+  test('is one of our own', () => {
+    for (const error of [new Error('Oops'), new TypeError('x'), 'Connection terminated', undefined, { code: '08006' }])
+      assert.equal(isUnreachable(error), false);
+  });
+});
+
+describe('a transaction', { concurrency: true }, () => {
+  const insert = (db: Pick<Pool, 'query'>, id: string) =>
+    db.query(`INSERT INTO organizations (id, name) VALUES ($1, 'x')`, [id]);
+  const has = async (id: string) => (await pool.query('SELECT FROM organizations WHERE id = $1', [id])).rowCount === 1;
+
+  test('is committed when its work returns', async () => {
+    const result = await transaction(pool, async (client) => {
+      await insert(client, 'org_committed');
+      return 7;
+    });
+    assert.deepEqual([result, await has('org_committed')], [7, true]);
+  });
+
+  test('is rolled back when its work throws, and its connection is used again', async (t) => {
+    const one = poolAt(t, database.url, 1);
+    const pid = await pidOf(one);
+    const work = transaction(one, async (client) => {
+      await insert(client, 'org_thrown');
+      throw new Error('no');
+    });
+    await assert.rejects(work, { message: 'no' });
+    assert.deepEqual([await has('org_thrown'), await pidOf(one)], [false, pid]);
+  });
+
+  test('is rolled back when a statement fails, with that statement’s error', async () => {
+    await insert(pool, 'org_twice');
+    const work = transaction(pool, async (client) => {
+      await insert(client, 'org_once');
+      await insert(client, 'org_twice');
+    });
+    const error = await failure(work);
+    assert.ok(isDuplicate(error));
+    assert.equal(await has('org_once'), false);
+  });
+
+  test('whose connection breaks between two statements fails, and the process lives on', async (t) => {
+    const one = poolAt(t, database.url, 1);
+    const work = transaction(one, async (client) => {
+      await insert(client, 'org_broken');
+      await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
+      await sleep(200);
+      await client.query('SELECT 1');
+    });
+    assert.ok(isUnreachable(await failure(work)));
+    assert.equal(await has('org_broken'), false);
+    assert.equal((await one.query('SELECT 1')).rowCount, 1, 'the pool has another connection');
+  });
+
+  test('whose connection breaks while its work waits for something else fails at its commit', async (t) => {
+    const one = poolAt(t, database.url, 1);
+    const work = transaction(one, async (client) => {
+      await insert(client, 'org_late');
+      await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
+      await sleep(200);
+    });
+    assert.ok(isUnreachable(await failure(work)));
+    assert.deepEqual([await has('org_late'), (await one.query('SELECT 1')).rowCount], [false, 1]);
+  });
+
+  test('that cannot begin fails', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    const one = poolAt(t, proxy.url, 1);
+    await one.query('SELECT 1');
+    await proxy.close();
+    assert.ok(isUnreachable(await failure(transaction(one, async () => 1))));
+    await proxy.open();
+    t.after(() => proxy.close());
+    assert.equal(await transaction(one, async () => 1), 1);
+  });
+});
+
+describe('a pool', { concurrency: true }, () => {
+  test('tells of connections that break while nobody uses them, and replaces them', async (t) => {
+    const heard: string[] = [];
+    const one = makePool(database.url, 'listener', 1, (error) => heard.push(error.message));
+    t.after(() => one.end());
+    await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(one)]);
+    await sleep(200);
+    assert.deepEqual(heard, ['terminating connection due to administrator command']);
+    assert.equal((await one.query('SELECT 1')).rowCount, 1);
+  });
+
+  test('is called by its name in the database’s own list', async () => {
+    const { rows } = await pool.query(`SELECT current_setting('application_name') AS name`);
+    assert.deepEqual(rows, [{ name: 'sendwright test' }]);
+  });
+
+  test('gives times as UTC with milliseconds, whatever the session’s time zone', async () => {
+    await transaction(pool, async (client) => {
+      await client.query(`SET LOCAL timezone = 'Asia/Kathmandu'`);
+      const { rows } = await client.query(`SELECT '2026-03-01T09:30:00.123456+02:00'::timestamptz AS at`);
+      assert.deepEqual(rows, [{ at: '2026-03-01T07:30:00.123Z' }]);
+    });
+  });
+});
+
+test('only a unique violation is a duplicate', async () => {
+  const codes = ['23505', '23514', '23503'];
+  const errors = await Promise.all(
+    codes.map((code) => failure(pool.query(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`))),
+  );
+  assert.deepEqual(errors.map(isDuplicate), [true, false, false]);
+  assert.equal(isDuplicate(new Error('23505')), false);
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { makePool } from '../../src/store/pool.ts';
+import { listenToOutbox, makeNotifier } from '../../src/store/wake.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { databaseProxy } from './proxy.ts';
+
+describe('waking relays', () => {
+  let database: TestDatabase;
+  before(async () => {
+    database = await testDatabase();
+  });
+  after(() => database.drop());
+
+  /** Listens until the test ends; waits until it does. */
+  async function listen(t: TestContext, url = database.url) {
+    let wakes = 0;
+    const stop = listenToOutbox(url, () => wakes++);
+    t.after(stop);
+    return { stop, wakes: () => wakes };
+  }
+
+  const notify = () => database.pool.query('NOTIFY outbox');
+  const listeners = async () => {
+    const { rows } = await database.pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'sendwright relay listener' AND query = 'LISTEN outbox'`,
+    );
+    return rows.map(({ pid }) => pid);
+  };
+
+  test('a listener is woken when it begins, since it may have missed some, and at every notice', async (t) => {
+    const { wakes } = await listen(t);
+    await eventually('woken at the beginning', () => wakes() === 1);
+    await notify();
+    await eventually('woken by a notice', () => wakes() === 2);
+    await database.pool.query('NOTIFY another');
+    await sleep(100);
+    assert.equal(wakes(), 2);
+  });
+
+  test('a listener whose connection is ended connects again and is woken', async (t) => {
+    const { wakes } = await listen(t);
+    await eventually('listening', () => wakes() === 1);
+    for (let i = 0; i < 2; i++) {
+      const before = wakes();
+      for (const pid of await listeners()) await database.pool.query('SELECT pg_terminate_backend($1)', [pid]);
+      await eventually('woken after connecting again', () => wakes() > before);
+    }
+    const before = wakes();
+    await notify();
+    await eventually('woken by a notice', () => wakes() > before);
+  });
+
+  test('a listener waits for a database that is away', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    await proxy.close();
+    const { wakes } = await listen(t, proxy.url);
+    await sleep(1_500);
+    assert.equal(wakes(), 0);
+    await proxy.open();
+    t.after(() => proxy.close());
+    await eventually('woken when it is back', () => wakes() === 1);
+  });
+
+  test('a listener that was stopped hears nothing more and holds no connection', async (t) => {
+    const { wakes, stop } = await listen(t);
+    await eventually('listening', () => wakes() === 1);
+    await stop();
+    await notify();
+    await eventually('no connection is left', async () => (await listeners()).length === 0);
+    assert.equal(wakes(), 1);
+    await stop();
+  });
+
+  test('a listener can be stopped while the database is away', async () => {
+    const stop = listenToOutbox('postgres://u@127.0.0.1:1/d', () => assert.fail('woken'));
+    await sleep(100);
+    const began = Date.now();
+    await stop();
+    assert.ok(Date.now() - began < 500);
+  });
+
+  test('a notifier makes one notice of many calls', async (t) => {
+    const { wakes } = await listen(t);
+    await eventually('listening', () => wakes() === 1);
+    const tell = makeNotifier(database.pool);
+    for (let i = 0; i < 1_000; i++) tell();
+    await eventually('woken', () => wakes() === 2);
+    await sleep(200);
+    assert.equal(wakes(), 2);
+    tell();
+    await eventually('woken again', () => wakes() === 3);
+  });
+
+  test('a notifier whose database is away is silent about it', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    await proxy.close();
+    const pool = makePool(proxy.url, 'test', 1, () => undefined);
+    t.after(() => pool.end());
+    makeNotifier(pool)();
+    await sleep(300);
+  });
+});
