@@ -80,6 +80,15 @@ function standsInTheWay(email: LockedEmail, { id, version }: Member): MemberResu
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
+/** An email as a provider gets it, or why it cannot be one: what was accepted weeks ago may break a rule of today. */
+function readable(email: LockedEmail): OutgoingEmail | string {
+  try {
+    return toOutgoing(email);
+  } catch (error) {
+    return `This email cannot be sent: ${(error as Error).message}.`;
+  }
+}
+
 /** Gives each email the first provider that can carry it and writes its attempt down; fails those that none can. */
 async function assign(
   deps: EmailDeps,
@@ -92,7 +101,11 @@ async function assign(
   const ready: ClaimedEmail[] = [];
   const failed: { id: string; error: string }[] = [];
   for (const email of emails) {
-    const outgoing = toOutgoing(email);
+    const outgoing = readable(email);
+    if (typeof outgoing === 'string') {
+      failed.push({ id: email.id, error: outgoing });
+      continue;
+    }
     const refusals = deps.providers.map((provider) => provider.refusal(outgoing));
     const provider = deps.providers.find((_, index) => refusals[index] === undefined);
     if (!provider) {

@@ -9,10 +9,13 @@ import { type Db, transaction } from '../src/store/pool.ts';
 import { claim, type ClaimedEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { persist } from './persist.ts';
-import { settle } from './settle.ts';
+import { endOfCall, settle } from './settle.ts';
 
 /** Milliseconds between claim and call. A worker that was frozen longer than that lets others go first. */
 const CLAIM_HOLDS = 20_000;
+
+/** UTF-16 units of what a provider said that are kept. */
+const DETAIL_LENGTH = 2_000;
 
 /**
  * Claims emails, hands them over and records what became of each. Safe to repeat: an earlier call whose end nobody saw
@@ -24,8 +27,13 @@ export async function deliver(deps: EmailDeps, members: readonly Member[]): Prom
   const settled = await settle(deps, first.unsettled);
   // What the provider certainly does not have is claimed again, now with a new attempt.
   const second = await claim(deps, settled.lost);
+  const overtaken = second.unsettled.map(({ member: { id } }): MemberResult => ({
+    id,
+    state: 'again',
+    reason: 'Another worker has just made an attempt.',
+  }));
   const sent = await send(deps, [...first.ready, ...second.ready]);
-  return [...first.results, ...settled.results, ...second.results, ...sent];
+  return [...first.results, ...settled.results, ...second.results, ...overtaken, ...sent];
 }
 
 async function send(deps: EmailDeps, emails: readonly ClaimedEmail[]): Promise<MemberResult[]> {
@@ -52,10 +60,17 @@ async function callProvider(emails: readonly ClaimedEmail[]): Promise<SendOutcom
   if (performance.now() - claimedAt > CLAIM_HOLDS) {
     return emails.map(() => ({ kind: 'busy', detail: 'The worker was too slow to send it.' }));
   }
-  return provider.send(
+  const outcomes = await provider.send(
     emails.map(({ outgoing }) => outgoing),
     call,
   );
+  return outcomes.map(storable);
+}
+
+/** A server may say anything, at any length; Postgres takes no NUL, and what it refused could never be recorded. */
+function storable(outcome: SendOutcome): SendOutcome {
+  if (!('detail' in outcome)) return outcome;
+  return { ...outcome, detail: outcome.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH) };
 }
 
 interface Record {
@@ -84,7 +99,7 @@ async function record(client: Db, records: readonly Record[]): Promise<void> {
     })),
   );
   const changed = records.flatMap(({ email, outcome, verdict }) =>
-    'change' in verdict ? [{ change: verdict.change, email: toChange(email, outcome) }] : [],
+    'change' in verdict ? [{ change: verdict.change, email: toChange(email, outcome, verdict.change) }] : [],
   );
   for (const [change, entries] of groupBy(changed, (entry) => entry.change)) {
     await project(
@@ -95,10 +110,15 @@ async function record(client: Db, records: readonly Record[]): Promise<void> {
   }
 }
 
-function toChange({ outgoing: { id }, provider: { name } }: ClaimedEmail, outcome: SendOutcome) {
-  if (outcome.kind === 'sent') return { id, provider: name, provider_message_id: outcome.messageId };
+function toChange(
+  { outgoing: { id }, provider: { name }, call }: ClaimedEmail,
+  outcome: SendOutcome,
+  change: 'sent' | 'bounced' | 'rejected',
+) {
+  const said = { id, provider: name, dedupe_key: endOfCall(change, call) };
+  if (outcome.kind === 'sent') return { ...said, provider_message_id: outcome.messageId };
   const reason = outcome.kind === 'bounced' ? { bounce_reason: outcome.reason } : {};
-  return { id, provider: name, error: outcome.detail, ...reason };
+  return { ...said, error: outcome.detail, ...reason };
 }
 
 function toResult(deps: EmailDeps, { email, outcome, verdict }: Record): MemberResult {

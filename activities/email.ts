@@ -1,4 +1,4 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, Context, type Info } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
 import { project } from '../src/projection/emails.ts';
@@ -29,7 +29,9 @@ export function makeEmailActivities(deps: EmailDeps) {
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
-        ...(result.after !== undefined && { nextRetryDelay: Math.max(1, Math.ceil(result.after)) }),
+        ...(result.after !== undefined && {
+          nextRetryDelay: Math.ceil(Math.max(1, result.after, policyWait(Context.current().info))),
+        }),
       });
     },
 
@@ -63,6 +65,18 @@ export function makeEmailActivities(deps: EmailDeps) {
   };
 }
 export type EmailActivities = ReturnType<typeof makeEmailActivities>;
+
+/**
+ * Milliseconds that the retry policy would wait now. A provider that asks us back sooner than that, every time, would
+ * else use up all attempts in no time.
+ */
+function policyWait({ attempt, retryPolicy }: Info): number {
+  // Its intervals are milliseconds here, although the SDK's type allows them in words.
+  const policy = retryPolicy as
+    { initialInterval?: number; backoffCoefficient?: number; maximumInterval?: number } | undefined;
+  const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
+  return Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval);
+}
 
 /** Tells Temporal that this worker lives while a slow call is under way, so that only a dead one's work is redone soon. */
 async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {

@@ -12,6 +12,14 @@ import type { EmailDeps, Member, MemberResult } from './contract.ts';
  */
 const CALL_IS_OVER = 60_000;
 
+/**
+ * What makes the end of a call the same report, however often it is written down: by its own worker, by that one again
+ * when a commit was lost, and by another worker that asked the provider.
+ */
+export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string): string {
+  return `${change} ${call}`;
+}
+
 export interface Settled {
   /** Certainly not taken, or to be risked again: free for another attempt. */
   readonly lost: readonly Member[];
@@ -44,6 +52,7 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
         id,
         provider: provider.name,
         provider_message_id: found?.get(id) as string,
+        dedupe_key: endOfCall('sent', attempt.call),
       })),
     );
     await endAttempts(client, believed.map(ending('lost', `${provider.name} does not have it.`)));

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, describe, test } from 'node:test';
+import { project, projectReschedule } from '../../src/projection/emails.ts';
+import { insertOutbox } from '../../src/store/outbox.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { inMs, organization } from '../store/mail.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+/** How often each race is run, with other delays each time. */
+const RUNS = 200;
+/** How many of them run at once. */
+const LANES = 4;
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(20);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+/** A moment, often none at all. */
+const moment = (longest = 4) => sleep(Math.max(0, Math.random() * longest * 2 - longest));
+
+async function race(run: (i: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: LANES }, async () => {
+      while (next < RUNS) await run(next++);
+    }),
+  );
+}
+
+function make(canBeAsked = true) {
+  const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
+  return { provider, ...office(pool, orgId, [provider]) };
+}
+
+for (const canBeAsked of [true, false])
+  test(`an email that several workers deliver at once is sent once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
+    await race(async () => {
+      const { provider, accept, deliverOne, outcomes, timeline, email } = make(canBeAsked);
+      const member = await accept();
+      provider.acts.push(async (mail, call) => {
+        await moment();
+        const outcome = provider.take(mail, call);
+        await moment();
+        return outcome;
+      });
+      const results = await Promise.all(
+        [0, 1, 2].map(async () => {
+          await moment();
+          return deliverOne(member);
+        }),
+      );
+      assert.equal(provider.took.length, 1);
+      assert.ok(results.some((result) => result.state === 'ended' && result.status === 'sent'));
+      assert.deepEqual(await outcomes(member.id), ['sent']);
+      assert.deepEqual(await timeline(member.id), ['queued', 'sent']);
+      assert.equal((await email(member.id)).status, 'sent');
+    });
+  });
+
+for (const canBeAsked of [true, false])
+  test(`an attempt that several workers find lost at once is made again once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
+    await race(async () => {
+      const { provider, accept, deliverOne, die, age, outcomes, timeline } = make(canBeAsked);
+      const member = await accept();
+      await die(member, provider, 'call_1', false);
+      if (canBeAsked) await deliverOne(member);
+      await age(member.id, 61);
+      const results = await Promise.all(
+        [0, 1, 2].map(async () => {
+          await moment();
+          return deliverOne(member);
+        }),
+      );
+      assert.equal(provider.took.length, 1);
+      assert.ok(results.some(({ state }) => state === 'ended'));
+      assert.deepEqual(await outcomes(member.id), [canBeAsked ? 'lost' : 'risked', 'sent']);
+      assert.deepEqual(await timeline(member.id), ['queued', 'sent']);
+    });
+  });
+
+test('a group that several workers deliver at once is sent once, and each of them gets a result for everyone', async () => {
+  const { provider, acceptMany, deliver, timeline } = make();
+  const members = await acceptMany(100);
+  const results = await Promise.all([deliver(...members), deliver(...[...members].reverse()), deliver(...members)]);
+  for (const each of results) assert.deepEqual(new Set(each.map(({ id }) => id)), new Set(members.map(({ id }) => id)));
+  assert.equal(provider.took.length, 100);
+  for (const { id } of members) assert.deepEqual(await timeline(id), ['queued', 'sent']);
+});
+
+describe('when an email falls due at the very moment at which', () => {
+  /** How many of the runs the API won. */
+  const won = { cancel: 0, reschedule: 0 };
+
+  test('it is canceled, either it is canceled and never sent, or sent and the caller is told no', async () => {
+    await race(async () => {
+      const { provider, accept, deliverOne, email, timeline } = make();
+      const member = await accept({ scheduled_at: inMs(60_000) });
+      await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+      const cancel = async () => {
+        await moment();
+        return transaction(pool, async (client) => {
+          const changed = await project(client, 'canceled', [{ id: member.id }], orgId);
+          await insertOutbox(client, 'cancel', changed);
+          return changed.length === 1;
+        });
+      };
+      const deliver = async () => {
+        await moment();
+        return deliverOne(member);
+      };
+      const [canceled, result] = await Promise.all([cancel(), deliver()]);
+      const status = canceled ? 'canceled' : 'sent';
+      assert.equal(provider.took.length, canceled ? 0 : 1);
+      assert.equal((await email(member.id)).status, status);
+      assert.deepEqual(await timeline(member.id), ['scheduled', status]);
+      assert.ok(result.state === 'ended' && result.status === status);
+      if (canceled) won.cancel++;
+    });
+  });
+
+  test('it is moved, either it waits for its new time, or it is sent and the caller is told no', async () => {
+    await race(async () => {
+      const { provider, accept, deliverOne, email, timeline } = make();
+      const member = await accept({ scheduled_at: inMs(60_000) });
+      await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+      const later = inMs(3_600_000);
+      const move = async () => {
+        await moment();
+        return (await projectReschedule(pool, orgId, member.id, later)) !== undefined;
+      };
+      const deliver = async () => {
+        await moment();
+        return deliverOne(member);
+      };
+      const [moved, result] = await Promise.all([move(), deliver()]);
+      assert.equal(provider.took.length, moved ? 0 : 1);
+      const row = await email(member.id);
+      assert.deepEqual([row.status, row.schedule_version], moved ? ['scheduled', 1] : ['sent', 0]);
+      assert.deepEqual(await timeline(member.id), ['scheduled', moved ? 'rescheduled' : 'sent']);
+      if (moved) assert.ok(result.state === 'waiting' && result.version === 1 && result.dueAt === later);
+      else assert.ok(result.state === 'ended' && result.status === 'sent');
+      if (moved) won.reschedule++;
+    });
+  });
+
+  test('these runs have seen both sides win', () => {
+    for (const [name, wins] of Object.entries(won))
+      assert.ok(wins > 0 && wins < RUNS, `${name} won ${wins} of ${RUNS}`);
+  });
+});
+
+test('a report that overtakes our own record of the hand-over loses neither', async () => {
+  await race(async () => {
+    const { provider, accept, deliverOne, email, timeline } = make();
+    const member = await accept();
+    let report: Promise<unknown> = Promise.resolve();
+    provider.acts.push((mail, call) => {
+      const outcome = provider.take(mail, call);
+      report = moment().then(() => project(pool, 'delivered', [{ id: mail.id, dedupe_key: 'Delivery 1' }]));
+      return outcome;
+    });
+    await deliverOne(member);
+    await report;
+    const row = await email(member.id);
+    assert.deepEqual([row.status, row.provider_message_id], ['delivered', 'postmark 1']);
+    assert.deepEqual((await timeline(member.id)).sort(), ['delivered', 'queued', 'sent']);
+  });
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { project } from '../../src/projection/emails.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organization } from '../store/mail.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+const LOST: SendOutcome = { kind: 'unknown', detail: 'connection lost' };
+const CALL = 'call_1';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(10);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+function make(canBeAsked: boolean, settings: Parameters<typeof office>[3] = {}) {
+  const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
+  return { provider, ...office(pool, orgId, [provider], settings) };
+}
+type Office = ReturnType<typeof make>;
+type Member = Awaited<ReturnType<Office['accept']>>;
+
+/** The two ways to an attempt whose end nobody saw; `took` says whether its provider has the email. */
+const WAYS: Readonly<Record<string, (office: Office, member: Member, took: boolean) => Promise<void>>> = {
+  'no answer came': async ({ provider, deliverOne }, member, took) => {
+    provider.acts.push((email, call) => {
+      if (took) provider.take(email, call);
+      return LOST;
+    });
+    assert.equal((await deliverOne(member)).state, 'again');
+  },
+  'the worker died': ({ provider, die }, member, took) => die(member, provider, CALL, took),
+};
+
+for (const [way, happen] of Object.entries(WAYS))
+  describe(`after a call of which ${way}`, () => {
+    test('the provider is asked, and what it has is sent and not sent again', async () => {
+      const set = make(true);
+      const member = await set.accept();
+      await happen(set, member, true);
+      assert.deepEqual(await set.deliverOne(member), {
+        id: member.id,
+        state: 'ended',
+        status: 'sent',
+        provider: 'postmark',
+      });
+      assert.deepEqual([set.provider.calls.length, set.provider.took.length, set.provider.asked], [1, 1, 1]);
+      const row = await set.email(member.id);
+      assert.deepEqual([row.status, row.provider, row.provider_message_id], ['sent', 'postmark', 'postmark 1']);
+      assert.deepEqual(await set.timeline(member.id), ['queued', 'sent']);
+      assert.deepEqual(await set.outcomes(member.id), ['sent']);
+    });
+
+    test('what the provider does not have is asked for again a minute later, and not sent before that', async () => {
+      const set = make(true);
+      const member = await set.accept();
+      await happen(set, member, false);
+      for (const [seconds, checks] of [
+        [0, 1],
+        [30, 2],
+        [29, 3],
+      ] as const) {
+        await set.age(member.id, seconds);
+        const result = await set.deliverOne(member);
+        assert.deepEqual([result.state, 'after' in result && result.after], ['again', 60_000]);
+        assert.equal((await set.attempts(member.id))[0]?.checks, checks);
+      }
+      assert.equal(set.provider.calls.length, 1);
+      await set.age(member.id, 1);
+      assert.equal((await set.deliverOne(member)).state, 'ended');
+      assert.deepEqual(await set.outcomes(member.id), ['lost', 'sent']);
+      assert.equal((await set.attempts(member.id))[0]?.detail, 'postmark does not have it.');
+      assert.deepEqual([set.provider.calls.length, set.provider.took.length], [2, 1]);
+      assert.notEqual(set.provider.calls[0]?.call, set.provider.calls[1]?.call);
+      assert.deepEqual(await set.timeline(member.id), ['queued', 'sent']);
+    });
+
+    test('what its search shows only after a while is not sent again', async () => {
+      const set = make(true);
+      const member = await set.accept();
+      await happen(set, member, true);
+      set.provider.sees = false;
+      assert.equal((await set.deliverOne(member)).state, 'again');
+      set.provider.sees = true;
+      await set.age(member.id, 61);
+      assert.equal((await set.deliverOne(member)).state, 'ended');
+      assert.deepEqual([set.provider.calls.length, set.provider.took.length], [1, 1]);
+      assert.deepEqual(await set.outcomes(member.id), ['sent']);
+    });
+
+    test('a provider that cannot be asked now is asked again by policy; each time counts, and none is a no', async () => {
+      const set = make(true);
+      const { provider } = set;
+      const member = await set.accept();
+      await happen(set, member, true);
+      const find = provider.find;
+      provider.find = () => Promise.reject(new Error('503'));
+      for (let checks = 1; checks <= 3; checks++) {
+        assert.deepEqual(await set.deliverOne(member), {
+          id: member.id,
+          state: 'again',
+          reason: 'The provider cannot be asked now.',
+        });
+        assert.equal((await set.attempts(member.id))[0]?.checks, checks);
+        await set.age(member.id, 600);
+      }
+      provider.find = find as NonNullable<typeof find>;
+      assert.equal((await set.deliverOne(member)).state, 'ended');
+      assert.deepEqual([provider.calls.length, provider.took.length], [1, 1]);
+    });
+
+    test('the other end of the call may still be told by its own report: then nobody is asked', async () => {
+      const set = make(true);
+      const member = await set.accept();
+      await happen(set, member, true);
+      await project(pool, 'delivered', [{ id: member.id, dedupe_key: 'Delivery 1' }]);
+      assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'delivered' });
+      assert.equal(set.provider.asked, 0);
+    });
+
+    test('a provider that is no longer among the settings is one that cannot be asked', async () => {
+      const set = make(true);
+      const member = await set.accept();
+      await happen(set, member, false);
+      const other = new ScriptedProvider('smtp', false);
+      const later = office(pool, orgId, [other]);
+      await set.age(member.id, 61);
+      assert.equal((await later.deliverOne(member)).state, 'ended');
+      assert.deepEqual(await set.outcomes(member.id), ['risked', 'sent']);
+      assert.deepEqual([set.provider.asked, other.took.length], [0, 1]);
+    });
+
+    test('where nobody can be asked it is sent again, counted and listed, when the operator says so', async () => {
+      const set = make(false);
+      const member = await set.accept();
+      await happen(set, member, true);
+      await set.age(member.id, 61);
+      assert.equal((await set.deliverOne(member)).state, 'ended');
+      const [first, second] = await set.attempts(member.id);
+      assert.deepEqual(
+        [first?.outcome, first?.detail, second?.outcome],
+        ['risked', 'Nobody can say whether it was taken; it is sent again.', 'sent'],
+      );
+      assert.equal(set.provider.calls.length, 2);
+      const warning = set.lines
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .find(({ level }) => level === 40);
+      assert.deepEqual(
+        [warning?.['emails'], warning?.['provider'], warning?.['policy']],
+        [[member.id], 'smtp', 'retry'],
+      );
+    });
+
+    test('where nobody can be asked it is given up when the operator says so', async () => {
+      const set = make(false, { ambiguousSend: 'fail' });
+      const member = await set.accept();
+      await happen(set, member, true);
+      await set.age(member.id, 61);
+      assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
+      const { status, error } = await set.email(member.id);
+      assert.deepEqual(
+        [status, error],
+        ['failed', 'The provider may have taken it, but cannot say so; it was not sent again.'],
+      );
+      assert.deepEqual([await set.outcomes(member.id), set.provider.calls.length], [['unknown'], 1]);
+      assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
+    });
+  });
+
+describe('a call that may still be under way', () => {
+  test('is left alone for a minute where nobody can be asked, since its worker may be slow, not dead', async () => {
+    const set = make(false);
+    const member = await set.accept();
+    await set.die(member, set.provider, CALL, false);
+    const first = await set.deliverOne(member);
+    assert.ok(first.state === 'again' && first.after !== undefined);
+    assert.ok(first.after > 55_000 && first.after <= 60_000, `${first.after} ms`);
+    await set.age(member.id, 59);
+    const second = await set.deliverOne(member);
+    assert.ok(second.state === 'again' && second.after !== undefined && second.after <= 1_000);
+    assert.equal(set.provider.calls.length, 1);
+    await set.age(member.id, 1);
+    assert.equal((await set.deliverOne(member)).state, 'ended');
+    assert.equal(set.provider.calls.length, 2);
+  });
+
+  test('is over at once when its worker said that no answer came', async () => {
+    const set = make(false);
+    const member = await set.accept();
+    set.provider.acts.push(LOST);
+    await set.deliverOne(member);
+    assert.equal((await set.deliverOne(member)).state, 'ended');
+    assert.deepEqual(await set.outcomes(member.id), ['risked', 'sent']);
+  });
+
+  test('is not judged for its whole group by one that is over', async () => {
+    const set = make(false);
+    const [young, old] = await set.acceptMany(2);
+    assert.ok(young && old);
+    for (const member of [young, old]) await set.die(member, set.provider, CALL, false);
+    await set.age(old.id, 61);
+    const results = new Map((await set.deliver(young, old)).map((result) => [result.id, result.state]));
+    assert.deepEqual([results.get(young.id), results.get(old.id)], ['again', 'ended']);
+    assert.equal(set.provider.took.length, 1);
+  });
+});
+
+describe('a group whose call nobody saw the end of', () => {
+  test('is asked about once for each call, and each of its emails by itself', async () => {
+    const set = make(true);
+    const [found, denied, believed, fresh, other] = await set.acceptMany(5);
+    assert.ok(found && denied && believed && fresh && other);
+    await set.die(found, set.provider, CALL, true);
+    await set.die(denied, set.provider, CALL, false);
+    await set.die(believed, set.provider, CALL, false);
+    await set.die(other, set.provider, 'call_2', true);
+    await pool.query(`UPDATE attempts SET denied_at = now() - interval '61 s' WHERE message_id = $1`, [believed.id]);
+
+    const results = await set.deliver(found, denied, believed, fresh, other);
+    assert.equal(results.length, 5);
+    const states = new Map(results.map((result) => [result.id, result.state]));
+    assert.deepEqual(
+      [found, denied, believed, fresh, other].map(({ id }) => states.get(id)),
+      ['ended', 'again', 'ended', 'ended', 'ended'],
+    );
+    assert.equal(set.provider.asked, 2);
+    const last = set.provider.calls.slice(4);
+    assert.deepEqual(last.flatMap(({ ids }) => ids).sort(), [believed.id, fresh.id].sort());
+    assert.deepEqual(await Promise.all([found, denied, believed, fresh].map(({ id }) => set.outcomes(id))), [
+      ['sent'],
+      [null],
+      ['lost', 'sent'],
+      ['sent'],
+    ]);
+  });
+});
