@@ -1,56 +1,93 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Agent, fetch, type RequestInit } from 'undici';
+import { Agent, type Dispatcher, fetch, type RequestInit } from 'undici';
 
 /** What happened on the wire during one call, which an SDK does not tell. */
 export interface Trace {
-  /** Set when the request failed below HTTP. */
+  /** Set when the request failed below HTTP. What never left cannot be sent twice by trying again. */
   failure?: { readonly reached: 'never left' | 'may have arrived'; readonly reason: string };
   /** Milliseconds of the answer's Retry-After. */
   retryAfter?: number;
 }
 
-/** Failures before the first byte of a request is written: trying again cannot send anything twice. */
-const NEVER_LEFT: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ENOTFOUND: 'host name not found',
-  EAI_AGAIN: 'host name lookup failed',
-  EHOSTUNREACH: 'host unreachable',
-  ENETUNREACH: 'network unreachable',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-};
-const CERTIFICATE = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_SSL_)/;
+/** One call while it is under way. */
+interface Call {
+  readonly trace: Trace;
+  /** Whether there was a connection to write its request to. */
+  left: boolean;
+}
 
-const traces = new AsyncLocalStorage<Trace>();
-const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAliveTimeout: 20_000 });
+const calls = new AsyncLocalStorage<Call>();
+const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAliveTimeout: 20_000 }).compose(
+  (dispatch) => (options, handler) => {
+    const call = calls.getStore();
+    return dispatch(options, call ? noteDeparture(handler, call) : handler);
+  },
+);
+
+/**
+ * Notes when a request gets its connection, TLS included, which is just before its first byte is written. Error codes
+ * cannot tell: the same one may come from a handshake and from an answer.
+ */
+function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatcher.DispatchHandler {
+  return {
+    onRequestStart(...start) {
+      call.left = true;
+      handler.onRequestStart?.(...start);
+    },
+    onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
+    onResponseStart: (...head) => handler.onResponseStart?.(...head),
+    onResponseData: (...chunk) => handler.onResponseData?.(...chunk),
+    onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+    onResponseError: (...error) => handler.onResponseError?.(...error),
+  };
+}
 
 /** Runs an SDK call whose HTTP goes through `tracedFetch`, and tells what happened on the wire. */
 export async function traced<T>(call: () => Promise<T>): Promise<{ trace: Trace; result: PromiseSettledResult<T> }> {
   const trace: Trace = {};
-  const [result] = await traces.run(trace, () => Promise.allSettled([call()]));
+  const [result] = await calls.run({ trace, left: false }, () => Promise.allSettled([call()]));
   return { trace, result };
 }
 
 /** A fetch for SDKs that drop the cause of an error: it notes in the trace whether the request may have arrived. */
 export const tracedFetch = (async (input: string, init?: RequestInit) => {
-  const trace = traces.getStore();
+  const call = calls.getStore();
   try {
-    const response = await fetch(input, { ...init, dispatcher: agent });
+    // Not to another host: our credentials go with the request.
+    const response = await fetch(input, { ...init, redirect: 'manual', dispatcher: agent });
     const retryAfter = parseRetryAfter(response.headers.get('retry-after'), Date.now());
-    if (trace && retryAfter !== undefined) trace.retryAfter = retryAfter;
+    if (call && retryAfter !== undefined) call.trace.retryAfter = retryAfter;
     return response;
   } catch (error) {
-    if (trace) trace.failure = wireFailure(error);
+    if (call) call.trace.failure = call.left ? lost(error) : unsent(error);
     throw error;
   }
 }) as unknown as typeof globalThis.fetch;
 
-function wireFailure(error: unknown): NonNullable<Trace['failure']> {
-  for (const code of codes(error)) {
-    const reason = NEVER_LEFT[code] ?? (CERTIFICATE.test(code) ? 'its certificate is not trusted' : undefined);
-    if (reason !== undefined) return { reached: 'never left', reason };
-  }
-  const timedOut = error instanceof Error && error.name === 'TimeoutError';
-  return { reached: 'may have arrived', reason: timedOut ? 'no answer in time' : 'connection lost' };
+/** Why there was no connection, by the codes of Node and undici. */
+const UNSENT: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, 'connection refused'],
+  [/^ENOTFOUND$/, 'host name not found'],
+  [/^EAI_AGAIN$/, 'host name lookup failed'],
+  [/^EHOSTUNREACH$/, 'host unreachable'],
+  [/^ENETUNREACH$/, 'network unreachable'],
+  [/^(?:UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'no connection in time'],
+  [/^(?:CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, 'its certificate is not trusted'],
+  [/^(?:ERR_SSL_|ERR_TLS_)/, 'no secure connection'],
+];
+
+function unsent(error: unknown): NonNullable<Trace['failure']> {
+  const found = codes(error).flatMap((code) => UNSENT.filter(([pattern]) => pattern.test(code)));
+  const reason = found[0]?.[1] ?? (isTimeout(error) ? 'no connection in time' : 'connection lost');
+  return { reached: 'never left', reason };
+}
+
+function lost(error: unknown): NonNullable<Trace['failure']> {
+  return { reached: 'may have arrived', reason: isTimeout(error) ? 'no answer in time' : 'connection lost' };
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 function codes(error: unknown): string[] {
@@ -59,13 +96,18 @@ function codes(error: unknown): string[] {
   return [...(typeof code === 'string' ? [code] : []), ...codes(cause), ...(errors ?? []).flatMap(codes)];
 }
 
+/** Milliseconds of the longest Retry-After that is believed. */
+const DAY = 86_400_000;
+
 /**
- * Retry-After (RFC 9110 §10.2.3), seconds or a date, in milliseconds from `now`; undefined when it is neither.
+ * Retry-After (RFC 9110 §10.2.3), seconds or a date, in milliseconds from `now`, a day at most; undefined when it is
+ * neither.
  * @param now Unix milliseconds
  */
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
-  if (/^\d{1,7}$/.test(value.trim())) return Number(value) * 1_000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  if (/^\d{1,10}$/.test(value.trim())) return Math.min(Number(value) * 1_000, DAY);
+  // Node finds a date in nearly everything: only what begins with the name of a day is one.
+  const date = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), DAY);
 }

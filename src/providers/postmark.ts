@@ -9,11 +9,20 @@ export interface PostmarkSettings {
   /** Where its API is, such as `https://api.postmarkapp.com`. */
   readonly baseUrl: string;
   readonly messageStream: string;
+  /** Seconds that a call may take; 30 by default. */
+  readonly timeout?: number;
 }
 
 /** Postmark's own limits, https://postmarkapp.com/developer/user-guide/send-email-with-api */
 const MAX_RECIPIENTS = 50;
+/** Of one message as JSON. */
 const MAX_BYTES = 10 * 1_048_576;
+/** UTF-16 units of both bodies up to which MAX_BYTES is out of reach: JSON writes one in at most six bytes. */
+const SURELY_FITS = 1_000_000;
+/** Stands for the name of a call, as long as all of them are. */
+const A_CALL = 'call_'.padEnd(31, '0');
+/** The address expression that Postmark publishes (https://postmarkapp.com/support/article/1180) lacks this one. */
+const NO_LOCAL_PART = /\?/;
 /** Seconds. The SDK's own 180 would hold a place for three minutes when Postmark hangs. */
 const TIMEOUT = 30;
 
@@ -23,22 +32,26 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   const client = new ServerClient(settings.serverToken, {
     useHttps: base.protocol === 'https:',
     requestHost: base.host + base.pathname.replace(/\/$/, ''),
-    timeout: TIMEOUT,
+    timeout: settings.timeout ?? TIMEOUT,
     fetch: tracedFetch,
   });
 
+  async function post(messages: Message[]): Promise<unknown> {
+    const [single] = messages;
+    return single && messages.length === 1 ? [await client.sendEmail(single)] : client.sendEmailBatch(messages);
+  }
+
   return {
     name: 'postmark',
-    refusal,
+    refusal: (email) => refusal(email, settings.messageStream),
     async send(emails, call) {
-      const messages = emails.map((email) => toMessage(email, call, settings.messageStream));
-      const [single] = messages;
-      const { trace, result } = await traced<unknown>(() =>
-        single && messages.length === 1 ? client.sendEmail(single) : client.sendEmailBatch(messages),
+      const { trace, result } = await traced(() =>
+        post(emails.map((email) => toMessage(email, call, settings.messageStream))),
       );
-      if (result.status === 'rejected') return emails.map(() => classifyFailure(result.reason, trace));
-      const answers: unknown = result.value;
-      return emails.map((_, index) => classifyAnswer(Array.isArray(answers) ? answers[index] : answers));
+      if (result.status === 'rejected') return forAll(emails, classifyFailure(result.reason, trace));
+      const { value } = result;
+      const each = Array.isArray(value) && value.length === emails.length;
+      return each ? value.map(classifyAnswer) : forAll(emails, classifyAnswer(value));
     },
     async find(call) {
       // The SDK's type of the filter lacks the metadata fields that the API documents.
@@ -49,10 +62,15 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   };
 }
 
-function refusal(email: OutgoingEmail): string | undefined {
+function refusal(email: OutgoingEmail, stream: string): string | undefined {
   const count = recipients(email).length;
   if (count > MAX_RECIPIENTS) return `Postmark carries at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
-  const bytes = Buffer.byteLength(email.html ?? '') + Buffer.byteLength(email.text ?? '');
+  const { from, to, cc, bcc, replyTo } = email;
+  const fields = Object.entries({ from: [from], to, cc, bcc, reply_to: replyTo });
+  const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
+  if (field) return `Postmark carries no address with a question mark, as in ${field[0]}.`;
+  if ((email.html ?? '').length + (email.text ?? '').length <= SURELY_FITS) return undefined;
+  const bytes = Buffer.byteLength(JSON.stringify(toMessage(email, A_CALL, stream)));
   return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
@@ -78,12 +96,30 @@ function toMessage(email: OutgoingEmail, call: string, stream: string): Message 
 
 type Answer = Partial<Models.MessageSendingResponse>;
 
+const UNTOLD: SendOutcome = {
+  kind: 'unknown',
+  detail: 'Postmark answered without saying whether it took the message.',
+};
+
 /** One answer inside HTTP 200. Without a message id nobody knows whether it was taken. */
 function classifyAnswer(answer: unknown): SendOutcome {
   const { ErrorCode: code, MessageID: messageId, Message: message } = (answer ?? {}) as Answer;
   if (code === 0 && messageId) return { kind: 'sent', messageId };
   if (typeof code === 'number' && code !== 0) return classifyCode(code, message ?? '');
-  return { kind: 'unknown', detail: 'Postmark answered without saying whether it took the message.' };
+  return UNTOLD;
+}
+
+/**
+ * What a call came to as a whole. When it carried many, neither a yes nor a refusal of it is one of each email: what was
+ * refused together is told apart when each goes by itself.
+ */
+function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOutcome[] {
+  return emails.map(() => {
+    if (emails.length === 1) return outcome;
+    if (outcome.kind === 'sent') return UNTOLD;
+    const refused = outcome.kind === 'rejected' || outcome.kind === 'bounced';
+    return refused ? { kind: 'busy', detail: outcome.detail } : outcome;
+  });
 }
 
 function classifyFailure(error: unknown, trace: Trace): SendOutcome {
@@ -106,7 +142,8 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
     case 413:
       return { kind: 'rejected', detail: answer };
     case 422:
-      return classifyCode(code, message);
+      // Without a code it is not Postmark who speaks.
+      return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
     case 429:
     case 500:
     case 503:

@@ -1,11 +1,17 @@
-import { PassThrough } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import { type OutgoingEmail, recipients } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 import type { EmailProvider } from './email-provider.ts';
 
-/** Milliseconds without a byte from the server before a conversation is given up. */
-const SOCKET_TIMEOUT = 30_000;
+/** Milliseconds. */
+interface Times {
+  /** Without a byte from the server before a conversation is given up. */
+  readonly silence: number;
+  /** From the hand-over to the end, waiting for a connection included: a server may be slow without ever being silent. */
+  readonly whole: number;
+}
+
+const TIMES: Times = { silence: 30_000, whole: 40_000 };
 const CONNECT_TIMEOUT = 10_000;
 
 /** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
@@ -17,7 +23,7 @@ interface Progress {
  * Carries email to an SMTP server over a pool of connections.
  * @param url such as `smtps://user:password@smtp.example.com:465`
  */
-export function smtp(url: string): EmailProvider {
+export function smtp(url: string, times = TIMES): EmailProvider {
   const transport = createTransport({
     url,
     pool: true,
@@ -28,14 +34,14 @@ export function smtp(url: string): EmailProvider {
     maxRequeues: 0,
     connectionTimeout: CONNECT_TIMEOUT,
     greetingTimeout: CONNECT_TIMEOUT,
-    socketTimeout: SOCKET_TIMEOUT,
+    socketTimeout: times.silence,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
 
   async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
     const progress: Progress = { wroteAll: false };
-    const message = { ...toMessage(email), progress };
+    const message = { ...toMessage(email), progress, signal: AbortSignal.timeout(times.whole) };
     try {
       await transport.sendMail(message);
       return { kind: 'sent', messageId: email.messageId };
@@ -46,7 +52,8 @@ export function smtp(url: string): EmailProvider {
 
   transport.use('stream', (mail, done) => {
     const { progress } = mail.data as { progress: Progress };
-    mail.message.transform(() => new PassThrough({ flush: (end) => end(void (progress.wroteAll = true)) }));
+    // Its end comes when the last of it is read, and nothing is read before the server has asked for it.
+    mail.message.processFunc((message) => message.once('end', () => (progress.wroteAll = true)));
     done();
   });
 
@@ -88,14 +95,15 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
   ECONNECTION: 'connection lost',
   ESOCKET: 'connection lost',
   ETIMEDOUT: 'no answer in time',
+  EABORT: 'no answer in time',
   ETLS: 'no encrypted connection',
 };
 
 function classifyFailure(failure: unknown, progress: Progress): SendOutcome {
   const { code = '', command = '', response, responseCode } = failure as SmtpError;
-  if (responseCode === undefined) {
+  // No reply, or one that is no answer: only 4xx and 5xx say that the message was not taken.
+  if (responseCode === undefined || responseCode < 400) {
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
-    if (code === 'EMESSAGE') return { kind: 'rejected', detail: 'The message is larger than the SMTP server takes.' };
     return progress.wroteAll
       ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
       : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };

@@ -26,6 +26,7 @@ export function postmark(deps: IntakeDeps, credentials: Credentials | null) {
     async (request) => {
       const report = parsePostmarkCallback(request.body);
       if (!report) throw new ServiceError('unavailable', 'this record type cannot be taken yet');
+      if (report === 'foreign') return {};
       const problem = bodyProblem(report.email.id + report.email.dedupe_key);
       if (problem) throw new ServiceError('validation_error', `the record ${problem}`);
       await project(deps.pool, report.change, [report.email]);

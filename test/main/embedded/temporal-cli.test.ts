@@ -97,7 +97,11 @@ test('the Go module and the pom name the versions that are written on what they 
   assert.ok(
     (await read('time-skipping-server/pom.xml')).includes(`<version>${await versionIn('time-skipping.ts')}</version>`),
   );
-  const { dependencies } = JSON.parse(await read('../../../package.json')) as { dependencies: Record<string, string> };
-  assert.ok((await read('time-skipping.ts')).includes(`SDK_VERSION = '${dependencies['@temporalio/testing'] ?? ''}'`));
+  const { devDependencies } = JSON.parse(await read('../../../package.json')) as {
+    devDependencies: Record<string, string>;
+  };
+  assert.ok(
+    (await read('time-skipping.ts')).includes(`SDK_VERSION = '${devDependencies['@temporalio/testing'] ?? ''}'`),
+  );
   assert.match(await neededGo(), /^1\.\d+/);
 });

@@ -1,0 +1,26 @@
+import { type OutgoingEmail, toOutgoing } from '../../src/domain/outgoing.ts';
+
+let count = 0;
+
+/** An email as the store would hand it over; `fields` are in the store's words. */
+export function outgoing(fields: Partial<Parameters<typeof toOutgoing>[0]> = {}): OutgoingEmail {
+  const id = `em_${String(++count).padStart(26, '0')}`;
+  return toOutgoing({
+    id,
+    from: 'Acme <hello@acme.example>',
+    to: [`person${count}@example.net`],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject: 'Hello',
+    html: null,
+    text: 'Hi.',
+    headers: {},
+    ...fields,
+  });
+}
+
+/** `n` different plain addresses. */
+export function addresses(n: number, prefix = 'r'): string[] {
+  return Array.from({ length: n }, (_, i) => `${prefix}${i}@example.net`);
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { outgoing } from './outgoing.ts';
+import { answering, closedPort, httpServer } from './servers.ts';
+import { at, CALL, simulator } from './simulator.ts';
+
+describe('a call for many', { concurrency: true }, () => {
+  const kinds = (outcomes: readonly SendOutcome[]) => outcomes.map(({ kind }) => kind);
+  const many = (n: number): OutgoingEmail[] => Array.from({ length: n }, () => outgoing());
+
+  test('answers each email by its own answer, in their order', async (t) => {
+    const { postmarkUrl, inbox } = await simulator(t);
+    const emails = [
+      outgoing({ subject: 'first' }),
+      outgoing({ to: ['fail-always@example.net'] }),
+      outgoing({ to: ['who?@example.net'] }),
+      outgoing({ subject: 'last' }),
+    ];
+    const outcomes = await at(postmarkUrl).send(emails, CALL);
+    assert.deepEqual(kinds(outcomes), ['sent', 'busy', 'rejected', 'sent']);
+    const byId = new Map((await inbox()).map((message) => [message.id, message.subject]));
+    const subjects = outcomes.map((outcome) => outcome.kind === 'sent' && byId.get(outcome.messageId));
+    assert.deepEqual(subjects, ['first', false, false, 'last']);
+  });
+
+  test('makes one request for 500 emails', async (t) => {
+    const { postmarkUrl, behave } = await simulator(t);
+    await behave({ fail_next: 1, status: 503 });
+    assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['busy']));
+    assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['sent']));
+  });
+
+  for (const [name, body] of [
+    ['HTML', '<p>Hello'],
+    ['too few answers', [{ ErrorCode: 0, MessageID: 'a' }]],
+    [
+      'too many answers',
+      [
+        { ErrorCode: 0, MessageID: 'a' },
+        { ErrorCode: 0, MessageID: 'b' },
+        { ErrorCode: 0, MessageID: 'c' },
+      ],
+    ],
+    ['no list', { ErrorCode: 0, MessageID: 'a' }],
+    ['answers that say nothing', [null, {}]],
+  ] as const) {
+    test(`that is answered with ${name} leaves all unknown`, async (t) => {
+      const url = await httpServer(t, answering({ body }));
+      assert.deepEqual(kinds(await at(url).send(many(2), CALL)), ['unknown', 'unknown']);
+    });
+  }
+
+  test('that is lost leaves all unknown', async (t) => {
+    const { postmarkUrl, behave } = await simulator(t);
+    await behave({ reset_after_accept: 1 });
+    assert.deepEqual(kinds(await at(postmarkUrl).send(many(3), CALL)), ['unknown', 'unknown', 'unknown']);
+  });
+
+  for (const [status, body] of [
+    [413, '<p>Request Entity Too Large'],
+    [422, { ErrorCode: 403, Message: 'incompatible JSON' }],
+    [422, { ErrorCode: 410, Message: 'too many messages' }],
+    [200, { ErrorCode: 300, Message: 'no' }],
+  ] as const) {
+    test(`whose refusal as a whole (${status}, ${JSON.stringify(body)}) rejects none of them`, async (t) => {
+      const url = await httpServer(t, answering({ status, body }));
+      assert.deepEqual(kinds(await at(url).send(many(2), CALL)), ['busy', 'busy']);
+    });
+  }
+
+  test('whose refusal is about our account is about it for all of them', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const outcomes = await at(postmarkUrl, 5, 'wrong').send(many(2), CALL);
+    assert.deepEqual(kinds(outcomes), ['account', 'account']);
+  });
+});
+
+describe('asking about a call', { concurrency: true }, () => {
+  const find = (url: string, call: string) => at(url).find?.(call);
+
+  test('tells which emails of it Postmark has, by their own ids', async (t) => {
+    const { postmarkUrl, behave } = await simulator(t);
+    const provider = at(postmarkUrl);
+    const [first, second] = [outgoing(), outgoing()];
+    const [sent] = await provider.send([first], CALL);
+    await behave({ reset_after_accept: 1 });
+    await provider.send([second], 'call_00000000000000000000000002');
+
+    assert.ok(sent?.kind === 'sent');
+    assert.deepEqual(await find(postmarkUrl, CALL), new Map([[first.id, sent.messageId]]));
+    const found = await find(postmarkUrl, 'call_00000000000000000000000002');
+    assert.deepEqual([...(found?.keys() ?? [])], [second.id]);
+  });
+
+  test('tells of nothing when it has nothing, or does not see it yet', async (t) => {
+    const { postmarkUrl, behave } = await simulator(t);
+    assert.deepEqual(await find(postmarkUrl, CALL), new Map());
+    await at(postmarkUrl).send([outgoing()], CALL);
+    await behave({ search_lag_ms: 60_000 });
+    assert.deepEqual(await find(postmarkUrl, CALL), new Map());
+    await behave({});
+    assert.equal((await find(postmarkUrl, CALL))?.size, 1);
+  });
+
+  test('finds all of a group of 500, and only what was taken', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const emails = Array.from({ length: 500 }, (_, i) => outgoing(i === 7 ? { to: ['who?@example.net'] } : {}));
+    await at(postmarkUrl).send(emails, CALL);
+    const found = await find(postmarkUrl, CALL);
+    assert.deepEqual(new Set(found?.keys()), new Set(emails.filter((_, i) => i !== 7).map(({ id }) => id)));
+  });
+
+  for (const [name, answer] of [
+    ['500', { status: 500 }],
+    ['401', { status: 401, body: { ErrorCode: 10, Message: 'no' } }],
+    ['HTML', { body: '<p>Hello' }],
+    ['no list', { body: { TotalCount: 0 } }],
+    ['messages without metadata', { body: { TotalCount: 1, Messages: [{ MessageID: 'x' }] } }],
+  ] as const) {
+    test(`rejects when the answer is ${name}`, async (t) => {
+      const url = await httpServer(t, answering(answer));
+      await assert.rejects(async () => find(url, CALL));
+    });
+  }
+
+  test('rejects when nobody answers', async () => {
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    await assert.rejects(async () => find(url, CALL));
+  });
+});

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { postmark } from '../../src/providers/postmark.ts';
+import { addresses, outgoing } from './outgoing.ts';
+import { httpServer } from './servers.ts';
+import { CALL, simulator, TOKEN } from './simulator.ts';
+
+const MAX_BYTES = 10 * 1_048_576;
+
+/** The request that an email becomes. */
+async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>) {
+  let request: { path: string; token: unknown; bytes: number; message: Record<string, unknown> } | undefined;
+  const url = await httpServer(t, (incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.once('end', () => {
+      const body = Buffer.concat(chunks);
+      const token = incoming.headers['x-postmark-server-token'];
+      const message = JSON.parse(body.toString()) as Record<string, unknown>;
+      request = { path: `${incoming.method} ${incoming.url}`, token, bytes: body.length, message };
+      response.end('{"ErrorCode":0,"MessageID":"x"}');
+    });
+  });
+  await at(url).send([email], CALL);
+  assert.ok(request);
+  return request;
+}
+
+function at(baseUrl: string) {
+  return postmark({ serverToken: TOKEN, baseUrl, messageStream: 'a-stream' });
+}
+
+describe('a message', () => {
+  test('has every part where Postmark expects it', async (t) => {
+    const email = outgoing({
+      id: 'em_01jqz000000000000000000000',
+      from: 'Jörg <j@acme.example>',
+      to: ['a@example.net', 'Bea <b@example.net>'],
+      cc: ['c@example.net'],
+      bcc: ['Dee <d@example.net>'],
+      reply_to: ['Help <help@acme.example>', 'e@acme.example'],
+      subject: 'Grüße 👋',
+      html: '<p>ü</p>',
+      text: 'ü\r\n.\r\n',
+      headers: { 'X-B': '2', 'X-A': '1', 'x-c': 'ü' },
+    });
+    const { path, token, message } = await requestOf(t, email);
+    assert.equal(path, 'POST /email');
+    assert.equal(token, TOKEN);
+    assert.deepEqual(message, {
+      From: '"Jörg" <j@acme.example>',
+      To: 'a@example.net, "Bea" <b@example.net>',
+      Cc: 'c@example.net',
+      Bcc: '"Dee" <d@example.net>',
+      ReplyTo: '"Help" <help@acme.example>, e@acme.example',
+      Subject: 'Grüße 👋',
+      HtmlBody: '<p>ü</p>',
+      TextBody: 'ü\r\n.\r\n',
+      MessageStream: 'a-stream',
+      Headers: [
+        { Name: 'Message-ID', Value: '<em_01jqz000000000000000000000@acme.example>' },
+        { Name: 'X-B', Value: '2' },
+        { Name: 'X-A', Value: '1' },
+        { Name: 'x-c', Value: 'ü' },
+      ],
+      Metadata: { email: 'em_01jqz000000000000000000000', call: CALL },
+    });
+  });
+
+  test('has no field for what there is none of', async (t) => {
+    const { message } = await requestOf(t, outgoing({ cc: [], bcc: null, reply_to: [], html: '', text: 'x' }));
+    assert.deepEqual(Object.keys(message).sort(), [
+      'From',
+      'Headers',
+      'MessageStream',
+      'Metadata',
+      'Subject',
+      'TextBody',
+      'To',
+    ]);
+  });
+
+  test('quotes every name, so that punctuation in it ends no address', async (t) => {
+    const to = ['"Doe, Jane" <a@example.net>', '"say \\"hi\\" \\\\ <x@y.z>" <b@example.net>', 'C. D. <c@example.net>'];
+    const { message } = await requestOf(t, outgoing({ to, from: '"ceo@bank.example; x" <d@acme.example>' }));
+    assert.equal(
+      message['To'],
+      '"Doe, Jane" <a@example.net>, "say \\"hi\\" \\\\ <x@y.z>" <b@example.net>, "C. D." <c@example.net>',
+    );
+    assert.equal(message['From'], '"ceo@bank.example; x" <d@acme.example>');
+  });
+
+  test('names a domain in Unicode by its A-label', async (t) => {
+    const email = outgoing({ from: 'a@bücher.example', to: ['Q <q@例え.テスト>'] });
+    const { message } = await requestOf(t, email);
+    assert.equal(message['From'], 'a@xn--bcher-kva.example');
+    assert.equal(message['To'], '"Q" <q@xn--r8jz45g.xn--zckzah>');
+    assert.deepEqual(message['Headers'], [{ Name: 'Message-ID', Value: `<${email.id}@xn--bcher-kva.example>` }]);
+  });
+
+  test('goes once to an address that stands in several places, where it stands first', async (t) => {
+    const { message } = await requestOf(
+      t,
+      outgoing({
+        to: ['a@example.net', 'Again <A@EXAMPLE.net>', 'b@example.net'],
+        cc: ['B@example.net', 'c@example.net'],
+        bcc: ['C <c@Example.net>', 'a@example.net'],
+      }),
+    );
+    assert.equal(message['To'], 'a@example.net, b@example.net');
+    assert.equal(message['Cc'], 'c@example.net');
+    assert.ok(!('Bcc' in message));
+  });
+
+  test('arrives as it was written', async (t) => {
+    const { postmarkUrl, inbox } = await simulator(t);
+    const email = outgoing({ subject: 'Über 👩‍👩‍👧', text: '.\r\n..\n\u2028"\\', headers: { 'X-One': 'ä', 'X-Two': 'b' } });
+    await at(postmarkUrl).send([email], CALL);
+    const [message] = await inbox();
+    assert.deepEqual([message?.subject, message?.text], [email.subject, email.text]);
+    assert.deepEqual(Object.entries(message?.headers ?? {}), [
+      ['Message-ID', email.messageId],
+      ['X-One', 'ä'],
+      ['X-Two', 'b'],
+    ]);
+  });
+});
+
+describe('Postmark does not carry', () => {
+  const nowhere = at('http://127.0.0.1:1');
+  const refusal = (email: ReturnType<typeof outgoing>) => nowhere.refusal(email);
+
+  test('more than 50 recipients in all', () => {
+    const fields = { to: addresses(20, 't'), cc: addresses(20, 'c') };
+    assert.equal(refusal(outgoing({ ...fields, bcc: addresses(10, 'b') })), undefined);
+    assert.equal(
+      refusal(outgoing({ ...fields, bcc: addresses(11, 'b') })),
+      'Postmark carries at most 50 recipients, not 51.',
+    );
+    assert.equal(refusal(outgoing({ to: addresses(50), cc: addresses(50), bcc: addresses(50) })), undefined);
+  });
+
+  for (const [field, fields] of Object.entries({
+    from: { from: 'who?@acme.example' },
+    to: { to: ['a@example.net', 'B <b?@example.net>'] },
+    cc: { cc: ['?@example.net'] },
+    bcc: { bcc: ['a?b@example.net'] },
+    reply_to: { reply_to: ['a@example.net', 'b?@example.net'] },
+  })) {
+    test(`an address with a question mark in ${field}, which it refuses as illegal`, async (t) => {
+      const email = outgoing(fields);
+      assert.equal(refusal(email), `Postmark carries no address with a question mark, as in ${field}.`);
+      const { postmarkUrl } = await simulator(t);
+      assert.deepEqual(
+        (await at(postmarkUrl).send([email], CALL)).map(({ kind }) => kind),
+        ['rejected'],
+      );
+    });
+  }
+
+  test('nothing else: all other characters of an address and a name pass', async (t) => {
+    const email = outgoing({ to: ["!#$%&'*+/=^_`{|}~-.x@example.net", '"Who? Me?" <a@example.net>'] });
+    assert.equal(refusal(email), undefined);
+    const { postmarkUrl } = await simulator(t);
+    assert.deepEqual(
+      (await at(postmarkUrl).send([email], CALL)).map(({ kind }) => kind),
+      ['sent'],
+    );
+  });
+
+  // What one character takes: as it is, escaped by one sign, by a code, in two to four bytes.
+  for (const character of ['x', '"', '\n', '\u0001', 'ü', '漢', '👋']) {
+    test(`more than 10 MB as JSON, filled with ${JSON.stringify(character)}`, async (t) => {
+      const width = Buffer.byteLength(JSON.stringify(character)) - 2;
+      const filled = (n: number) => outgoing({ id: 'em_1', to: ['a@example.net'], text: character.repeat(n) });
+      const { bytes: empty } = await requestOf(t, filled(1));
+      const n = 1 + Math.floor((MAX_BYTES - empty) / width);
+      const fits = filled(n);
+      assert.equal(refusal(fits), undefined);
+      const { bytes } = await requestOf(t, fits);
+      assert.ok(bytes <= MAX_BYTES && bytes > MAX_BYTES - width, `${bytes} bytes`);
+      assert.equal(refusal(filled(n + 1)), `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes + width}.`);
+    });
+  }
+
+  test('more than 10 MB in both bodies together', () => {
+    const half = 'x'.repeat(MAX_BYTES / 2);
+    assert.match(refusal(outgoing({ html: half, text: half })) ?? '', /at most 10485760 bytes/);
+    assert.equal(refusal(outgoing({ html: half, text: 'x' })), undefined);
+  });
+
+  test('and is asked in no time about an ordinary email', () => {
+    const email = outgoing({ html: 'ü'.repeat(400_000), text: 'ü'.repeat(400_000) });
+    const before = performance.now();
+    for (let i = 0; i < 1_000; i++) refusal(email);
+    assert.ok(performance.now() - before < 1_000);
+  });
+});

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { describe, test, type TestContext } from 'node:test';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { outgoing } from './outgoing.ts';
+import { type Answer, answering, closedPort, httpServer } from './servers.ts';
+import { at, CALL, simulator } from './simulator.ts';
+
+async function sendOne(baseUrl: string, email = outgoing(), timeout?: number): Promise<SendOutcome> {
+  const outcomes = await at(baseUrl, timeout).send([email], CALL);
+  assert.equal(outcomes.length, 1);
+  return outcomes[0] as SendOutcome;
+}
+
+/** What an answer of a server is taken for. */
+async function outcomeOf(t: TestContext, answer: Answer): Promise<SendOutcome> {
+  const url = await httpServer(t, answering(answer));
+  return sendOne(url);
+}
+
+describe('an answer with 200', { concurrency: true }, () => {
+  test('and a message id is a sent email', async (t) => {
+    const { postmarkUrl, inbox } = await simulator(t);
+    const outcome = await sendOne(postmarkUrl);
+    const [message] = await inbox();
+    assert.deepEqual(outcome, { kind: 'sent', messageId: message?.id });
+  });
+
+  for (const [name, body] of [
+    ['HTML', '<!doctype html><p>Hello'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['a number', '7'],
+    ['code 0 without a message id', { ErrorCode: 0, Message: 'OK' }],
+    ['code 0 with an empty message id', { ErrorCode: 0, Message: 'OK', MessageID: '' }],
+    ['a message id without a code', { MessageID: 'b7bc2f4a' }],
+    ['a code that is no number', { ErrorCode: '300', Message: 'no' }],
+  ] as const) {
+    test(`and ${name} leaves unknown whether it was taken`, async (t) => {
+      const outcome = await outcomeOf(t, { body });
+      assert.equal(outcome.kind, 'unknown');
+    });
+  }
+
+  test('and another code is a refusal by that code', async (t) => {
+    const kinds = await Promise.all(
+      [300, 406, 405, 100].map(async (code) => {
+        const outcome = await outcomeOf(t, { body: { ErrorCode: code, Message: 'no' } });
+        return outcome.kind;
+      }),
+    );
+    assert.deepEqual(kinds, ['rejected', 'bounced', 'account', 'busy']);
+  });
+});
+
+describe('a refusal', { concurrency: true }, () => {
+  const REFUSALS: Readonly<Record<SendOutcome['kind'], readonly number[]>> = {
+    sent: [],
+    unknown: [],
+    rejected: [300, 402, 403, 409, 410, 411, 9_999],
+    bounced: [406],
+    // The stream (1235, 1236) is a setting of ours, not of the email.
+    account: [10, 400, 401, 405, 412, 413, 422, 1235, 1236, 1480],
+    busy: [100],
+  };
+  for (const [kind, codes] of Object.entries(REFUSALS)) {
+    for (const code of codes) {
+      test(`422 with ErrorCode ${code} is ${kind} and says why`, async (t) => {
+        const { postmarkUrl, behave, inbox } = await simulator(t);
+        await behave({ fail_next: 1, status: 422, error_code: code });
+        const outcome = await sendOne(postmarkUrl);
+        assert.equal(outcome.kind, kind);
+        assert.ok('detail' in outcome);
+        assert.match(outcome.detail, new RegExp(`A switch of the simulator asks for this\\. \\(ErrorCode ${code}\\)$`));
+        assert.deepEqual(await inbox(), []);
+      });
+    }
+  }
+
+  test('of an email whose recipients are all inactive is a bounce with its reason', async (t) => {
+    const outcome = await outcomeOf(t, {
+      status: 422,
+      body: { ErrorCode: 406, Message: 'Found inactive addresses: a@example.net.' },
+    });
+    assert.deepEqual(outcome, {
+      kind: 'bounced',
+      reason: 'provider_suppressed',
+      detail: 'Postmark refused it: Found inactive addresses: a@example.net. (ErrorCode 406)',
+    });
+  });
+
+  test('with 422 that does not come from Postmark is no refusal of the email', async (t) => {
+    for (const body of ['', '<p>blocked', '{}', '{"error":"blocked"}'])
+      assert.equal((await outcomeOf(t, { status: 422, body })).kind, 'account', body);
+  });
+
+  test('of our token is about the account', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const [outcome] = await at(postmarkUrl, 5, 'wrong').send([outgoing()], CALL);
+    assert.deepEqual(outcome, {
+      kind: 'account',
+      detail: 'Postmark answered 401: The Server Token you provided in X-Postmark-Server-Token is wrong.',
+    });
+  });
+
+  for (const status of [400, 403, 404, 405, 415]) {
+    test(`with ${status} is about the account or its address`, async (t) => {
+      assert.equal((await outcomeOf(t, { status, body: 'no' })).kind, 'account');
+    });
+  }
+
+  test('for its size is for good', async (t) => {
+    for (const body of ['<p>Request Entity Too Large', { ErrorCode: 300, Message: 'too large' }])
+      assert.equal((await outcomeOf(t, { status: 413, body })).kind, 'rejected');
+  });
+
+  test('that sends us elsewhere is not followed: our token is for one host', async (t) => {
+    const visits: string[] = [];
+    const other = await httpServer(t, ({ method }, response) => {
+      visits.push(String(method));
+      response.end('{"ErrorCode":0,"MessageID":"x"}');
+    });
+    for (const status of [301, 302, 303, 307, 308])
+      assert.equal((await outcomeOf(t, { status, headers: { location: `${other}/email` } })).kind, 'account');
+    assert.deepEqual(visits, []);
+  });
+});
+
+describe('not now', { concurrency: true }, () => {
+  for (const status of [429, 500, 503]) {
+    test(`${status} is busy; its Retry-After in seconds is kept`, async (t) => {
+      const { postmarkUrl, behave, inbox } = await simulator(t);
+      const detail = `Postmark answered ${status}: A switch of the simulator asks for this.`;
+      await behave({ fail_next: 1, status, retry_after: 17 });
+      assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail, after: 17_000 });
+      await behave({ fail_next: 1, status });
+      assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail });
+      assert.deepEqual(await inbox(), []);
+      assert.equal((await sendOne(postmarkUrl)).kind, 'sent');
+    });
+  }
+
+  test('a Retry-After with a date is kept', async (t) => {
+    const date = new Date(Date.now() + 90_000).toUTCString();
+    const outcome = await outcomeOf(t, { status: 503, headers: { 'retry-after': date }, body: '<p>later' });
+    assert.ok(outcome.kind === 'busy' && outcome.after !== undefined);
+    assert.ok(outcome.after > 85_000 && outcome.after <= 90_000, `${outcome.after} ms`);
+  });
+
+  test('a Retry-After that nobody can read is none', async (t) => {
+    const outcome = await outcomeOf(t, { status: 429, headers: { 'retry-after': 'a while' } });
+    assert.deepEqual(Object.keys(outcome), ['kind', 'detail']);
+  });
+
+  test('a Retry-After of one call is not that of another', async (t) => {
+    let turn = 0;
+    const url = await httpServer(t, (request, response) => {
+      answering({ status: 429, ...(turn++ === 0 && { headers: { 'retry-after': '9' } }) })(request, response);
+    });
+    const provider = at(url);
+    const [first] = await provider.send([outgoing()], CALL);
+    const [second] = await provider.send([outgoing()], CALL);
+    assert.deepEqual(
+      [first, second].map((outcome) => outcome && 'after' in outcome),
+      [true, false],
+    );
+  });
+
+  test('a refused connection is busy', async () => {
+    assert.deepEqual(await sendOne(`http://127.0.0.1:${await closedPort()}`), {
+      kind: 'busy',
+      detail: 'Postmark could not be reached: connection refused.',
+    });
+  });
+
+  test('an unknown host is busy', async () => {
+    const outcome = await sendOne('http://nobody.invalid');
+    assert.equal(outcome.kind, 'busy');
+    assert.match((outcome as { detail: string }).detail, /^Postmark could not be reached: host name /);
+  });
+
+  test('TLS to a port that does not speak it is busy', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    assert.deepEqual(await sendOne(postmarkUrl.replace('http:', 'https:')), {
+      kind: 'busy',
+      detail: 'Postmark could not be reached: no secure connection.',
+    });
+  });
+});
+
+describe('no answer leaves unknown whether it was taken', { concurrency: true }, () => {
+  const lost: SendOutcome = { kind: 'unknown', detail: 'Postmark did not answer: connection lost.' };
+
+  test('reset before it was taken', async (t) => {
+    const { postmarkUrl, behave, inbox } = await simulator(t);
+    await behave({ reset_before_accept: 1 });
+    assert.deepEqual(await sendOne(postmarkUrl), lost);
+    assert.equal((await inbox()).length, 0);
+  });
+
+  test('reset after it was taken', async (t) => {
+    const { postmarkUrl, behave, inbox } = await simulator(t);
+    await behave({ reset_after_accept: 1 });
+    assert.deepEqual(await sendOne(postmarkUrl), lost);
+    assert.equal((await inbox()).length, 1);
+  });
+
+  test('HTML with 200 after it was taken', async (t) => {
+    const { postmarkUrl, behave, inbox } = await simulator(t);
+    await behave({ garbage: 1 });
+    assert.equal((await sendOne(postmarkUrl)).kind, 'unknown');
+    assert.equal((await inbox()).length, 1);
+  });
+
+  test('silence until the time is over', async (t) => {
+    const { postmarkUrl, behave, inbox } = await simulator(t);
+    await behave({ hang: 1 });
+    const outcome = await sendOne(postmarkUrl, outgoing(), 0.3);
+    assert.deepEqual(outcome, { kind: 'unknown', detail: 'Postmark did not answer: no answer in time.' });
+    assert.equal((await inbox()).length, 1);
+  });
+
+  const halfAnAnswer = (status: number, response: ServerResponse) => {
+    response.writeHead(status, { 'content-length': '1000', 'content-type': 'application/json' });
+    response.write('{"ErrorCode":0,"MessageID":"b7bc2f4a-e38e-4336-af7d-e6c392c2f817"');
+  };
+
+  for (const status of [200, 422, 500]) {
+    test(`a reset in the middle of the body of a ${status}`, async (t) => {
+      const url = await httpServer(t, (request, response) => {
+        halfAnAnswer(status, response);
+        setTimeout(() => request.socket.resetAndDestroy(), 50);
+      });
+      assert.deepEqual(await sendOne(url), lost);
+    });
+  }
+
+  test('silence in the middle of the body until the time is over', async (t) => {
+    const url = await httpServer(t, (_, response) => halfAnAnswer(200, response));
+    assert.equal((await sendOne(url, outgoing(), 0.3)).kind, 'unknown');
+  });
+
+  for (const status of [408, 502, 504, 520]) {
+    test(`${status} comes from something in between`, async (t) => {
+      assert.equal((await outcomeOf(t, { status, body: '<p>Bad Gateway' })).kind, 'unknown');
+    });
+  }
+});

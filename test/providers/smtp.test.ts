@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test, type TestContext } from 'node:test';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { smtp } from '../../src/providers/smtp.ts';
+import { addresses, outgoing } from './outgoing.ts';
+import { closedPort, tcpServer } from './servers.ts';
+import { CALL, simulator } from './simulator.ts';
+import { type Script, smtpScript } from './smtp-script.ts';
+
+/** Larger than what fits into the buffers between us and the server. */
+const LARGE = outgoing({ text: `${'x'.repeat(70)}\n`.repeat(100_000) });
+
+async function sendOne(url: string, email = outgoing(), times?: { silence: number; whole: number }) {
+  const [outcome] = await smtp(url, times).send([email], CALL);
+  return outcome as SendOutcome;
+}
+
+/** What a conversation with a scripted server comes to, a moment later: whatever was to be repeated has been by then. */
+async function converse(
+  t: TestContext,
+  script: Script,
+  email = outgoing(),
+  times?: { silence: number; whole: number },
+) {
+  const server = await smtpScript(t, script);
+  const outcome = await sendOne(server.url.replace('//', '//user:password@'), email, times);
+  await sleep(300);
+  return { outcome, server };
+}
+
+describe('a reply of the server', { concurrency: true }, () => {
+  const both = { EHLO: '502 what?' };
+  const cases: [string, Script, SendOutcome['kind']][] = [
+    ['4xx as greeting', { greeting: '421 too many connections' }, 'busy'],
+    ['5xx as greeting', { greeting: '554 go away' }, 'account'],
+    ['421 to EHLO', { EHLO: '421 shutting down' }, 'busy'],
+    ['4xx to HELO', { ...both, HELO: '451 later' }, 'busy'],
+    ['5xx to HELO', { ...both, HELO: '550 go away' }, 'account'],
+    ['4xx to AUTH', { AUTH: '454 temporary failure' }, 'busy'],
+    ['5xx to AUTH', { AUTH: '535 wrong password' }, 'account'],
+    ['4xx to MAIL FROM', { MAIL: '451 later' }, 'busy'],
+    ['5xx to MAIL FROM', { MAIL: '553 not your address' }, 'account'],
+    ['4xx to RCPT TO', { RCPT: '450 greylisted' }, 'busy'],
+    ['5xx to RCPT TO', { RCPT: '550 no such user' }, 'rejected'],
+    ['4xx to DATA', { DATA: '451 later' }, 'busy'],
+    ['5xx to DATA', { DATA: '554 no valid recipients' }, 'rejected'],
+    ['4xx to the message', { message: '451 4.7.1 later' }, 'busy'],
+    ['5xx to the message', { message: '554 5.7.1 spam' }, 'rejected'],
+    ['421 to the message', { message: '421 shutting down' }, 'busy'],
+  ];
+  for (const [name, script, kind] of cases) {
+    for (const pipelining of [false, true]) {
+      const EHLO = '250-here\r\n250-PIPELINING\r\n250 AUTH PLAIN';
+      test(`${name} is ${kind}${pipelining ? ', with pipelining too' : ''}`, async (t) => {
+        const { outcome, server } = await converse(t, { ...(pipelining && { EHLO }), ...script });
+        assert.equal(outcome.kind, kind);
+        const said = Object.values(script).at(-1) as string;
+        assert.equal((outcome as { detail: string }).detail, `The SMTP server answered: ${said}`);
+        assert.equal(server.messages.length, 'message' in script ? 1 : 0);
+      });
+    }
+  }
+
+  test('that knows no EHLO, with HELO, is a server too', async (t) => {
+    const { outcome } = await converse(t, both);
+    assert.equal(outcome.kind, 'sent');
+  });
+
+  test('5xx in the middle of the data is a refusal', async (t) => {
+    const { outcome, server } = await converse(t, { chunk: '552 too large' }, LARGE);
+    assert.deepEqual([outcome.kind, server.messages.length], ['rejected', 0]);
+  });
+
+  test('to some recipients only is sent to the others', async (t) => {
+    const RCPT = (line: string) => (line.includes('<r1@') ? '550 no such user' : '250 ok');
+    const { outcome, server } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
+    assert.deepEqual([outcome.kind, server.messages.length], ['sent', 1]);
+  });
+
+  test('4xx to some recipients and 5xx to all others is busy: those may get it yet', async (t) => {
+    const RCPT = (line: string) => (line.includes('<r1@') ? '450 greylisted' : '550 no such user');
+    const { outcome } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 450 greylisted' });
+  });
+
+  for (const message of ['garbage', '354 go on', '150 what'])
+    test(`${JSON.stringify(message)} to the message leaves unknown whether it was taken`, async (t) => {
+      const { outcome, server } = await converse(t, { message });
+      assert.deepEqual([outcome.kind, server.messages.length], ['unknown', 1]);
+    });
+});
+
+describe('a conversation that breaks off', { concurrency: true }, () => {
+  const before: [string, Script][] = (['greeting', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA'] as const).flatMap((step) =>
+    ['close', 'reset'].map((act): [string, Script] => [`${act} at ${step}`, { [step]: act }]),
+  );
+  for (const [name, script] of before) {
+    test(`before the data (${name}) has sent nothing`, async (t) => {
+      const { outcome, server } = await converse(t, script);
+      assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: connection lost.' });
+      assert.equal(server.messages.length, 0);
+    });
+  }
+
+  for (const act of ['close', 'reset'])
+    test(`in the middle of the data (${act}) has sent nothing`, async (t) => {
+      const { outcome, server } = await converse(t, { chunk: act }, LARGE);
+      assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
+    });
+
+  for (const act of ['close', 'reset'])
+    for (const [size, email] of [
+      ['small', outgoing()],
+      ['large', LARGE],
+    ] as const)
+      test(`after the final dot (${act}, ${size}) leaves it unknown and sends nothing again by itself`, async (t) => {
+        const { outcome, server } = await converse(t, { message: act }, email);
+        assert.deepEqual(outcome, { kind: 'unknown', detail: 'The SMTP server did not answer: connection lost.' });
+        assert.deepEqual([server.messages.length, server.count()], [1, 1]);
+      });
+
+  test('after the simulator took it leaves it unknown', async (t) => {
+    const { smtpUrl, behave, inbox } = await simulator(t);
+    await behave({ reset_after_accept: 1 });
+    const outcome = await sendOne(smtpUrl);
+    await sleep(300);
+    assert.deepEqual([outcome.kind, (await inbox()).length], ['unknown', 1]);
+  });
+});
+
+describe('a server that is silent', { concurrency: true }, () => {
+  const times = { silence: 300, whole: 5_000 };
+
+  for (const step of ['EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA'] as const)
+    test(`at ${step} has got nothing`, async (t) => {
+      const { outcome } = await converse(t, { [step]: 'silent' }, outgoing(), times);
+      assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
+    });
+
+  test('after the final dot leaves it unknown, and nothing is sent again', async (t) => {
+    const { outcome, server } = await converse(t, { message: 'silent' }, outgoing(), times);
+    assert.deepEqual(outcome, { kind: 'unknown', detail: 'The SMTP server did not answer: no answer in time.' });
+    assert.deepEqual([server.messages.length, server.count()], [1, 1]);
+  });
+
+  test('never, but slow, is given up when the whole time is over', async (t) => {
+    const port = await tcpServer(t, (socket) => {
+      // One byte at a time: never silent, never done.
+      const timer = setInterval(() => socket.write('2'), 50);
+      socket.once('close', () => clearInterval(timer));
+    });
+    const began = Date.now();
+    const outcome = await sendOne(`smtp://127.0.0.1:${port}`, outgoing(), { silence: 300, whole: 700 });
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
+    assert.ok(Date.now() - began < 2_000);
+  });
+
+  test('but talks after the final dot leaves it unknown when the whole time is over', async (t) => {
+    const trickle = () => 'silent';
+    const server = await smtpScript(t, { message: trickle });
+    const timer = setInterval(
+      () => server.connections.forEach((socket) => server.messages.length && socket.write('2')),
+      50,
+    );
+    t.after(() => clearInterval(timer));
+    const outcome = await sendOne(server.url, outgoing(), { silence: 300, whole: 700 });
+    assert.deepEqual([outcome.kind, server.messages.length], ['unknown', 1]);
+  });
+
+  test('keeps emails that wait for a connection no longer than the whole time', async (t) => {
+    const server = await smtpScript(t, { MAIL: 'silent' });
+    const emails = Array.from({ length: 25 }, () => outgoing());
+    const outcomes = await smtp(server.url, { silence: 5_000, whole: 500 }).send(emails, CALL);
+    assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(['busy']));
+  });
+});
+
+describe('a server that cannot be reached', { concurrency: true }, () => {
+  test('because it refuses the connection', async () => {
+    assert.equal((await sendOne(`smtp://127.0.0.1:${await closedPort()}`)).kind, 'busy');
+  });
+
+  test('because its name is unknown', async () => {
+    const outcome = await sendOne('smtp://nobody.invalid');
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: host name not found.' });
+  });
+
+  test('because it does not speak TLS', async (t) => {
+    const server = await smtpScript(t, {});
+    assert.equal((await sendOne(server.url.replace('smtp:', 'smtps:'))).kind, 'busy');
+  });
+
+  for (const STARTTLS of ['close', 'reset', '220 go on, in plain text'])
+    test(`because it breaks off STARTTLS (${STARTTLS})`, async (t) => {
+      const EHLO = '250-here\r\n250 STARTTLS';
+      const { outcome, server } = await converse(t, { EHLO, STARTTLS }, outgoing(), { silence: 300, whole: 5_000 });
+      assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
+    });
+});
+
+describe('connections', { concurrency: true }, () => {
+  test('are used again', async (t) => {
+    const server = await smtpScript(t, {});
+    const provider = smtp(server.url);
+    for (let i = 0; i < 5; i++) assert.equal((await provider.send([outgoing()], CALL))[0]?.kind, 'sent');
+    assert.deepEqual([server.messages.length, server.count()], [5, 1]);
+  });
+
+  test('are ten at most, however many emails one call has, and each email goes once', async (t) => {
+    const server = await smtpScript(t, {});
+    const emails = Array.from({ length: 200 }, () => outgoing());
+    const outcomes = await smtp(server.url).send(emails, CALL);
+    assert.deepEqual(
+      outcomes,
+      emails.map(({ messageId }) => ({ kind: 'sent', messageId })),
+    );
+    assert.equal(server.count(), 10);
+    const ids = server.messages.map((message) => /^Message-ID: (.*)$/im.exec(message)?.[1]);
+    assert.deepEqual(new Set(ids), new Set(emails.map(({ messageId }) => messageId)));
+    assert.equal(ids.length, 200);
+  });
+
+  for (const how of ['end', 'resetAndDestroy'] as const)
+    test(`that the server closed while they were idle (${how}) are replaced`, async (t) => {
+      const server = await smtpScript(t, {});
+      const provider = smtp(server.url);
+      await provider.send([outgoing()], CALL);
+      for (const socket of server.connections) socket[how]();
+      await sleep(100);
+      assert.equal((await provider.send([outgoing()], CALL))[0]?.kind, 'sent');
+      assert.deepEqual([server.messages.length, server.count()], [2, 2]);
+    });
+
+  test('that the server closes when the next email comes have not sent it', async (t) => {
+    let mails = 0;
+    const server = await smtpScript(t, { MAIL: () => (++mails === 2 ? 'reset' : '250 ok') });
+    const provider = smtp(server.url);
+    const kinds = [];
+    for (let i = 0; i < 3; i++) kinds.push((await provider.send([outgoing()], CALL))[0]?.kind);
+    await sleep(300);
+    assert.deepEqual([kinds, server.messages.length], [['sent', 'busy', 'sent'], 2]);
+  });
+
+  test('go on after an email was refused', async (t) => {
+    const server = await smtpScript(t, { RCPT: (line) => (line.includes('<no@') ? '550 no such user' : '250 ok') });
+    const provider = smtp(server.url);
+    const kinds = [];
+    for (const to of ['a@example.net', 'no@example.net', 'b@example.net'])
+      kinds.push((await provider.send([outgoing({ to: [to] })], CALL))[0]?.kind);
+    assert.deepEqual([kinds, server.messages.length], [['sent', 'rejected', 'sent'], 2]);
+  });
+
+  test('broken by one email of a call do not take the others along', async (t) => {
+    const { smtpUrl, behave, inbox } = await simulator(t);
+    await behave({ reset_before_accept: 1 });
+    const outcomes = await smtp(smtpUrl).send([outgoing(), outgoing(), outgoing()], CALL);
+    await sleep(300);
+    assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['sent', 'sent', 'unknown']);
+    assert.equal((await inbox()).length, 2);
+  });
+});
+
+test('it carries everything and cannot be asked', () => {
+  const provider = smtp('smtp://127.0.0.1:1');
+  const email = outgoing({
+    to: addresses(50),
+    cc: addresses(50, 'c'),
+    bcc: addresses(50, 'b'),
+    from: 'who?@acme.example',
+  });
+  assert.equal(provider.refusal(email), undefined);
+  assert.ok(!('find' in provider));
+});
