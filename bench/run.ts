@@ -1,0 +1,14 @@
+import { accept } from './accept.ts';
+
+/** The measurements of `npm run bench`, in the order they run. */
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept };
+
+const names = process.argv.slice(2);
+const unknown = names.find((name) => !(name in BENCHES));
+if (unknown !== undefined) {
+  console.error(`There is no measurement ${unknown}; there are ${Object.keys(BENCHES).join(', ')}.`);
+  process.exit(1);
+}
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (names.length === 0 || names.includes(name)) await bench();
+}

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { SETTINGS } from '../src/config.ts';
+import { type DevFile, readDevFile } from '../src/main/embedded/dev-file.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** Milliseconds. The first start on a machine may build Temporal. */
+const STARTS_WITHIN = 900_000;
+
+/**
+ * Runs a measurement against the whole service as `npm start` runs it, in a home of its own, and ends all of it.
+ * @param env settings on top of the defaults; a developer's own do not count
+ */
+export async function withStack<T>(env: NodeJS.ProcessEnv, measure: (dev: DevFile) => Promise<T>): Promise<T> {
+  const home = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
+  const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
+  const service = spawn(process.execPath, ['--import', 'tsx', 'src/main/start.ts'], {
+    cwd: ROOT,
+    env: { ...process.env, ...blank, PORT: '0', LOG_LEVEL: 'warn', SENDWRIGHT_HOME: home, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = once(service, 'exit');
+  try {
+    return await measure(await running(home, ended));
+  } finally {
+    service.kill('SIGINT');
+    await ended;
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+async function running(home: string, ended: Promise<unknown>): Promise<DevFile> {
+  const over = new AbortController();
+  void ended.then(() => {
+    over.abort();
+  });
+  for (const until = performance.now() + STARTS_WITHIN; performance.now() < until && !over.signal.aborted;) {
+    const dev = await readDevFile(join(home, 'dev.json'));
+    if (dev) return dev;
+    await sleep(100);
+  }
+  throw new Error('the service did not start');
+}
