@@ -1,0 +1,44 @@
+import { isIP } from 'node:net';
+import { mayReach, type parseRanges } from './public-address.ts';
+import { Unfetchable } from './unfetchable.ts';
+
+/** Ports at which no web server answers, so that nobody speaks to one of these through us. */
+const REFUSED_PORTS = new Set(
+  [
+    // Mail.
+    [24, 25, 109, 110, 143, 465, 587, 993, 995, 2525, 4190],
+    // Databases and caches.
+    [1433, 1434, 1521, 3050, 3306, 5432, 5433, 6379, 6380, 6432, 7199, 7687, 9042, 9160, 11211, 26257, 28015, 33060],
+    [27017, 27018, 27019, 50000],
+    // Temporal: front end, history, matching, worker, their membership ports, web UI.
+    [7233, 7234, 7235, 7239, 6933, 6934, 6935, 6939, 8233],
+  ].flat(),
+);
+
+/** What tells nobody which names and addresses there are on our side. */
+export const NOT_PUBLIC = 'its host cannot be found on the public internet';
+
+/**
+ * A URL that may be asked: http or https, no refused port, and not an address on our side. User name, password and
+ * fragment are dropped.
+ * @param base where a relative one was found
+ * @throws Unfetchable
+ */
+export function publicUrl(text: string, allowed: ReturnType<typeof parseRanges>, base?: URL): URL {
+  if (!URL.canParse(text, base?.href)) throw new Unfetchable('it is not a URL');
+  const url = new URL(text, base);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Unfetchable('it is not an http or https URL');
+  if (REFUSED_PORTS.has(Number(url.port))) throw new Unfetchable(`its port ${url.port} is not one of web servers`);
+  const address = literalAddress(url);
+  if (address !== undefined && !mayReach(address, allowed)) throw new Unfetchable(NOT_PUBLIC);
+  url.username = '';
+  url.password = '';
+  url.hash = '';
+  return url;
+}
+
+/** The address that stands where a URL's host name would, in whatever spelling it was given; undefined for a name. */
+export function literalAddress({ hostname }: URL): string | undefined {
+  const bare = hostname.replace(/^\[|\]$/g, '');
+  return isIP(bare) ? bare : undefined;
+}
