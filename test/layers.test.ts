@@ -77,10 +77,10 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url and the ULID library only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID and MIME libraries only',
     severity: 'error',
     from: { path: '^src/domain/' },
-    to: { pathNot: ['^src/domain/', '^(?:node:)?url$', '^node_modules/ulid/'] },
+    to: { pathNot: ['^src/domain/', '^(?:node:)?(?:url|crypto)$', '^node_modules/(?:@types/)?(?:ulid|mime-types)/'] },
   },
   {
     name: 'every import leads somewhere',

@@ -4,6 +4,7 @@
  */
 export type ErrorCode =
   | 'invalid_json'
+  | 'invalid_idempotency_key'
   | 'unauthorized'
   | 'insufficient_scope'
   | 'domain_not_found'
@@ -11,9 +12,12 @@ export type ErrorCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
+  | 'invalid_idempotent_request'
+  | 'concurrent_idempotent_requests'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'validation_error'
+  | 'invalid_attachment'
   | 'not_scheduled'
   | 'internal_error'
   | 'unavailable';
@@ -22,12 +26,19 @@ export type ErrorCode =
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
+  readonly #problem: string;
 
   constructor(code: ErrorCode, message: string, param?: string) {
     super(param === undefined ? message : `${param}: ${message}`);
     this.name = 'ServiceError';
     this.code = code;
     this.param = param;
+    this.#problem = message;
+  }
+
+  /** The same error about a part of something larger, to which `path` leads. */
+  within(path: string): ServiceError {
+    return new ServiceError(this.code, this.#problem, this.param === undefined ? path : `${path}.${this.param}`);
   }
 }
 

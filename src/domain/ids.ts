@@ -1,7 +1,7 @@
-import { monotonicFactory } from 'ulid';
+import { decodeTime, monotonicFactory } from 'ulid';
 
 /** What an id names. Listed in the contract's order. */
-export type IdPrefix = 'em' | 'evt' | 'dm' | 'key' | 'org' | 'req' | 'call';
+export type IdPrefix = 'em' | 'bt' | 'att' | 'evt' | 'dm' | 'key' | 'org' | 'req' | 'call' | 'grp';
 
 const next = monotonicFactory();
 
@@ -12,4 +12,9 @@ const next = monotonicFactory();
  */
 export function newId<P extends IdPrefix>(prefix: P, now: number): `${P}_${string}` {
   return `${prefix}_${next(now).toLowerCase()}`;
+}
+
+/** When an id was made, by the clock of the process that made it. @returns Unix milliseconds */
+export function createdAt(id: string): number {
+  return decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 }

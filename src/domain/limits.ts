@@ -8,6 +8,10 @@ export const HEADERS = 20;
 export const HEADER_NAME_LENGTH = 126;
 export const HEADER_VALUE_LENGTH = 870;
 export const SCHEDULE_DAYS = 30;
+export const EMAILS_PER_BATCH = 10_000;
+export const IDEMPOTENCY_KEY_LENGTH = 256;
+export const PAGE_LENGTH = 50;
+export const PAGE_LENGTH_MAX = 100;
 
 /** Octets, RFC 5321 §4.5.3.1 and its erratum 1690. */
 export const LOCAL_PART_OCTETS = 64;
@@ -15,3 +19,13 @@ export const ADDRESS_OCTETS = 254;
 export const LABEL_OCTETS = 63;
 /** A whole address field's string with its display name; RFC 5322's line limit. Ours: the contract names none. */
 export const MAILBOX_LENGTH = 998;
+
+export const ATTACHMENTS = 20;
+export const FILENAME_LENGTH = 255;
+export const CONTENT_ID_LENGTH = 128;
+/** RFC 6838 §4.2 gives each half 127 characters; ours for the whole, with its parameters. */
+export const CONTENT_TYPE_LENGTH = 255;
+/** Of all files of one email, decoded. */
+export const ATTACHMENTS_BYTES = 30 * 1_048_576;
+/** Of a `path`; ours, and more than browsers and servers agree on. */
+export const ATTACHMENT_PATH_LENGTH = 8_192;

@@ -1,5 +1,14 @@
 import { type Mailbox, parseMailbox } from './address.ts';
 
+/** A file as a provider gets it, with all that it holds. */
+export interface OutgoingFile {
+  readonly filename: string;
+  readonly contentType: string;
+  /** Set when it is shown inside the HTML. */
+  readonly contentId: string | null;
+  readonly content: Buffer;
+}
+
 /** An email as a provider gets it: addresses parsed, no address twice. */
 export interface OutgoingEmail {
   readonly id: string;
@@ -12,6 +21,7 @@ export interface OutgoingEmail {
   readonly html: string | null;
   readonly text: string | null;
   readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly files: readonly OutgoingFile[];
   /** Ours, so that every attempt carries the same one (RFC 5322 §3.6.4); with its angle brackets. */
   readonly messageId: string;
 }
@@ -30,7 +40,7 @@ interface StoredEmail {
 }
 
 /** Makes a stored email ready to leave. An address that stands in several places keeps the first of to, cc, bcc. */
-export function toOutgoing(email: StoredEmail): OutgoingEmail {
+export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
   const from = stored(email.from);
   const seen = new Set<string>();
   const unseen = (addresses: readonly string[] | null): Mailbox[] =>
@@ -49,6 +59,7 @@ export function toOutgoing(email: StoredEmail): OutgoingEmail {
     html: email.html || null,
     text: email.text || null,
     headers: Object.entries(email.headers),
+    files,
     messageId: `<${email.id}@${from.domain}>`,
   };
 }

@@ -8,8 +8,11 @@ export type SendOutcome =
   | { readonly kind: 'bounced'; readonly reason: BounceReason; readonly detail: string }
   /** The provider refused this very message for good. */
   | { readonly kind: 'rejected'; readonly detail: string }
-  /** Not taken, for a reason that passes by itself; `after` in milliseconds when the provider named a time. */
-  | { readonly kind: 'busy'; readonly detail: string; readonly after?: number }
+  /**
+   * Not taken, for a reason that passes by itself; `after` in milliseconds when the provider named a time, `alone` when
+   * it was refused together with others and may be taken, or refused for good, by itself.
+   */
+  | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
   /** Not taken because of our account with the provider: passes when somebody mends it. */
   | { readonly kind: 'account'; readonly detail: string }
   /** It left us and no answer came back: it may have been taken. */

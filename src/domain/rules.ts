@@ -1,7 +1,9 @@
 import { parseMailbox } from './address.ts';
+import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './attachments.ts';
 import type { Problem } from './errors.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
-import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS } from './limits.ts';
+import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
+import { parseTag } from './tag-filter.ts';
 import { bodyProblem, characters, controlProblem } from './text.ts';
 
 /** Checks a value whose type and length are known to be right; a problem, or undefined. */
@@ -65,12 +67,34 @@ function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
   return undefined;
 }
 
+const TAG_FILTER = `must be name:value, each of 1 to ${TAG_LENGTH} letters, digits, _ and -`;
+
 function someBody(email: { html?: string | null; text?: string | null }): Problem | undefined {
   if (email.html || email.text) return undefined;
   const onlyText = email.text === '' && email.html == null;
   return onlyText
     ? { path: 'text', message: 'must not be empty unless html is given' }
     : { path: 'html', message: 'is required unless text is given; one of them must not be empty' };
+}
+
+function oneSource(file: { content?: unknown; path?: unknown }): Problem | undefined {
+  const given = [file.content, file.path].filter((source) => source != null).length;
+  if (given === 1) return undefined;
+  return given === 0
+    ? { path: 'content', message: 'is required unless path is given' }
+    : { path: 'path', message: 'cannot be given together with content' };
+}
+
+function uniqueContentIds(files: readonly { content_id?: string | null }[]): Problem | undefined {
+  const seen = new Set<string>();
+  for (const [index, { content_id: id }] of files.entries()) {
+    if (id == null) continue;
+    if (seen.has(id)) {
+      return { path: `${index}.content_id`, message: 'appears twice; content ids are unique within an email' };
+    }
+    seen.add(id);
+  }
+  return undefined;
 }
 
 /** The rules that a schema cannot say itself; a schema names them in its `x-rule`. */
@@ -85,5 +109,12 @@ export const RULES = {
   headers,
   'unique-tags': uniqueTags,
   'some-body': someBody,
+  filename: (value: string) => problem(filenameProblem(value)),
+  'content-id': (value: string) => problem(contentIdProblem(value)),
+  'content-type': (value: string) => problem(contentTypeProblem(value)),
+  'attachment-path': (value: string) => problem(pathProblem(value)),
+  'one-source': oneSource,
+  'unique-content-ids': uniqueContentIds,
+  'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseDomain, parseMailbox } from '../../src/domain/address.ts';
+import { blockedFile } from '../../src/domain/attachments.ts';
 import { parseInstant } from '../../src/domain/instant.ts';
 import { maskAddress, maskAddresses } from '../../src/domain/mask.ts';
 import { RULES } from '../../src/domain/rules.ts';
@@ -88,6 +89,12 @@ const FUNCTIONS: Record<string, (text: string) => unknown> = {
   bodyProblem,
   'the name of a header': (text) => RULES.headers({ [text]: 'x' }),
   'the value of a header': (text) => RULES.headers({ 'X-A': text }),
+  'the name of a file': RULES.filename,
+  'a content id': RULES['content-id'],
+  'a content type': RULES['content-type'],
+  'a path': RULES['attachment-path'],
+  'a name of the longest kind': (text) => blockedFile({ filename: text.slice(0, 510), content_type: null }),
+  'a tag filter': (text) => RULES['tag-filter'](text),
 };
 
 describe('100 kB of anything', () => {
