@@ -1,4 +1,6 @@
+import type { Attachment } from '../domain/attachments.ts';
 import type { EmailStatus } from '../domain/email.ts';
+import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { Db } from './pool.ts';
 
 /** An email locked for delivery, with all that goes out. */
@@ -19,8 +21,13 @@ export interface LockedEmail {
   scheduled_at: string | null;
   schedule_version: number;
   provider: string | null;
+  attachments: Attachment[];
+  /** The workflow that carries it. */
+  workflow_id: string;
   /** Milliseconds until it is due by the database's clock; 0 when it is. */
   due_in: number;
+  /** Milliseconds since it was due. */
+  late: number;
 }
 
 /**
@@ -32,13 +39,36 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
     name: 'lock_emails',
     text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
                   email.marketing, email.headers, body.html, body.text, email.status, email.scheduled_at,
-                  email.schedule_version, email.provider,
-                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in
+                  email.schedule_version, email.provider, email.workflow_id,
+                  ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
+                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
+                  (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
+                    AS late
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
   });
   return rows;
+}
+
+/** The status of each email that a workflow carries, its row locked likewise. */
+export async function lockStatuses(db: Db, ids: readonly string[], carrier: string): Promise<Map<string, EmailStatus>> {
+  const { rows } = await db.query<{ id: string; status: EmailStatus }>(
+    `SELECT id, status FROM emails WHERE id = ANY ($1) AND workflow_id = $2 ORDER BY id FOR UPDATE`,
+    [ids, carrier],
+  );
+  return new Map(rows.map(({ id, status }) => [id, status]));
+}
+
+/** Bytes of each email's bodies, without reading them. */
+export async function bodySizes(db: Db, ids: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ email_id: string; bytes: number }>({
+    name: 'body_sizes',
+    text: `SELECT email_id, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) AS bytes
+           FROM email_bodies WHERE email_id = ANY ($1)`,
+    values: [ids],
+  });
+  return new Map(rows.map(({ email_id, bytes }) => [email_id, bytes]));
 }
 
 /** How an attempt ended: see the comments on the table `attempts`. */

@@ -1,14 +1,24 @@
+import type { Attachment } from '../domain/attachments.ts';
 import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
 import type { Transition } from '../domain/email-states.ts';
+import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
+import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
+
+/** What the database judges an email by. */
+export interface SenderAndTime {
+  /** The A-label of the domain in `from`. */
+  from_domain: string;
+  /** UTC with milliseconds, or null for at once. */
+  scheduled_at: string | null;
+}
 
 /** A valid request on its way into the table, with what intake decided about it. */
-export interface NewEmail extends EmailRequest {
+export interface NewEmail extends EmailRequest, SenderAndTime {
   id: string;
   event_id: string;
   batch_id: string | null;
-  /** The A-label of the domain in `from`. */
-  from_domain: string;
 }
 
 /** Why an email was not stored; the first two are told by the database's clock. */
@@ -33,47 +43,86 @@ export async function acceptEmails(
   domainIds: readonly string[] | null,
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
-  const list = (addresses: string[] | null) => (addresses === null ? null : JSON.stringify(addresses));
   const { rows } = await db.query<Acceptance>({
     name: 'accept_emails',
     text: ACCEPT_EMAILS,
+    values: acceptValues(orgId, domainIds, emails),
+  });
+  return rows;
+}
+
+/**
+ * Stores one email likewise, and remembers the answer under the request's key in the same statement.
+ * @throws SQLSTATE 23505 when the key has been used meanwhile
+ */
+export async function acceptEmailOnce(
+  db: Db,
+  orgId: string,
+  domainIds: readonly string[] | null,
+  email: NewEmail,
+  once: Once,
+): Promise<Acceptance[]> {
+  const { rows } = await db.query<Acceptance>({
+    name: 'accept_email_once',
+    text: ACCEPT_EMAIL_ONCE,
+    values: [...acceptValues(orgId, domainIds, [email]), once.key, once.fingerprint],
+  });
+  return rows;
+}
+
+function acceptValues(orgId: string, domainIds: readonly string[] | null, emails: readonly NewEmail[]): unknown[] {
+  const list = (addresses: string[] | null) => (addresses === null ? null : JSON.stringify(addresses));
+  return [
+    orgId,
+    domainIds,
+    emails.map((email) => email.id),
+    emails.map((email) => email.event_id),
+    emails.map((email) => email.batch_id),
+    emails.map((email) => email.from_domain),
+    emails.map((email) => email.from),
+    emails.map((email) => list(email.to)),
+    emails.map((email) => list(email.cc)),
+    emails.map((email) => list(email.bcc)),
+    emails.map((email) => list(email.reply_to)),
+    emails.map((email) => email.subject),
+    emails.map((email) => email.marketing),
+    emails.map((email) => JSON.stringify(email.tags)),
+    emails.map((email) => JSON.stringify(email.headers)),
+    emails.map((email) => email.html),
+    emails.map((email) => email.text),
+    emails.map((email) => email.scheduled_at),
+  ];
+}
+
+/**
+ * The first refusal among many emails, or undefined: times before domains, since fields are looked at first.
+ * Stores nothing. `index` counts from 0.
+ */
+export async function judgeEmails(
+  db: Db,
+  orgId: string,
+  domainIds: readonly string[] | null,
+  emails: readonly SenderAndTime[],
+): Promise<{ index: number; refusal: Refusal } | undefined> {
+  const { rows } = await db.query<{ index: number; refusal: Refusal }>({
+    name: 'judge_emails',
+    text: JUDGE_EMAILS,
     values: [
       orgId,
       domainIds,
-      emails.map((email) => email.id),
-      emails.map((email) => email.event_id),
-      emails.map((email) => email.batch_id),
-      emails.map((email) => email.from_domain),
-      emails.map((email) => email.from),
-      emails.map((email) => list(email.to)),
-      emails.map((email) => list(email.cc)),
-      emails.map((email) => list(email.bcc)),
-      emails.map((email) => list(email.reply_to)),
-      emails.map((email) => email.subject),
-      emails.map((email) => email.marketing),
-      emails.map((email) => JSON.stringify(email.tags)),
-      emails.map((email) => JSON.stringify(email.headers)),
-      emails.map((email) => email.html),
-      emails.map((email) => email.text),
-      emails.map((email) => email.scheduled_at),
+      emails.map(({ from_domain }) => from_domain),
+      emails.map(({ scheduled_at }) => scheduled_at),
     ],
   });
-  return rows;
+  return rows[0];
 }
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */
 const IN_TIME = `CASE WHEN scheduled_at <= now() THEN 'past' WHEN scheduled_at > now() + interval '720 hours' THEN 'far' END`;
 
-const ACCEPT_EMAILS = `
-  WITH mail AS (
-    SELECT * FROM unnest(
-      $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
-      $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[]
-    ) WITH ORDINALITY AS mail(
-      id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
-      subject, marketing, tags, headers, html, text, scheduled_at, position
-    )
-  ), judged AS MATERIALIZED (
+/** What the database says about each row of `mail`, by its clock and its domains. */
+const JUDGED = `
+  judged AS MATERIALIZED (
     SELECT mail.*,
       CASE WHEN mail.scheduled_at IS NULL THEN 'queued' ELSE 'scheduled' END AS status,
       coalesce(${IN_TIME}, CASE
@@ -82,13 +131,37 @@ const ACCEPT_EMAILS = `
         WHEN domain.status <> 'verified' THEN 'domain_not_verified'
       END) AS refusal
     FROM mail LEFT JOIN domains AS domain ON domain.org_id = $1 AND domain.name = mail.from_domain
-  ), accepted AS MATERIALIZED (
-    SELECT * FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL)
+  )`;
+
+const JUDGE_EMAILS = `
+  WITH mail AS (
+    SELECT * FROM unnest($3::text[], $4::timestamptz[]) WITH ORDINALITY AS mail(from_domain, scheduled_at, position)
+  ), ${JUDGED}
+  SELECT position::int - 1 AS index, refusal FROM judged
+  WHERE refusal IS NOT NULL ORDER BY refusal NOT IN ('past', 'far'), position LIMIT 1`;
+
+/** A time inside JSON, which the driver does not convert. */
+export const wireTime = (time: string): string =>
+  `to_char((${time})::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** @param also further parts of the statement, each with a comma before it */
+const accepting = (also = ''): string => `
+  WITH mail AS (
+    SELECT * FROM unnest(
+      $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
+      $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[]
+    ) WITH ORDINALITY AS mail(
+      id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
+      subject, marketing, tags, headers, html, text, scheduled_at, position
+    )
+  ), ${JUDGED}, accepted AS MATERIALIZED (
+    SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits
+    FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL)
   ), stored AS (
-    INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
-                        status, created_at, scheduled_at, last_event_at, workflow_id)
-    SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
-           status, now(), scheduled_at, now(), id
+    INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
+                        headers, status, created_at, scheduled_at, last_event_at, workflow_id)
+    SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
+           headers, status, now(), scheduled_at, now(), id
     FROM accepted
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text) SELECT id, html, text FROM accepted
@@ -96,14 +169,19 @@ const ACCEPT_EMAILS = `
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), told AS (
     INSERT INTO outbox (message_id, action) SELECT id, 'start' FROM accepted
-  )
+  ), ${STORE_TAGS}${also}
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal
   FROM judged ORDER BY position`;
 
-/** A time inside JSON, which the driver does not convert. */
-const WIRE_TIME = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const ACCEPT_EMAILS = accepting();
+const ACCEPT_EMAIL_ONCE = accepting(`, remembered AS (
+    INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
+    SELECT $1, $19, $20, json_build_object(
+      'id', id, 'status', status, 'created_at', ${wireTime('now()')}, 'scheduled_at', ${wireTime('scheduled_at')})
+    FROM accepted
+  )`);
 
-/** One email as the API shows it; attachments come with their own table. */
+/** One email as the API shows it. */
 export interface Email {
   id: string;
   batch_id: string | null;
@@ -123,6 +201,7 @@ export interface Email {
   scheduled_at: string | null;
   last_event_at: string;
   events: { type: string; created_at: string }[];
+  attachments: (Attachment & { inline: boolean })[];
 }
 
 /** One email with its timeline, as of one instant. */
@@ -131,8 +210,9 @@ export async function findEmail(db: Db, orgId: string, id: string): Promise<Emai
     name: 'find_email',
     text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, status, error,
                   bounce_reason, created_at, scheduled_at, last_event_at,
-                  (SELECT json_agg(json_build_object('type', type, 'created_at', ${WIRE_TIME}) ORDER BY created_at, id)
-                   FROM email_events WHERE email_id = emails.id) AS events
+                  (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
+                   FROM email_events WHERE email_id = emails.id) AS events,
+                  ${ATTACHMENTS_OF_EMAIL('emails.id')} AS attachments
            FROM emails WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
@@ -206,8 +286,8 @@ export async function changeEmails(
  */
 const CHANGE_EMAILS = `
   WITH found AS MATERIALIZED (
-    SELECT email.id, email.status = ANY ($2::text[]) AS moves, email.last_event_at, wish.event_id, wish.error,
-           wish.bounce_reason, wish.provider, wish.provider_message_id, wish.dedupe_key
+    SELECT email.id, email.batch_id, email.status, email.status = ANY ($2::text[]) AS moves, email.last_event_at,
+           wish.event_id, wish.error, wish.bounce_reason, wish.provider, wish.provider_message_id, wish.dedupe_key
     FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
            AS wish(id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key)
          JOIN emails AS email USING (id)
@@ -221,6 +301,12 @@ const CHANGE_EMAILS = `
     RETURNING email_id, created_at
   ), latest AS (
     SELECT email_id, max(created_at) AS created_at FROM noted GROUP BY email_id
+  ), counted AS (
+    INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+    SELECT found.batch_id, found.status, $1, count(DISTINCT found.id), coalesce(max(latest.created_at), clock_timestamp())
+    FROM found LEFT JOIN latest ON latest.email_id = found.id
+    WHERE found.batch_id IS NOT NULL AND found.moves AND ($4::text IS NULL OR latest.email_id IS NOT NULL)
+    GROUP BY found.batch_id, found.status
   )
   UPDATE emails AS email SET
     status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
@@ -235,7 +321,7 @@ const CHANGE_EMAILS = `
 
 /**
  * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in
- * the future and near enough by the database's clock.
+ * the future and near enough by the database's clock. From then on it is carried by a workflow of its own.
  * @returns the new time, or undefined when nothing was changed
  */
 export async function moveEmail(
@@ -252,6 +338,7 @@ export async function moveEmail(
          status           = $4,
          scheduled_at     = $3,
          schedule_version = schedule_version + 1,
+         workflow_id      = id,
          last_event_at    = greatest(last_event_at, clock_timestamp())
        WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
          AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'

@@ -1,9 +1,10 @@
 import type { Db } from './pool.ts';
 
-/** One thing to ask of Temporal, with what it takes to ask it. */
-export interface OutboxRow {
+/** One thing to ask of Temporal about one email, with what it takes to ask it. */
+export interface EmailRow {
   id: string;
-  action: 'start' | 'reschedule' | 'cancel';
+  /** `leave` starts a workflow for an email that its group carried until now. */
+  action: 'start' | 'leave' | 'reschedule' | 'cancel';
   message_id: string;
   tries: number;
   org_id: string;
@@ -12,21 +13,43 @@ export interface OutboxRow {
   first_to: string;
   more_to: number;
   due_at: string | null;
+  /** Whether it is due later than now. */
+  waits: boolean;
   version: number;
+  /** The workflow that carries it. */
+  workflow_id: string;
   /** Whether anything is left to deliver: false once the email was canceled or has ended. */
   open: boolean;
 }
 
+/** Emails that share the workflow `message_id`, due at one instant. */
+export interface GroupRow {
+  id: string;
+  action: 'group';
+  message_id: string;
+  tries: number;
+  members: { id: string; version: number }[];
+  /** Of all of them, or null when they differ. */
+  org_id: string | null;
+  batch_id: string | null;
+  /** Whether all of them came in batches. */
+  bulk: boolean;
+  due_at: string | null;
+}
+
+export type OutboxRow = EmailRow | GroupRow;
+
 /**
- * The oldest rows that no other relay holds, locked until the caller's transaction ends. They speak of the email as it
- * is now, not as it was when they were written: a start after a reschedule waits for the new time.
+ * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
+ * of the email as it is now, not as it was when they were written: a start after a reschedule waits for the new time.
  */
-export async function lockOutbox(db: Db, limit: number): Promise<OutboxRow[]> {
-  const { rows } = await db.query<OutboxRow>({
+export async function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
+  const { rows } = await db.query<EmailRow>({
     name: 'lock_outbox',
     text: `SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
                   email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
-                  email.scheduled_at AS due_at, email.schedule_version AS version,
+                  email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
+                  email.schedule_version AS version, email.workflow_id,
                   email.status IN ('queued', 'scheduled') AS open
            FROM outbox JOIN emails AS email ON email.id = outbox.message_id
            WHERE outbox.retry_at IS NULL OR outbox.retry_at <= now()
@@ -34,6 +57,89 @@ export async function lockOutbox(db: Db, limit: number): Promise<OutboxRow[]> {
     values: [limit],
   });
   return rows;
+}
+
+/** The oldest groups that no other relay holds, those of single emails before those of batches, locked likewise. */
+export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
+  const { rows } = await db.query<GroupRow>({
+    name: 'lock_groups',
+    text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
+                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS bulk,
+                  (group_of ->> 'due_at')::timestamptz AS due_at
+           FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
+           ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** An email that shall share a workflow: its outbox row and the version that was read with it. */
+export interface Joining {
+  readonly outboxId: string;
+  readonly id: string;
+  readonly version: number;
+  /** The workflow's id. */
+  readonly group: string;
+}
+
+/**
+ * Makes one row of those of many emails, and notes on each email which workflow carries it. An email that was moved,
+ * canceled or ended since its row was read keeps its row and stays out.
+ */
+export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<void> {
+  await db.query({
+    name: 'fold_outbox',
+    text: `WITH joining AS MATERIALIZED (
+             SELECT wish.*, email.org_id, email.batch_id, email.scheduled_at
+             FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[]) AS wish(outbox_id, id, version, group_id)
+                  JOIN emails AS email USING (id)
+             WHERE email.schedule_version = wish.version AND email.status IN ('queued', 'scheduled')
+             ORDER BY email.id FOR UPDATE OF email
+           ), carried AS (
+             UPDATE emails SET workflow_id = joining.group_id FROM joining WHERE emails.id = joining.id
+           ), gone AS (
+             DELETE FROM outbox USING joining WHERE outbox.id = joining.outbox_id
+           )
+           INSERT INTO outbox (message_id, action, group_of)
+           SELECT group_id, 'group', jsonb_build_object(
+             'members', jsonb_agg(jsonb_build_object('id', id, 'version', version) ORDER BY id),
+             'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
+             'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
+             'bulk', bool_and(batch_id IS NOT NULL),
+             'due_at', min(scheduled_at))
+           FROM joining GROUP BY group_id`,
+    values: [
+      joining.map(({ outboxId }) => outboxId),
+      joining.map(({ id }) => id),
+      joining.map(({ version }) => version),
+      joining.map(({ group }) => group),
+    ],
+  });
+}
+
+/**
+ * Lets emails leave the workflow that carried them as a group: from now on each is carried by one of its own, which is
+ * started after `waits` milliseconds. Those that it does not carry any more stay as they are.
+ */
+export async function leaveGroup(
+  db: Db,
+  group: string,
+  leavers: readonly { readonly id: string; readonly wait: number }[],
+): Promise<void> {
+  if (leavers.length === 0) return;
+  await db.query({
+    name: 'leave_group',
+    text: `WITH leaving AS MATERIALIZED (
+             SELECT email.id, wish.wait
+             FROM unnest($2::text[], $3::float8[]) AS wish(id, wait) JOIN emails AS email USING (id)
+             WHERE email.workflow_id = $1 ORDER BY email.id FOR UPDATE OF email
+           ), carried AS (
+             UPDATE emails SET workflow_id = emails.id FROM leaving WHERE emails.id = leaving.id
+           )
+           INSERT INTO outbox (message_id, action, retry_at)
+           SELECT id, 'leave', now() + wait * interval '1 millisecond' FROM leaving`,
+    values: [group, leavers.map(({ id }) => id), leavers.map(({ wait }) => wait)],
+  });
 }
 
 export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void> {
@@ -52,7 +158,7 @@ export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void>
 }
 
 /** Leaves word for the relay, in the transaction that makes it true. */
-export async function insertOutbox(db: Db, action: OutboxRow['action'], messageIds: readonly string[]): Promise<void> {
+export async function insertOutbox(db: Db, action: EmailRow['action'], messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return;
   await db.query({
     name: 'insert_outbox',

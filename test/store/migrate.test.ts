@@ -88,7 +88,7 @@ describe('migrating', () => {
     assert.deepEqual(await pendingMigrations(pool), await migrationNames());
     await migrate(url);
     assert.deepEqual(await pendingMigrations(pool), []);
-    await pool.query(`UPDATE migrations SET name = 'later.sql'`);
+    await pool.query(`UPDATE migrations SET name = 'later ' || name`);
     assert.deepEqual(await pendingMigrations(pool), await migrationNames());
   });
 

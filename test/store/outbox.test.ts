@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { project } from '../../src/projection/emails.ts';
-import { deferOutbox, deleteOutbox, insertOutbox, lockOutbox } from '../../src/store/outbox.ts';
+import { project, projectReschedule } from '../../src/projection/emails.ts';
+import {
+  deferOutbox,
+  deleteOutbox,
+  foldOutbox,
+  insertOutbox,
+  leaveGroup,
+  lockGroups,
+  lockOutbox,
+} from '../../src/store/outbox.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
@@ -43,7 +51,9 @@ describe('the outbox', () => {
       first_to: 'Ann <a@example.net>',
       more_to: 2,
       due_at: due,
+      waits: true,
       version: 0,
+      workflow_id: id,
       open: true,
     });
   });
@@ -164,5 +174,124 @@ describe('the outbox', () => {
     await cancel(false);
     const [row] = await lockOutbox(pool, 10);
     assert.deepEqual([row?.action, row?.message_id, row?.open], ['cancel', id, false]);
+  });
+
+  const joining = async (group: string, ids?: readonly string[]) =>
+    (await lockOutbox(pool, 1_000))
+      .filter(({ message_id }) => !ids || ids.includes(message_id))
+      .map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group }));
+  const carrierOf = async (id: string) =>
+    (await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails WHERE id = $1', [id])).rows[0]
+      ?.workflow_id;
+
+  test('makes one row of many, which names its members, and the emails name it', async () => {
+    const due = inMs(3_600_000);
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
+    await foldOutbox(pool, await joining('grp_1'));
+    assert.deepEqual(await lockOutbox(pool, 10), []);
+    const [group, ...others] = await lockGroups(pool, 10);
+    assert.deepEqual(others, []);
+    assert.ok(group);
+    assert.match(group.id, /^\d+$/);
+    assert.deepEqual(group, {
+      id: group.id,
+      action: 'group',
+      message_id: 'grp_1',
+      tries: 0,
+      members: ids.map((id) => ({ id, version: 0 })),
+      org_id: orgId,
+      batch_id: 'bt_1',
+      bulk: true,
+      due_at: due,
+    });
+    for (const id of ids) assert.equal(await carrierOf(id), 'grp_1');
+  });
+
+  test('folds several groups at once; of mixed ones it says less', async () => {
+    const other = await organization(pool, 'other.example');
+    const [one, two] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId, { batch_id: 'bt_1' })];
+    const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
+    await accept(pool, other, [three]);
+    const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
+    await foldOutbox(pool, [...(await joining('grp_1', [one, two])), ...(await joining('grp_2', [three.id, four]))]);
+    const groups = await lockGroups(pool, 10);
+    assert.deepEqual(
+      groups.map(({ message_id, org_id, batch_id, bulk, due_at }) => ({ message_id, org_id, batch_id, bulk, due_at })),
+      [
+        { message_id: 'grp_1', org_id: orgId, batch_id: null, bulk: false, due_at: null },
+        { message_id: 'grp_2', org_id: null, batch_id: 'bt_2', bulk: true, due_at: null },
+      ],
+    );
+  });
+
+  test('gives groups of single emails before those of batches', async () => {
+    const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
+    await foldOutbox(pool, await joining('grp_1', [bulk]));
+    await foldOutbox(pool, await joining('grp_2', [single]));
+    const groups = await lockGroups(pool, 10);
+    assert.deepEqual(
+      groups.map(({ message_id }) => message_id),
+      ['grp_2', 'grp_1'],
+    );
+  });
+
+  test('leaves out of a group what was moved, canceled or ended since it was read', async () => {
+    const scheduled_at = inMs(3_600_000);
+    const ids: string[] = [];
+    for (let i = 0; i < 4; i++) ids.push(await acceptOne(pool, orgId, { scheduled_at }));
+    const [moved, canceled, ended, stays] = ids as [string, string, string, string];
+    const read = await joining('grp_1');
+    await projectReschedule(pool, orgId, moved, inMs(7_200_000));
+    await project(pool, 'canceled', [{ id: canceled }]);
+    await force(pool, ended, 'sent');
+    await foldOutbox(pool, read);
+    const [group] = await lockGroups(pool, 10);
+    assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
+    assert.equal(await carrierOf(moved), moved);
+    const kept = (await lockOutbox(pool, 10)).map(({ message_id, action }) => `${action} ${message_id}`);
+    assert.deepEqual(
+      kept.sort(),
+      [`reschedule ${moved}`, ...[canceled, ended, moved].map((id) => `start ${id}`)].sort(),
+    );
+  });
+
+  test('makes no group of nobody', async () => {
+    const id = await acceptOne(pool, orgId);
+    const read = await joining('grp_1');
+    await force(pool, id, 'sent');
+    await foldOutbox(pool, read);
+    assert.deepEqual(await lockGroups(pool, 10), []);
+  });
+
+  test('another time takes an email out of its group', async () => {
+    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    await foldOutbox(pool, await joining('grp_1'));
+    assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
+    assert.equal(await carrierOf(id), id);
+  });
+
+  test('lets emails leave their group after a wait, and only those that it still carries', async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
+    const [soon, late, gone] = ids as [string, string, string];
+    await foldOutbox(pool, await joining('grp_1'));
+    await pool.query('DELETE FROM outbox');
+    await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
+    const leavers = [
+      { id: soon, wait: 0 },
+      { id: late, wait: 60_000 },
+      { id: gone, wait: 0 },
+    ];
+    await leaveGroup(pool, 'grp_1', leavers);
+    await leaveGroup(pool, 'grp_1', leavers);
+    assert.deepEqual(
+      (await lockOutbox(pool, 10)).map(({ message_id, action }) => [message_id, action]),
+      [[soon, 'leave']],
+    );
+    assert.equal(await count(), 2);
+    for (const id of ids) assert.equal(await carrierOf(id), id);
+    await pool.query(`UPDATE outbox SET retry_at = retry_at - interval '60 s'`);
+    assert.equal((await lockOutbox(pool, 10)).length, 2);
   });
 });

@@ -19,9 +19,15 @@ export interface Proxy {
 export async function databaseProxy(url: string): Promise<Proxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
+  let closed = true;
   let silent = false;
   let losing = false;
   const server = createServer((near) => {
+    // It was on its way when the others were cut.
+    if (closed) {
+      near.destroy();
+      return;
+    }
     const far = connect(Number(target.port), target.hostname);
     for (const [from, to] of [
       [near, far],
@@ -47,6 +53,7 @@ export async function databaseProxy(url: string): Promise<Proxy> {
   let port = 0;
   const open = async () => {
     silent = false;
+    closed = false;
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     port = (server.address() as AddressInfo).port;
   };
@@ -58,9 +65,10 @@ export async function databaseProxy(url: string): Promise<Proxy> {
     open,
     cut,
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
+      closed = true;
+      const ended = new Promise((resolve) => server.close(resolve));
       cut();
-      await closed;
+      await ended;
     },
     silence: () => {
       silent = true;

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+
+/** Where files are while they are written. */
+const UNFINISHED = 'unfinished';
+/** Milliseconds after which nobody can still be writing one. */
+const ABANDONED_AFTER = 24 * 3_600_000;
+
+/**
+ * Files on a disk, which every process that uses them must see: one folder for each two last letters of an id, so that
+ * none grows large.
+ */
+export function diskStore(folder: string): FileStore {
+  const folderOf = (id: string) => join(folder, id.slice(-2));
+  const pathOf = (id: string) => join(folderOf(id), id);
+
+  async function put(id: string, content: Buffer): Promise<void> {
+    requireFileId(id);
+    const unfinished = join(folder, UNFINISHED, `${id}.${randomBytes(6).toString('hex')}`);
+    await Promise.all([makeFolder(join(folder, UNFINISHED)), makeFolder(folderOf(id))]);
+    try {
+      await write(unfinished, content);
+      await rename(unfinished, pathOf(id));
+    } catch (error) {
+      await rm(unfinished, { force: true }).catch(() => undefined);
+      throw error;
+    }
+    await sync(folderOf(id));
+  }
+
+  async function list(from: string | null) {
+    if (from === null) await removeAbandoned(join(folder, UNFINISHED));
+    const folders = (await namesIn(folder)).filter((name) => name.length === 2).sort();
+    const index = from === null ? 0 : folders.findIndex((name) => name >= from);
+    const name = folders[index];
+    if (name === undefined) return { ids: [], next: null };
+    return { ids: (await namesIn(join(folder, name))).filter(isFileId), next: folders[index + 1] ?? null };
+  }
+
+  return {
+    put: (id, content) => guarded(() => put(id, content)),
+    open: (id) => guarded(() => openIfThere(id, pathOf)),
+    remove: (ids) =>
+      guarded(async () => {
+        ids.forEach(requireFileId);
+        await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
+      }),
+    list: (from) => guarded(() => list(from)),
+    check: () =>
+      guarded(async () => {
+        const probe = join(folder, UNFINISHED, `probe.${randomBytes(6).toString('hex')}`);
+        await makeFolder(join(folder, UNFINISHED));
+        await write(probe, Buffer.from('probe'));
+        await rm(probe);
+      }),
+  };
+}
+
+async function openIfThere(id: string, pathOf: (id: string) => string) {
+  requireFileId(id);
+  try {
+    const file = await open(pathOf(id));
+    return file.createReadStream();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+async function write(path: string, content: Buffer): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes a new name in a folder outlive a crash, as the file's own contents do. */
+async function sync(folder: string): Promise<void> {
+  const handle = await open(folder);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes what writers that were killed have left. */
+async function removeAbandoned(folder: string): Promise<void> {
+  const before = Date.now() - ABANDONED_AFTER;
+  for (const name of await namesIn(folder)) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found && found.mtimeMs < before) await rm(path, { force: true });
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}

@@ -1,0 +1,82 @@
+import type { Readable } from 'node:stream';
+import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+
+export interface S3Location {
+  readonly bucket: string;
+  /** What stands before an id in an object's key; empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** Of a server that is not Amazon's; asked by path instead of by host name. */
+  readonly endpoint?: string | undefined;
+  /** Without one, AWS's own configuration says. */
+  readonly region?: string | undefined;
+}
+
+/** Objects that one request may delete; S3's own limit. */
+const DELETED_AT_ONCE = 1_000;
+/** Milliseconds. A store that hangs must not hold requests for longer than clients wait. */
+const TIMES = { connectionTimeout: 3_000, requestTimeout: 20_000, socketTimeout: 20_000 };
+
+/**
+ * Files in S3, or in a server that speaks like it. Credentials come as to every AWS tool: environment, profile, role.
+ * The SDK is loaded here and not before, as it is large and most installations have no use for it.
+ */
+export async function s3Store(location: S3Location): Promise<FileStore> {
+  const { bucket: Bucket, prefix } = location;
+  const sdk = await import('@aws-sdk/client-s3');
+  const client = new sdk.S3Client(configuration(location));
+  const keyOf = (id: string) => {
+    requireFileId(id);
+    return prefix + id;
+  };
+
+  async function open(id: string): Promise<Readable | undefined> {
+    try {
+      const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: keyOf(id) }));
+      // In Node it is a stream of Node's.
+      return Body as Readable;
+    } catch (error) {
+      if (error instanceof sdk.NoSuchKey) return undefined;
+      throw error;
+    }
+  }
+
+  async function remove(ids: readonly string[]): Promise<void> {
+    for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
+      const Objects = ids.slice(from, from + DELETED_AT_ONCE).map((id) => ({ Key: keyOf(id) }));
+      const { Errors } = await client.send(new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
+      const [first] = Errors ?? [];
+      if (first) throw new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
+    }
+  }
+
+  async function list(from: string | null) {
+    const { Contents, NextContinuationToken } = await client.send(
+      new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix, ...(from !== null && { ContinuationToken: from }) }),
+    );
+    const names = (Contents ?? []).map(({ Key = '' }) => Key.slice(prefix.length));
+    return { ids: names.filter(isFileId), next: NextContinuationToken ?? null };
+  }
+
+  return {
+    put: (id, content) =>
+      guarded(async () => {
+        await client.send(new sdk.PutObjectCommand({ Bucket, Key: keyOf(id), Body: content }));
+      }),
+    open: (id) => guarded(() => open(id)),
+    remove: (ids) => guarded(() => remove(ids)),
+    list: (from) => guarded(() => list(from)),
+    check: () =>
+      guarded(async () => {
+        await client.send(new sdk.HeadBucketCommand({ Bucket }));
+      }),
+  };
+}
+
+function configuration({ endpoint, region }: S3Location): S3ClientConfig {
+  return {
+    requestHandler: TIMES,
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: 'us-east-1' }),
+    ...(region !== undefined && { region }),
+  };
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import { project } from '../../src/projection/emails.ts';
+import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/batches.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { accept, inMs, newEmail, organization } from './mail.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(10);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+/** A batch, half of it scheduled. @returns its id and those of its members */
+async function batch(total: number): Promise<{ id: string; members: string[] }> {
+  const id = newId('bt', Date.now());
+  const emails = Array.from({ length: total }, (_, index) =>
+    newEmail({ batch_id: id, scheduled_at: index % 2 === 0 ? null : inMs(60_000) }),
+  );
+  await insertBatch(pool, orgId, { id, total, scheduled: Math.floor(total / 2) }, undefined);
+  await accept(pool, orgId, emails);
+  return { id, members: emails.map((email) => email.id) };
+}
+
+async function moves(id: string): Promise<number> {
+  const { rowCount } = await pool.query('SELECT FROM batch_moves WHERE batch_id = $1', [id]);
+  return rowCount ?? 0;
+}
+
+/** As if all that has happened had happened a minute ago. */
+async function aMinuteLater(): Promise<void> {
+  await pool.query(`UPDATE batch_moves SET at = at - interval '61 seconds'`);
+}
+
+describe('the moves of a batch', () => {
+  test('are written once for all members that one statement moves', async () => {
+    const { id, members } = await batch(100);
+    assert.equal(await moves(id), 2);
+    await project(
+      pool,
+      'claimed',
+      members.map((each) => ({ id: each })),
+    );
+    assert.equal(await moves(id), 3);
+    await project(
+      pool,
+      'sent',
+      members.map((each) => ({ id: each })),
+    );
+    assert.equal(await moves(id), 4);
+    assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 100 });
+  });
+
+  test('are not written for what only the timeline notes, nor for emails of no batch', async () => {
+    const { id, members } = await batch(2);
+    const [single] = await accept(pool, orgId, [newEmail()]);
+    await project(pool, 'complained', [{ id: members[0] as string }]);
+    const before = await moves(id);
+    await project(pool, 'delivered', [{ id: members[0] as string }, { id: single?.id as string }]);
+    assert.equal(await moves(id), before);
+  });
+
+  test('do not wait for each other: one who moves a member does not hold up another one', async () => {
+    const { id, members } = await batch(2);
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await project(client, 'sent', [{ id: members[0] as string }]);
+    const other = await pool.connect();
+    await other.query(`SET lock_timeout = '2s'`);
+    await project(other, 'canceled', [{ id: members[1] as string }]);
+    other.release(true);
+    assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { queued: 1, canceled: 1 });
+    await client.query('COMMIT');
+    client.release();
+    assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 1, canceled: 1 });
+  });
+});
+
+describe('folding', () => {
+  test('leaves one row for each pair of statuses, and what is read as it was', async () => {
+    const { id, members } = await batch(60);
+    for (const member of members) await project(pool, 'claimed', [{ id: member }]);
+    for (const member of members) await project(pool, 'sent', [{ id: member }]);
+    for (const member of members.slice(0, 20)) await project(pool, 'delivered', [{ id: member }]);
+    await aMinuteLater();
+    const before = await findBatch(pool, orgId, id);
+    assert.deepEqual([before?.status, before?.counts], ['completed', { sent: 40, delivered: 20 }]);
+    assert.ok((await foldBatchMoves(pool, 1_000)) >= 1);
+    // From nowhere to queued and to scheduled, claimed, sent, delivered.
+    assert.equal(await moves(id), 5);
+    assert.deepEqual(await findBatch(pool, orgId, id), before);
+
+    await project(pool, 'opened', [{ id: members[0] as string }]);
+    await aMinuteLater();
+    await foldBatchMoves(pool, 1_000);
+    const after = await findBatch(pool, orgId, id);
+    assert.deepEqual(after?.counts, { sent: 40, delivered: 19, opened: 1 });
+    assert.equal(after.status, 'completed');
+  });
+
+  test('leaves alone what has just moved, and what is folded', async () => {
+    await aMinuteLater();
+    while ((await foldBatchMoves(pool, 1_000)) > 0);
+    const { id } = await batch(2);
+    assert.equal(await foldBatchMoves(pool, 1_000), 0);
+    assert.equal(await moves(id), 2);
+  });
+
+  test('several at once, while members move, lose nothing and count nothing twice', async () => {
+    const { id, members } = await batch(200);
+    await Promise.all([
+      ...members.map(async (member) => {
+        await project(pool, 'claimed', [{ id: member }]);
+        await project(pool, 'sent', [{ id: member }]);
+      }),
+      ...Array.from({ length: 10 }, async () => {
+        const folding = aMinuteLater().then(() => foldBatchMoves(pool, 1_000));
+        await folding.catch((error: unknown) => {
+          // Given way to another one; the next round takes it up.
+          if ((error as { code?: string }).code !== '40P01') throw error;
+        });
+      }),
+    ]);
+    assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 200 });
+    await aMinuteLater();
+    await foldBatchMoves(pool, 1_000);
+    assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 200 });
+  });
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { type EmailFilters, listEmails, type Place } from '../../src/store/email-lists.ts';
+import type { Db } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.ts';
+
+const ROWS = 100_000;
+/** A page of the longest kind, and the row that tells that there is another one. */
+const PAGE = 101;
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly Plans?: readonly Node[];
+}
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase(2);
+  await storeManyEmails(database.pool, ROWS);
+});
+after(() => database.drop());
+
+const tags = (...texts: string[]): EmailFilters['tags'] =>
+  texts.map((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }));
+
+/** Frequent and rare tags and statuses in every combination, and the indexes that may serve them. */
+const STATUSES = [null, 'delivered', 'complained'] as const;
+const TAG_SETS: Readonly<Record<string, EmailFilters['tags']>> = {
+  'no tag': [],
+  'a frequent tag': tags('kind:receipt'),
+  'a tag that some have': tags('plan:p3'),
+  'a rare tag': tags('customer:c9000'),
+  'a tag that none has': tags('customer:none'),
+  'two tags': tags('kind:receipt', 'customer:c7'),
+  'two tags that some have': tags('plan:p3', 'campaign:x5'),
+  'two tags that exclude each other': tags('kind:digest', 'campaign:x5'),
+  'ten tags': tags('kind:receipt', 'plan:p3', 'campaign:x5', ...'1234567'.split('').map((n) => `t${n}:v`)),
+};
+const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
+  STATUSES.flatMap((status) =>
+    [null, 'bt_60000'].map((batch_id) => ({
+      name: [name, status ?? 'any status', batch_id ? 'in a batch' : ''].filter(Boolean).join(', '),
+      filters: { tags: tagSet, status, batch_id } satisfies EmailFilters,
+    })),
+  ),
+);
+
+/** From the middle of the batch on, where every list has more before and behind. */
+const DEEP: Place = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
+
+/** Runs each statement as it is, with the plan that Postgres keeps (generic) or makes for its values (custom). */
+function explaining(client: pg.PoolClient, plans: Node[]): Db {
+  const query = async ({ text, values }: pg.QueryConfig) => {
+    const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
+    await client.query(`PREPARE explained AS ${text}`);
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (${literals})`,
+    );
+    plans.push(...(rows[0]?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan));
+    await client.query('DEALLOCATE explained');
+    return client.query(text, values as unknown[]);
+  };
+  return { query } as unknown as Db;
+}
+
+function literal(value: unknown): string {
+  if (value === null) return 'NULL';
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : `${value as string | number}`);
+}
+
+function flat(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(flat)];
+}
+
+const rowsOf = (node: Node): number => node['Actual Rows'] * node['Actual Loops'];
+
+describe('no list reads more than it shows would need', () => {
+  for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+    for (const vacuumed of [false, true]) {
+      it(`with ${mode}, ${vacuumed ? 'after' : 'before'} VACUUM`, async () => {
+        if (vacuumed) await database.pool.query('VACUUM ANALYZE');
+        const client = await database.pool.connect();
+        try {
+          await client.query(`SET plan_cache_mode = ${mode}`);
+          for (const { name, filters } of FILTERS) {
+            for (const from of [null, DEEP]) {
+              const plans: Node[] = [];
+              await listEmails(explaining(client, plans), LARGE, filters, from, PAGE - 1);
+              assert.ok(plans.length > 0);
+              assertCheap(plans, `${name}; ${from ? 'deep' : 'first'} page`);
+            }
+          }
+        } finally {
+          client.release(true);
+        }
+      });
+    }
+  }
+
+  function assertCheap(plans: readonly Node[], what: string): void {
+    for (const node of plans.flatMap(flat)) {
+      const plan = `${what}: ${JSON.stringify(plans, null, 1)}`;
+      if (node['Relation Name']) assert.notEqual(node['Node Type'], 'Seq Scan', plan);
+      assert.doesNotMatch(node['Node Type'], /Bitmap|Gather|Hash Join|Merge Join/, plan);
+      if (/Sort/.test(node['Node Type'])) {
+        const sorted = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0);
+        assert.ok(sorted <= PAGE, plan);
+      }
+    }
+  }
+});
+
+describe('what is found through indexes', () => {
+  it('is what reading every row would find, page by page', async () => {
+    const { rows: all } = await database.pool.query<Place & { tags: unknown; status: string; batch_id: string | null }>(
+      `SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`,
+      [LARGE],
+    );
+    for (const { name, filters } of FILTERS) {
+      const wanted = filters.tags.map((tag) => JSON.stringify(tag));
+      const expected = all.filter((email) => {
+        const has = (email.tags as { name: string; value: string }[]).map((tag) =>
+          JSON.stringify({ name: tag.name, value: tag.value }),
+        );
+        return (
+          wanted.every((tag) => has.includes(tag)) &&
+          (filters.status === null || email.status === filters.status) &&
+          (filters.batch_id === null || email.batch_id === filters.batch_id)
+        );
+      });
+      const most = 350;
+      const found: string[] = [];
+      let place: Place | null = null;
+      do {
+        const page = await listEmails(database.pool, LARGE, filters, place, PAGE - 1);
+        found.push(...page.emails.map(({ id }) => id));
+        place = page.next;
+      } while (place && found.length < most);
+      assert.deepEqual(
+        found.slice(0, most),
+        expected.slice(0, most).map(({ id }) => id),
+        name,
+      );
+    }
+  });
+});

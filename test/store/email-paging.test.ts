@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { newId } from '../../src/domain/ids.ts';
+import { type EmailFilters, listEmails, type Place } from '../../src/store/email-lists.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase(2);
+});
+after(() => database.drop());
+
+const TAGS = [
+  { name: 'a', value: '1' },
+  { name: 'b', value: '1' },
+];
+
+interface Row {
+  readonly id: string;
+  /** Milliseconds after some instant; several emails may share one. */
+  readonly at: number;
+  readonly tags: typeof TAGS;
+  readonly status: 'queued' | 'sent';
+  readonly batch_id: string | null;
+}
+
+async function store(orgId: string, emails: readonly Row[]): Promise<void> {
+  await database.pool.query(
+    `WITH email AS (
+       SELECT *, (SELECT coalesce(bit_or(tag_bits(tag_key($1, tag.name, tag.value))), 0)
+                  FROM jsonb_to_recordset(email.tags) AS tag(name text, value text)) AS tag_bits
+       FROM jsonb_to_recordset($2) AS email(id text, at integer, tags jsonb, status text, batch_id text)
+     ), stored AS (
+       INSERT INTO emails (id, org_id, batch_id, "from", "to", subject, marketing, tags, tag_bits, headers, status, created_at,
+                           last_event_at, workflow_id)
+       SELECT id, $1, batch_id, 'a@b.example', '[]', 'Hello', false, tags, tag_bits, '{}', status,
+              timestamptz '2026-01-01' + at * interval '1 ms', now(), id FROM email
+     )
+     INSERT INTO email_tags (tag, created_at, email_id, tag_bits)
+     SELECT tag_key($1, tag.name, tag.value), timestamptz '2026-01-01' + at * interval '1 ms', id, tag_bits
+     FROM email CROSS JOIN jsonb_to_recordset(email.tags) AS tag(name text, value text)`,
+    [orgId, JSON.stringify(emails)],
+  );
+}
+
+const row = fc.record({
+  id: fc.string({ minLength: 1, maxLength: 8, unit: fc.constantFrom('a', 'b', 'z', '0', '1', '_', 'Z') }),
+  at: fc.integer({ min: 0, max: 5 }),
+  tags: fc.subarray(TAGS),
+  status: fc.constantFrom('queued' as const, 'sent' as const),
+  batch_id: fc.constantFrom(null, 'bt_1'),
+});
+const rows = (length: number) => fc.uniqueArray(row, { maxLength: length, selector: ({ id }) => id });
+const filters: fc.Arbitrary<EmailFilters> = fc.record({
+  tags: fc.subarray(TAGS),
+  status: fc.constantFrom(null, 'queued' as const),
+  batch_id: fc.constantFrom(null, 'bt_1'),
+});
+
+describe('paging while emails arrive, at any place of the list', () => {
+  it('repeats none and hides none that was there', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        rows(20),
+        fc.array(rows(4), { maxLength: 6 }),
+        filters,
+        fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 }),
+        async (there, arriving, asked, limits) => {
+          const orgId = newId('org', Date.now());
+          const ours = ({ id, ...rest }: Row, wave: number): Row => ({ id: `em_${id}_${wave}_${orgId}`, ...rest });
+          const first = there.map((each) => ours(each, 0));
+          await store(orgId, first);
+          const wanted = (email: Row) =>
+            asked.tags.every(({ name }) => email.tags.some((tag) => tag.name === name)) &&
+            (asked.status === null || email.status === asked.status) &&
+            (asked.batch_id === null || email.batch_id === asked.batch_id);
+
+          const found: string[] = [];
+          const all = [...first];
+          let place: Place | null = null;
+          for (let page = 0; page === 0 || place; page++) {
+            assert.ok(page <= 50, 'it comes to an end');
+            const limit = limits[page % limits.length] ?? 1;
+            const { emails, next }: Awaited<ReturnType<typeof listEmails>> = await listEmails(
+              database.pool,
+              orgId,
+              asked,
+              place,
+              limit,
+            );
+            assert.equal(emails.length, next ? limit : emails.length);
+            assert.ok(emails.length <= limit);
+            found.push(...emails.map(({ id }) => id));
+            place = next;
+            const wave = (arriving[page] ?? []).map((each) => ours(each, page + 1));
+            await store(orgId, wave);
+            all.push(...wave);
+          }
+
+          assert.equal(new Set(found).size, found.length, 'none twice');
+          for (const email of first.filter(wanted)) assert.ok(found.includes(email.id), `${email.id} is hidden`);
+          const order = new Map(
+            all.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1)).map(({ id }, index) => [id, index]),
+          );
+          const places = found.map((id) => order.get(id) ?? -1);
+          assert.deepEqual(
+            places,
+            places.toSorted((a, b) => a - b),
+            'newest first',
+          );
+          for (const id of found) assert.ok(wanted(all.find((email) => email.id === id) as Row));
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('two tags that many emails have, and hardly any together', () => {
+  const ORG = 'org_apart';
+  const MANY = 51_000;
+  before(async () => {
+    await database.pool.query(
+      `WITH email AS (
+         SELECT 'em_' || lpad(n::text, 26, '0') AS id, timestamptz '2026-01-01' + n * interval '1 s' AS created_at,
+                CASE WHEN n = 0 THEN $2::jsonb ELSE jsonb_build_array($2::jsonb -> (n % 2)) END AS tags
+         FROM generate_series(0, 2 * $3::int) AS n
+       ), tagged AS MATERIALIZED (
+         SELECT id, created_at, tags, tag_key($1, tag.name, tag.value) AS tag
+         FROM email CROSS JOIN jsonb_to_recordset(tags) AS tag(name text, value text)
+       ), labelled AS (
+         INSERT INTO email_tags (tag, created_at, email_id, tag_bits)
+         SELECT tag, created_at, id, bit_or(tag_bits(tag)) OVER (PARTITION BY id) FROM tagged
+       )
+       INSERT INTO emails (id, org_id, "from", "to", subject, marketing, tags, tag_bits, headers, status, created_at,
+                           last_event_at, workflow_id)
+       SELECT id, $1, 'a@b.example', '[]', 'Hello', false, tags, bit_or(tag_bits(tag)), '{}', 'sent', created_at, now(), id
+       FROM tagged GROUP BY id, created_at, tags`,
+      [ORG, JSON.stringify(TAGS), MANY],
+    );
+  });
+
+  for (const [status, expected] of [
+    [null, 2],
+    // A second index goes on where the first gave up.
+    ['sent', 1],
+  ] as const) {
+    it(`are found, though not all at once, with ${status ?? 'any status'}`, async () => {
+      const asked = { tags: TAGS, status, batch_id: null };
+      const found: string[] = [];
+      let pages = 0;
+      for (let place: Place | null = null; pages === 0 || place; pages++) {
+        const page: Awaited<ReturnType<typeof listEmails>> = await listEmails(database.pool, ORG, asked, place, 10);
+        found.push(...page.emails.map(({ id }) => id));
+        place = page.next;
+      }
+      assert.deepEqual(found, [`em_${'0'.repeat(26)}`]);
+      assert.equal(pages, expected);
+    });
+  }
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { access, mkdir, mkdtemp, readdir, realpath, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, test } from 'node:test';
+import { diskStore } from '../../../src/store/files/disk.ts';
+import { FileStoreUnavailable } from '../../../src/store/files/file-store.ts';
+import { openFileStore } from '../../../src/store/files/open.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { allIds, contentOf, newFileId, storeContract } from './store-contract.ts';
+
+describe('files on a disk', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+  storeContract(() => diskStore(join(folder, 'files')));
+
+  it('are for their owner alone', async () => {
+    const store = diskStore(join(folder, 'private'));
+    const id = newFileId();
+    await store.put(id, Buffer.from('x'));
+    assert.equal((await stat(join(folder, 'private', id.slice(-2), id))).mode & 0o777, 0o600);
+    assert.equal((await stat(join(folder, 'private', id.slice(-2)))).mode & 0o777, 0o700);
+  });
+
+  it('lie in folders by the end of their id, which is random, and leave nothing beside', async () => {
+    const path = join(folder, 'fan');
+    const store = diskStore(path);
+    const ids = Array.from({ length: 40 }, () => newFileId());
+    for (const id of ids) await store.put(id, Buffer.from('x'));
+    assert.deepEqual(await readdir(join(path, 'unfinished')), []);
+    const names = (await readdir(path)).filter((name) => name !== 'unfinished');
+    assert.deepEqual(names.sort(), [...new Set(ids.map((id) => id.slice(-2)))].sort());
+  });
+});
+
+test('what a writer that was killed has left is no file, and is gone after a day', async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = diskStore(folder);
+  await store.put(newFileId(), Buffer.from('x'));
+  const old = join(folder, 'unfinished', `${newFileId()}.0123`);
+  const young = join(folder, 'unfinished', `${newFileId()}.4567`);
+  await Promise.all([writeFile(old, 'half'), writeFile(young, 'half')]);
+  const yesterday = new Date(Date.now() - 25 * 3_600_000);
+  await utimes(old, yesterday, yesterday);
+  assert.equal((await allIds(store)).length, 1);
+  await assert.rejects(access(old));
+  await access(young);
+});
+
+test('what is not ours in the folder is neither listed nor touched', async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = diskStore(folder);
+  assert.deepEqual(await allIds(diskStore(join(folder, 'missing'))), []);
+  await mkdir(join(folder, 'aa'));
+  await writeFile(join(folder, 'aa', 'README'), 'x');
+  await writeFile(join(folder, '.gitkeep'), '');
+  assert.deepEqual(await allIds(store), []);
+  await access(join(folder, 'aa', 'README'));
+});
+
+test('a disk that takes nothing says that the store is unavailable, and keeps no half of a file', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeFile(join(folder, 'unfinished'), 'in the way');
+  const store = diskStore(folder);
+  await assert.rejects(store.put(newFileId(), Buffer.from('x')), FileStoreUnavailable);
+  await assert.rejects(store.check(), FileStoreUnavailable);
+});
+
+test('a location names a folder, a file: URL or a bucket, and nothing else', async (t) => {
+  const folder = await temporaryFolder(t);
+  for (const location of [`file:${folder}`, `file://${folder}`]) {
+    const store = await openFileStore(location);
+    const id = newFileId();
+    await store.put(id, Buffer.from(location));
+    assert.equal(String(await contentOf(diskStore(folder), id)), location);
+  }
+  for (const location of ['', 'file:', 's3:', 's3://', 'ftp://bucket', 'attachments', '/attachments']) {
+    await assert.rejects(openFileStore(location), location);
+  }
+});

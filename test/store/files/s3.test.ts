@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { type FileStore, FileStoreUnavailable } from '../../../src/store/files/file-store.ts';
+import { openFileStore } from '../../../src/store/files/open.ts';
+import { startS3Server, type S3Server } from '../../support/s3-server.ts';
+import { allIds, contentOf, newFileId, storeContract } from './store-contract.ts';
+
+describe('files in S3', () => {
+  let folder: string;
+  let server: S3Server;
+  let store: FileStore;
+  const at = (path: string) => openFileStore(`s3://${server.bucket}/${path}?endpoint=${server.endpoint}`);
+
+  before(async () => {
+    folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
+    server = await startS3Server(folder);
+    process.env['AWS_ACCESS_KEY_ID'] = server.accessKeyId;
+    process.env['AWS_SECRET_ACCESS_KEY'] = server.secretAccessKey;
+    store = await at('a/prefix');
+  });
+  after(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  storeContract(() => store);
+
+  it('lie under the prefix, apart from those under another', async () => {
+    const id = newFileId();
+    await store.put(id, Buffer.from('x'));
+    assert.deepEqual(await readdir(join(folder, server.bucket, 'a/prefix')), [id]);
+    const other = await at('another/');
+    assert.deepEqual(await allIds(other), []);
+    assert.equal(await other.open(id), undefined);
+    const bare = await at('');
+    await bare.put(id, Buffer.from('y'));
+    assert.equal(String(await contentOf(store, id)), 'x');
+    await Promise.all([bare.remove([id]), store.remove([id])]);
+  });
+
+  it('are listed and removed beyond a thousand', { timeout: 120_000 }, async () => {
+    const ids = Array.from({ length: 1_010 }, newFileId);
+    for (let from = 0; from < ids.length; from += 50) {
+      await Promise.all(ids.slice(from, from + 50).map((id) => store.put(id, Buffer.from('x'))));
+    }
+    assert.deepEqual(await allIds(store), ids.sort());
+    await store.remove(ids);
+    assert.deepEqual(await allIds(store), []);
+  });
+
+  it('say that the store is unavailable where the bucket is not, the key is wrong, or nobody answers', async () => {
+    const id = newFileId();
+    const missing = await openFileStore(`s3://no-such-bucket?endpoint=${server.endpoint}`);
+    await assert.rejects(missing.check(), FileStoreUnavailable);
+    await assert.rejects(missing.put(id, Buffer.from('x')), FileStoreUnavailable);
+    await server.stop();
+    await assert.rejects(store.put(id, Buffer.from('x')), FileStoreUnavailable);
+    await assert.rejects(store.open(id), FileStoreUnavailable);
+  });
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { deleteExpiredKeys, makeKeyHolder, type Once } from '../../src/store/idempotency.ts';
+import { acceptEmailOnce } from '../../src/store/emails.ts';
+import { makePool, type Pool } from '../../src/store/pool.ts';
+import { eventually } from '../support/eventually.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { newEmail, organization } from './mail.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(10);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+const once = (key: string): Once => ({ key, fingerprint: Buffer.alloc(32, key) });
+
+async function locks(): Promise<number> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM pg_locks WHERE locktype = 'advisory'
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+  return rowCount ?? 0;
+}
+
+/** The holder of a process, as far as the database can tell: with connections of its own. */
+async function withProcess(work: (keys: ReturnType<typeof makeKeyHolder>, own: Pool) => Promise<void>): Promise<void> {
+  const own = makePool(database.url, 'another process', 5, () => undefined);
+  try {
+    await work(makeKeyHolder(own), own);
+  } finally {
+    await own.end();
+  }
+}
+
+async function held(taking: ReturnType<ReturnType<typeof makeKeyHolder>['take']>): Promise<() => Promise<void>> {
+  const taken = await taking;
+  if (typeof taken !== 'function') throw new Error('the key is not free');
+  return taken;
+}
+
+describe('a key', () => {
+  test('is one request’s at a time, in one process and across processes', async () => {
+    const keys = makeKeyHolder(pool);
+    await withProcess(async (others) => {
+      const release = await held(keys.take(orgId, 'a'));
+      assert.equal(await keys.take(orgId, 'a'), undefined);
+      assert.equal(await others.take(orgId, 'a'), undefined);
+      await (
+        await held(others.take(orgId, 'b'))
+      )();
+      await (
+        await held(keys.take('org_other', 'a'))
+      )();
+      await release();
+      const again = await held(others.take(orgId, 'a'));
+      assert.equal(await keys.take(orgId, 'a'), undefined);
+      await again();
+      assert.equal(await locks(), 0);
+    });
+  });
+
+  test('is free in this process as soon as it is released, before the database has heard of it', async () => {
+    const keys = makeKeyHolder(pool);
+    for (let i = 0; i < 50; i++) {
+      const releasing = (await held(keys.take(orgId, 'c')))();
+      await (
+        await held(keys.take(orgId, 'c'))
+      )();
+      await releasing;
+    }
+    assert.equal(await locks(), 0);
+  });
+
+  test('takes one connection with all others that are held, and gives it back', async () => {
+    await withProcess(async (keys, own) => {
+      const names = Array.from({ length: 50 }, (_, i) => `k${i}`);
+      const releases = await Promise.all(names.map((key) => held(keys.take(orgId, key))));
+      assert.deepEqual([own.totalCount, own.idleCount, await locks()], [1, 0, 50]);
+      await Promise.all(releases.map((release) => release()));
+      assert.deepEqual([own.totalCount, own.idleCount, await locks()], [1, 1, 0]);
+    });
+  });
+
+  test('is free when its connection is lost, and the next one gets another connection', async () => {
+    await withProcess(async (keys) => {
+      const release = await held(keys.take(orgId, 'd'));
+      await pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendwright another process'`,
+      );
+      await eventually('the lock is gone', async () => (await locks()) === 0);
+      await eventually('another key', async () => {
+        const other = await keys.take(orgId, 'e').catch(() => undefined);
+        if (typeof other === 'function') await other();
+        return typeof other === 'function';
+      });
+      await release();
+      await (
+        await held(keys.take(orgId, 'd'))
+      )();
+      assert.equal(await locks(), 0);
+    });
+  });
+
+  test('that cannot be asked for is nobody’s', async () => {
+    const unreachable = makePool('postgres://nobody@127.0.0.1:1/none', 'test', 1, () => undefined);
+    const keys = makeKeyHolder(unreachable);
+    for (let i = 0; i < 2; i++) await assert.rejects(keys.take(orgId, 'f'), { code: 'ECONNREFUSED' });
+    await unreachable.end();
+  });
+
+  test('that stands for an answer gives it, with the request it belongs to', async () => {
+    const keys = makeKeyHolder(pool);
+    const email = newEmail();
+    const [answer] = await acceptEmailOnce(pool, orgId, null, email, once('g'));
+    const { refusal, ...expected } = answer ?? {};
+    assert.equal(refusal, null);
+    assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
+    assert.equal(await locks(), 0);
+    await assert.rejects(acceptEmailOnce(pool, orgId, null, newEmail(), once('g')), { code: '23505' });
+  });
+
+  test('of an email that is refused stands for nothing', async () => {
+    const [answer] = await acceptEmailOnce(pool, orgId, null, newEmail({ from_domain: 'nobody.example' }), once('h'));
+    assert.equal(answer?.refusal, 'domain_not_found');
+    await (
+      await held(makeKeyHolder(pool).take(orgId, 'h'))
+    )();
+  });
+});
+
+describe('upkeep', () => {
+  test('deletes keys that are older than 24 hours, oldest first, and no others', async () => {
+    await pool.query('DELETE FROM idempotency_keys');
+    for (const [key, age] of [
+      ['young', '23 hours 59 minutes'],
+      ['old', '24 hours'],
+      ['older', '25 hours'],
+      ['oldest', '9 days'],
+    ] as const) {
+      await acceptEmailOnce(pool, orgId, null, newEmail(), once(key));
+      await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
+    }
+    const left = async () => {
+      const { rows } = await pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY created_at');
+      return rows.map(({ key }) => key);
+    };
+    assert.equal(await deleteExpiredKeys(pool, 2), 2);
+    assert.deepEqual(await left(), ['old', 'young']);
+    assert.equal(await deleteExpiredKeys(pool, 2), 1);
+    assert.equal(await deleteExpiredKeys(pool, 2), 0);
+    assert.deepEqual(await left(), ['young']);
+  });
+});

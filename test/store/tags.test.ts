@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { startFoldingTags } from '../../src/intake/fold-tags.ts';
+import { transaction } from '../../src/store/pool.ts';
+import { foldTags, listTags } from '../../src/store/tags.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { accept, acceptOne, DOMAIN, newEmail, organization } from './mail.ts';
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase(10);
+});
+after(() => database.drop());
+
+const KIND = { name: 'kind', value: 'receipt' };
+let count = 0;
+
+/** A new organization with a domain of its own, and what its emails need to say. */
+async function newOrganization() {
+  const domain = `o${++count}.${DOMAIN}`;
+  const from = { from_domain: domain, from: `hello@${domain}` };
+  return { orgId: await organization(database.pool, domain), from };
+}
+
+const additions = async (): Promise<number> => {
+  const { rows } = await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM tag_additions');
+  return rows[0]?.n ?? 0;
+};
+
+describe('counts of tags', () => {
+  it('are the same before, between and after folding', async () => {
+    const { orgId, from } = await newOrganization();
+    const one = { name: 'n', value: '1' };
+    await accept(database.pool, orgId, [
+      newEmail({ ...from, tags: [KIND, one] }),
+      newEmail({ ...from, tags: [KIND] }),
+      newEmail(from),
+    ]);
+    const expected = [
+      { ...KIND, count: 2 },
+      { ...one, count: 1 },
+    ];
+    assert.deepEqual(await listTags(database.pool, orgId), expected);
+    assert.equal(await foldTags(database.pool, 1), 1);
+    assert.deepEqual(await listTags(database.pool, orgId), expected);
+    while ((await foldTags(database.pool, 1)) > 0) assert.deepEqual(await listTags(database.pool, orgId), expected);
+    assert.equal(await additions(), 0);
+    await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
+    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }, expected[1]]);
+  });
+
+  it('are exact for every reader while many send and several fold', async () => {
+    const { orgId, from } = await newOrganization();
+    let sent = 0;
+    let sending = true;
+    const send = async () => {
+      for (let n = 0; n < 60; n++) {
+        await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
+        sent++;
+      }
+    };
+    const fold = async () => {
+      while (sending) await foldTags(database.pool, 7);
+    };
+    const read = async () => {
+      while (sending) {
+        const before = sent;
+        const [tag] = await listTags(database.pool, orgId);
+        // A request that is answered is counted; four more may be under way.
+        const found = tag?.count ?? 0;
+        assert.ok(found >= before && found <= sent + 4, `${found} counted, ${before} to ${sent} sent`);
+      }
+    };
+    const others = [fold(), fold(), read(), read()];
+    await Promise.all([send(), send(), send(), send()]).finally(() => (sending = false));
+    await Promise.all(others);
+    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 240 }]);
+  });
+
+  it('are gone with what was not stored after all', async () => {
+    const { orgId, from } = await newOrganization();
+    const undone = transaction(database.pool, async (client) => {
+      await acceptOne(client, orgId, { ...from, tags: [KIND] });
+      throw new Error('undone');
+    });
+    await assert.rejects(undone, /undone/);
+    assert.deepEqual(await listTags(database.pool, orgId), []);
+  });
+});
+
+describe('nobody waits', () => {
+  it('a single email does not wait for a batch under way with the same tags, nor for who folds', async () => {
+    const { orgId, from } = await newOrganization();
+    await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
+    await transaction(database.pool, async (batch) => {
+      await accept(batch, orgId, [newEmail({ ...from, tags: [KIND] })]);
+      await transaction(database.pool, async (folding) => {
+        await foldTags(folding, 100);
+        await transaction(database.pool, async (single) => {
+          await single.query('SET LOCAL lock_timeout = 1');
+          await acceptOne(single, orgId, { ...from, tags: [KIND] });
+          assert.equal(await foldTags(single, 100), 0, 'one at a time');
+          assert.deepEqual(await listTags(single, orgId), [{ ...KIND, count: 2 }]);
+        });
+      });
+    });
+    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }]);
+  });
+});
+
+describe('folding all the time', () => {
+  it('takes in what is added until it is told to end', async () => {
+    const { orgId, from } = await newOrganization();
+    const errors: unknown[] = [];
+    const stop = startFoldingTags(database.pool, (error) => errors.push(error));
+    for (let round = 0; round < 2; round++) {
+      await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
+      await eventually('nothing is left to add', async () => (await additions()) === 0, 10_000);
+    }
+    await stop();
+    await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
+    assert.equal(await additions(), 1);
+    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }]);
+    assert.deepEqual(errors, []);
+  });
+
+  it('tells of the first round that failed and goes on', async () => {
+    let tries = 0;
+    const told: unknown[] = [];
+    const failure = new Error('away');
+    const pool = { query: () => (tries++ < 2 ? Promise.reject(failure) : database.pool.query('SELECT')) };
+    const stop = startFoldingTags(pool as unknown as typeof database.pool, (error) => told.push(error));
+    await eventually('there is another round', () => tries > 2, 10_000);
+    await stop();
+    assert.deepEqual(told, [failure]);
+  });
+});

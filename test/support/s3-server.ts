@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import getPort from 'get-port';
+import { cached, cacheFolder } from '../../src/main/embedded/cache.ts';
+import { run } from '../../src/main/embedded/command.ts';
+import { checkGo } from '../../src/main/embedded/go-build.ts';
+import { eventually } from './eventually.ts';
+
+/** Versity S3 Gateway (Apache-2.0): a real S3 server over a folder. Only tests need it. */
+const VERSION = 'v1.8.0';
+const PROGRAM = `github.com/versity/versitygw/cmd/versitygw@${VERSION}`;
+
+export interface S3Server {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Ends it at once, as a machine that fails does. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * An S3 server with one bucket in an empty folder. Its program is built once by Go, in about a minute.
+ * @throws Error that says what to install when there is no Go
+ */
+export async function startS3Server(folder: string): Promise<S3Server> {
+  const program = join(cacheFolder(process.env), `versitygw-${VERSION}-${process.platform}-${process.arch}`);
+  await cached(program, build, { onWait: () => undefined });
+  const bucket = 'sendwright-test';
+  await mkdir(join(folder, bucket));
+  const port = await getPort();
+  const accessKeyId = 'test';
+  const secretAccessKey = 'a secret for tests';
+  const child = spawn(
+    program,
+    ['--access', accessKeyId, '--secret', secretAccessKey, '--port', `127.0.0.1:${port}`, '--quiet', 'posix', folder],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  await eventually('the S3 server answers', () => child.exitCode === null && answers(port));
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    bucket,
+    accessKeyId,
+    secretAccessKey,
+    stop: () => end(child),
+  };
+}
+
+async function build(workspace: string): Promise<string> {
+  try {
+    await checkGo(undefined);
+  } catch (error) {
+    throw new Error(`The S3 tests build their server with Go (https://go.dev/dl): ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  const env = { ...process.env, GOBIN: workspace, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '' };
+  await run('go', ['install', '-trimpath', PROGRAM], { cwd: workspace, env });
+  return join(workspace, 'versitygw');
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('close', () => socket.destroy());
+    socket.end();
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
