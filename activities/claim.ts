@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Attachment } from '../src/domain/attachments.ts';
 import { newId } from '../src/domain/ids.ts';
 import { type OutgoingEmail, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
@@ -6,6 +7,12 @@ import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type Attempt, beginAttempts, lastAttempts, type LockedEmail, lockEmails } from '../src/store/attempts.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import type { FilesOfEmails } from './files.ts';
+
+/** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
+export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
+/** Milliseconds for which files that are not there may turn up: a store may be mounted wrongly, or not at all. */
+const LOST_AFTER = 24 * 3_600_000;
 
 /** An email that nobody else may send now, with its attempt written down. */
 export interface ClaimedEmail {
@@ -24,24 +31,34 @@ export interface UnsettledEmail {
   readonly attempt: Attempt;
 }
 
+/** An email with files that nobody has read yet. */
+export interface UnreadEmail {
+  readonly member: Member;
+  readonly attachments: readonly Attachment[];
+}
+
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
   readonly unsettled: readonly UnsettledEmail[];
+  /** Left as they are: their files must be read first. */
+  readonly unread: readonly UnreadEmail[];
   readonly results: readonly MemberResult[];
 }
 
 /**
  * Sorts members into those that may be sent now, those of unknown outcome and those with nothing to do, and takes the
  * first for us: from the commit on, reschedule and cancel come too late and the attempts are on record.
+ * @param files what was read for those that have files
  */
-export async function claim(deps: EmailDeps, members: readonly Member[]): Promise<Claims> {
-  if (members.length === 0) return { ready: [], unsettled: [], results: [] };
+export async function claim(deps: EmailDeps, members: readonly Member[], files: FilesOfEmails): Promise<Claims> {
+  if (members.length === 0) return { ready: [], unsettled: [], unread: [], results: [] };
   const ids = members.map((member) => member.id);
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
     const results: MemberResult[] = [];
     const unsettled: UnsettledEmail[] = [];
+    const unread: UnreadEmail[] = [];
     const due: LockedEmail[] = [];
     for (const member of members) {
       const email = emails.get(member.id);
@@ -49,6 +66,10 @@ export async function claim(deps: EmailDeps, members: readonly Member[]): Promis
       const standing = email && standsInTheWay(email, member);
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
       else if (standing) results.push(standing);
+      else if (email.attachments.length > 0 && !files.has(email.id))
+        unread.push({ member, attachments: email.attachments });
+      else if (files.get(email.id) === 'lost' && email.late < LOST_AFTER)
+        results.push({ id: member.id, ...UNREADABLE });
       else if (attempt && isUnsettled(attempt)) unsettled.push({ member, attempt });
       else due.push(email);
     }
@@ -58,8 +79,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[]): Promis
       'claimed',
       scheduled.map(({ id }) => ({ id })),
     );
-    const { ready, failed } = await assign(deps, client, due, attempts);
-    return { ready, unsettled, results: [...results, ...failed] };
+    const { ready, failed } = await assign(deps, client, due, attempts, files);
+    return { ready, unsettled, unread, results: [...results, ...failed] };
   });
 }
 
@@ -69,21 +90,25 @@ export function isUnsettled(attempt: Attempt): boolean {
 }
 
 /** Why an email is not ours to send now, if so. */
-function standsInTheWay(email: LockedEmail, { id, version }: Member): MemberResult | undefined {
-  const { status, schedule_version, scheduled_at, due_in, provider } = email;
+function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
+  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id } = email;
+  // Another workflow carries it now.
+  if (workflow_id !== (carrier ?? id)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
     if (schedule_version === version && due_in === 0) return undefined;
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
   }
-  // Claimed before at another version: another workflow carries it.
+  // Claimed before at another version: by another run of its workflow.
   if (status === 'queued' && schedule_version === version) return undefined;
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
 /** An email as a provider gets it, or why it cannot be one: what was accepted weeks ago may break a rule of today. */
-function readable(email: LockedEmail): OutgoingEmail | string {
+function readable(email: LockedEmail, files: FilesOfEmails): OutgoingEmail | string {
   try {
-    return toOutgoing(email);
+    const read = files.get(email.id);
+    if (read === 'lost') return 'This email cannot be sent: its attachments are lost.';
+    return toOutgoing(email, read);
   } catch (error) {
     return `This email cannot be sent: ${(error as Error).message}.`;
   }
@@ -95,13 +120,14 @@ async function assign(
   client: Db,
   emails: readonly LockedEmail[],
   attempts: ReadonlyMap<string, Attempt>,
+  files: FilesOfEmails,
 ): Promise<{ ready: ClaimedEmail[]; failed: MemberResult[] }> {
-  const calls = new Map(deps.providers.map((provider) => [provider, newId('call', Date.now())]));
+  const callOf = makeCalls();
   const claimedAt = performance.now();
   const ready: ClaimedEmail[] = [];
   const failed: { id: string; error: string }[] = [];
   for (const email of emails) {
-    const outgoing = readable(email);
+    const outgoing = readable(email, files);
     if (typeof outgoing === 'string') {
       failed.push({ id: email.id, error: outgoing });
       continue;
@@ -113,7 +139,7 @@ async function assign(
       continue;
     }
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
-    ready.push({ outgoing, orgId: email.org_id, provider, n, call: calls.get(provider) as string, claimedAt });
+    ready.push({ outgoing, orgId: email.org_id, provider, n, call: callOf(provider), claimedAt });
   }
   await beginAttempts(
     client,
@@ -121,4 +147,16 @@ async function assign(
   );
   await project(client, 'failed', failed);
   return { ready, failed: failed.map(({ id }) => ({ id, state: 'ended', status: 'failed' })) };
+}
+
+/** Names the calls of a claim, each of at most as many emails as its provider takes at a time. */
+function makeCalls(): (provider: EmailProvider) => string {
+  const open = new Map<EmailProvider, { call: string; room: number }>();
+  return (provider) => {
+    const last = open.get(provider);
+    const place = last && last.room > 0 ? last : { call: newId('call', Date.now()), room: provider.callSize };
+    place.room--;
+    open.set(provider, place);
+    return place.call;
+  };
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { EmailStatus } from '../src/domain/email.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import type { Pool } from '../src/store/pool.ts';
+import type { EmailFiles } from './files.ts';
 
 /** What the email activities work with. */
 export interface EmailDeps {
@@ -14,6 +15,7 @@ export interface EmailDeps {
   readonly ambiguousSend: 'retry' | 'fail';
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
+  readonly files: EmailFiles;
   readonly log: Logger;
 }
 
@@ -22,6 +24,8 @@ export interface Member {
   readonly id: string;
   /** The `schedule_version` that the workflow's timer was set for. */
   readonly version: number;
+  /** The workflow that asks, when that is not the email's own: it may have left us. */
+  readonly carrier?: string;
 }
 
 /** What a delivery came to, for the workflow that carries the email. */
@@ -36,5 +40,14 @@ export type MemberResult =
       readonly dueAt: string;
       readonly inMs: number;
     }
-  /** Not taken this time; `after` in milliseconds when the retry policy should not decide. */
-  | { readonly id: string; readonly state: 'again'; readonly reason: string; readonly after?: number };
+  /**
+   * Not taken this time; `after` in milliseconds when the retry policy should not decide, `alone` when it may fare
+   * better by itself.
+   */
+  | {
+      readonly id: string;
+      readonly state: 'again';
+      readonly reason: string;
+      readonly after?: number;
+      readonly alone?: boolean;
+    };

@@ -6,8 +6,9 @@ import { type SendOutcome, type Verdict, verdict } from '../src/domain/retry.ts'
 import { project } from '../src/projection/emails.ts';
 import { type AttemptOutcome, endAttempts } from '../src/store/attempts.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
-import { claim, type ClaimedEmail } from './claim.ts';
+import { claim, type ClaimedEmail, UNREADABLE, type UnreadEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import type { FilesOfEmails } from './files.ts';
 import { persist } from './persist.ts';
 import { endOfCall, settle } from './settle.ts';
 
@@ -23,17 +24,33 @@ const DETAIL_LENGTH = 2_000;
  * @returns one result for each member, in any order
  */
 export async function deliver(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
-  const first = await claim(deps, members);
+  const { results, unread } = await deliverRead(deps, members, new Map());
+  // One at a time, since files are large; and before they are claimed, so that a store that is away costs no attempt.
+  for (const { member, attachments } of unread) {
+    const delivered = await deps.files.read(member.id, attachments, (files) => deliverRead(deps, [member], files));
+    if (delivered) results.push(...delivered.results);
+    else results.push({ id: member.id, ...UNREADABLE });
+  }
+  return results;
+}
+
+async function deliverRead(
+  deps: EmailDeps,
+  members: readonly Member[],
+  files: FilesOfEmails,
+): Promise<{ results: MemberResult[]; unread: readonly UnreadEmail[] }> {
+  const first = await claim(deps, members, files);
   const settled = await settle(deps, first.unsettled);
   // What the provider certainly does not have is claimed again, now with a new attempt.
-  const second = await claim(deps, settled.lost);
+  const second = await claim(deps, settled.lost, files);
   const overtaken = second.unsettled.map(({ member: { id } }): MemberResult => ({
     id,
     state: 'again',
     reason: 'Another worker has just made an attempt.',
   }));
   const sent = await send(deps, [...first.ready, ...second.ready]);
-  return [...first.results, ...settled.results, ...second.results, ...overtaken, ...sent];
+  const results = [...first.results, ...settled.results, ...second.results, ...overtaken, ...sent];
+  return { results, unread: first.unread };
 }
 
 async function send(deps: EmailDeps, emails: readonly ClaimedEmail[]): Promise<MemberResult[]> {
@@ -130,6 +147,7 @@ function toResult(deps: EmailDeps, { email, outcome, verdict }: Record): MemberR
     state: 'again',
     reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
     ...(after !== undefined && { after }),
+    ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
   };
 }
 

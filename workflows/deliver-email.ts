@@ -9,10 +9,10 @@ import {
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import type { Delivery, EmailActivities } from '../activities/index.ts';
 import type { EmailStatus } from '../src/domain/email.ts';
 import type { RetryPolicy } from '../src/domain/retry.ts';
+import { PROVIDER } from './search-attributes.ts';
 
 /** When an email is due: a time of a certain `schedule_version`, or at once. */
 export interface Schedule {
@@ -31,7 +31,6 @@ export const reschedule = defineSignal<[Schedule]>('reschedule');
 /** The email was called back. */
 export const cancel = defineSignal('cancel');
 
-const PROVIDER = defineSearchAttributeKey('Provider', 'KEYWORD');
 const FLEET = 'email';
 
 /** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */

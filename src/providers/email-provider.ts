@@ -5,6 +5,8 @@ import type { SendOutcome } from '../domain/retry.ts';
 /** One way for email to leave. An adapter classifies everything that can happen and throws only for bugs. */
 export interface EmailProvider {
   readonly name: EmailProviderName;
+  /** Emails that one call takes at most. */
+  readonly callSize: number;
   /** Why it cannot carry this email at all, as a sentence that names the limit; undefined when it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**

@@ -1,5 +1,5 @@
 import { Errors, type Message, type Models, ServerClient } from 'postmark';
-import { formatMailbox, type OutgoingEmail, recipients } from '../domain/outgoing.ts';
+import { formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 import type { EmailProvider } from './email-provider.ts';
 import { type Trace, traced, tracedFetch } from './http-trace.ts';
@@ -15,10 +15,12 @@ export interface PostmarkSettings {
 
 /** Postmark's own limits, https://postmarkapp.com/developer/user-guide/send-email-with-api */
 const MAX_RECIPIENTS = 50;
+const MAX_BATCH = 500;
 /** Of one message as JSON. */
 const MAX_BYTES = 10 * 1_048_576;
 /** UTF-16 units of both bodies up to which MAX_BYTES is out of reach: JSON writes one in at most six bytes. */
 const SURELY_FITS = 1_000_000;
+const NOTHING = Buffer.alloc(0);
 /** Stands for the name of a call, as long as all of them are. */
 const A_CALL = 'call_'.padEnd(31, '0');
 /** The address expression that Postmark publishes (https://postmarkapp.com/support/article/1180) lacks this one. */
@@ -43,6 +45,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
 
   return {
     name: 'postmark',
+    callSize: MAX_BATCH,
     refusal: (email) => refusal(email, settings.messageStream),
     async send(emails, call) {
       const { trace, result } = await traced(() =>
@@ -55,7 +58,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     },
     async find(call) {
       // The SDK's type of the filter lacks the metadata fields that the API documents.
-      const filter = { count: 500, offset: 0, metadata_call: call };
+      const filter = { count: MAX_BATCH, offset: 0, metadata_call: call };
       const found = await client.getOutboundMessages(filter);
       return new Map(found.Messages.map((message) => [message.Metadata['email'] ?? '', message.MessageID]));
     },
@@ -69,8 +72,9 @@ function refusal(email: OutgoingEmail, stream: string): string | undefined {
   const fields = Object.entries({ from: [from], to, cc, bcc, reply_to: replyTo });
   const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
   if (field) return `Postmark carries no address with a question mark, as in ${field[0]}.`;
-  if ((email.html ?? '').length + (email.text ?? '').length <= SURELY_FITS) return undefined;
-  const bytes = Buffer.byteLength(JSON.stringify(toMessage(email, A_CALL, stream)));
+  const isSmall = (email.html ?? '').length + (email.text ?? '').length <= SURELY_FITS;
+  if (isSmall && email.files.length === 0) return undefined;
+  const bytes = sizeOf(email, stream);
   return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
@@ -91,7 +95,23 @@ function toMessage(email: OutgoingEmail, call: string, stream: string): Message 
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
     ...(email.html !== null && { HtmlBody: email.html }),
     ...(email.text !== null && { TextBody: email.text }),
+    ...(email.files.length > 0 && { Attachments: email.files.map(toAttachment) }),
   };
+}
+
+function toAttachment({ filename, contentType, contentId, content }: OutgoingFile) {
+  const id = contentId === null ? null : `cid:${contentId}`;
+  return { Name: filename, Content: content.toString('base64'), ContentID: id, ContentType: contentType };
+}
+
+/** Bytes of an email as JSON. Base64 needs no escapes, so its length is known without making it. */
+function sizeOf(email: OutgoingEmail, stream: string): number {
+  const bare = { ...email, files: email.files.map((file) => ({ ...file, content: NOTHING })) };
+  const contents = email.files.map(({ content }) => Math.ceil(content.length / 3) * 4);
+  return contents.reduce(
+    (sum, bytes) => sum + bytes,
+    Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, stream))),
+  );
 }
 
 type Answer = Partial<Models.MessageSendingResponse>;
@@ -118,7 +138,7 @@ function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOut
     if (emails.length === 1) return outcome;
     if (outcome.kind === 'sent') return UNTOLD;
     const refused = outcome.kind === 'rejected' || outcome.kind === 'bounced';
-    return refused ? { kind: 'busy', detail: outcome.detail } : outcome;
+    return refused ? { kind: 'busy', detail: outcome.detail, alone: true } : outcome;
   });
 }
 

@@ -13,6 +13,8 @@ interface Times {
 
 const TIMES: Times = { silence: 30_000, whole: 40_000 };
 const CONNECT_TIMEOUT = 10_000;
+/** Emails whose outcomes are recorded together. */
+const CALL_SIZE = 25;
 
 /** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
 interface Progress {
@@ -27,7 +29,7 @@ export function smtp(url: string, times = TIMES): EmailProvider {
   const transport = createTransport({
     url,
     pool: true,
-    maxConnections: 10,
+    maxConnections: 24,
     maxMessages: 1_000,
     idleTimeout: 30_000,
     // By itself the pool sends a message again when its connection closes, also after the last byte.
@@ -59,6 +61,7 @@ export function smtp(url: string, times = TIMES): EmailProvider {
 
   return {
     name: 'smtp',
+    callSize: CALL_SIZE,
     refusal: () => undefined,
     send: (emails) => Promise.all(emails.map(sendOne)),
   };
@@ -79,6 +82,13 @@ function toMessage(email: OutgoingEmail) {
     headers: email.headers.map(([key, value]) => ({ key, value })),
     ...(email.html !== null && { html: email.html }),
     ...(email.text !== null && { text: email.text }),
+    attachments: email.files.map(({ filename, contentType, contentId, content }) => ({
+      filename,
+      content,
+      contentType,
+      contentDisposition: contentId === null ? ('attachment' as const) : ('inline' as const),
+      ...(contentId !== null && { cid: contentId }),
+    })),
   };
 }
 

@@ -1,12 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { deferOutbox, deleteOutbox, lockOutbox, type OutboxRow } from '../store/outbox.ts';
-import { isUnreachable, type Pool, transaction } from '../store/pool.ts';
+import { newId } from '../domain/ids.ts';
+import {
+  deferOutbox,
+  deleteOutbox,
+  type EmailRow,
+  foldOutbox,
+  lockGroups,
+  lockOutbox,
+  type OutboxRow,
+} from '../store/outbox.ts';
+import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
+import { type Budget, makeBudget } from './budget.ts';
+import { needsBudget, plan } from './plan.ts';
 
 export interface RelayDeps {
   readonly pool: Pool;
   /** Asks Temporal for what a row says. Rejects with TemporalUnreachable when no row could succeed now. */
   readonly carryOut: (row: OutboxRow) => Promise<void>;
+  /** Workflows that it may start in a second while more emails than that are waiting. */
+  readonly startsPerSecond: number;
   readonly log: Logger;
 }
 
@@ -20,14 +33,17 @@ export interface Relay {
   readonly stop: () => Promise<void>;
 }
 
-/** Rows taken at a time; they are asked for at once, so this is also the number of Temporal calls under way. */
+/** Rows looked at together: what a burst is judged by. */
+const LOOK = 2_000;
+/** Rows asked for at once, so this is also the number of Temporal calls under way. */
 const TAKE = 100;
 /** Milliseconds after which it looks without being woken. */
 const SWEEP = 1_000;
 const LONGEST_PAUSE = 10_000;
 
 /**
- * Carries outbox rows to Temporal, the oldest first, for as long as it runs. Any number of relays may share an outbox:
+ * Carries outbox rows to Temporal, the oldest first, for as long as it runs; what the budget of starts does not reach
+ * for is put together into groups. Any number of relays may share an outbox:
  * each holds the rows it works on, and a row leaves only once Temporal has acknowledged it, so one may be carried out
  * twice and none is forgotten. While Postgres or Temporal is away it tries again, ever more slowly.
  */
@@ -51,19 +67,25 @@ export function startRelay(deps: RelayDeps): Relay {
     rouse = undefined;
   };
 
+  const rest = async (milliseconds: number): Promise<void> => {
+    await sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
+  };
+
+  const budget = makeBudget(deps.startsPerSecond);
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        const taken = await carryBatch(deps);
+        const next = await look(deps, budget);
         if (failures > 0) deps.log.info({ failures }, 'the relay works again');
         failures = 0;
-        if (taken < TAKE) await pause(SWEEP);
+        if (next === 'wait for the budget') await rest(budget.untilNext());
+        if (next === 'wait') await pause(SWEEP);
       } catch (error) {
         if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'the relay cannot work now and tries again');
         const backOff = Math.min(SWEEP * 2 ** (failures - 1), LONGEST_PAUSE);
-        await sleep(backOff, undefined, { signal: stopping.signal }).catch(() => undefined);
+        await rest(backOff);
       }
     }
   };
@@ -78,33 +100,63 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** Takes rows, carries them out at once, and deletes those that went through. @returns how many it took */
-async function carryBatch(deps: RelayDeps): Promise<number> {
-  return transaction(deps.pool, async (client) => {
-    const rows = await lockOutbox(client, TAKE);
-    const results = await Promise.allSettled(rows.map((row) => deps.carryOut(row)));
-    const done: string[] = [];
-    const refused: string[] = [];
-    let unreachable: TemporalUnreachable | undefined;
-    for (const [index, result] of results.entries()) {
-      const row = rows[index] as OutboxRow;
-      if (result.status === 'fulfilled') done.push(row.id);
-      else if (result.reason instanceof TemporalUnreachable) unreachable = result.reason;
-      else {
-        refused.push(row.id);
-        deps.log.error(
-          { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
-          'Temporal refused an outbox row',
-        );
-      }
+/** Takes rows and puts them together or carries them out. @returns what to do before it looks again */
+async function look(deps: RelayDeps, budget: Budget): Promise<'go on' | 'wait' | 'wait for the budget'> {
+  const { next, unreachable } = await transaction(deps.pool, async (client) => {
+    // Who can start all that it carries out at once leaves the rest to other relays.
+    const limit = budget.available() < TAKE ? LOOK : TAKE;
+    const waiting = await lockOutbox(client, limit);
+    const { alone, groups, later } = plan(waiting, budget.available());
+    if (groups.length > 0) {
+      budget.spend(groups.length);
+      await fold(client, groups);
+      return { next: 'go on' as const };
     }
-    await deleteOutbox(client, done);
-    await deferOutbox(client, refused);
-    return { count: rows.length, unreachable };
-  }).then(({ count, unreachable }) => {
-    if (unreachable) throw unreachable;
-    return count;
+    const taken = alone.slice(0, TAKE);
+    budget.spend(taken.filter(needsBudget).length);
+    const unreachable = await carryOut(deps, client, [...(await lockGroups(client, TAKE)), ...taken]);
+    if (alone.length > TAKE) return { next: 'go on' as const, unreachable };
+    if (later > 0) return { next: 'wait for the budget' as const, unreachable };
+    return { next: waiting.length === limit ? ('go on' as const) : ('wait' as const), unreachable };
   });
+  if (unreachable) throw unreachable;
+  return next;
+}
+
+/** Groups become rows of their own, carried out next: a group whose start is repeated has the same id and members. */
+async function fold(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
+  const joining = groups.flatMap((rows) => {
+    const group = newId('grp', Date.now());
+    return rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group }));
+  });
+  await foldOutbox(client, joining);
+}
+
+/** Carries rows out at once, and deletes those that went through. @returns why no other could */
+async function carryOut(
+  deps: RelayDeps,
+  client: Db,
+  rows: readonly OutboxRow[],
+): Promise<TemporalUnreachable | undefined> {
+  const results = await Promise.allSettled(rows.map((row) => deps.carryOut(row)));
+  const done: string[] = [];
+  const refused: string[] = [];
+  let unreachable: TemporalUnreachable | undefined;
+  for (const [index, result] of results.entries()) {
+    const row = rows[index] as OutboxRow;
+    if (result.status === 'fulfilled') done.push(row.id);
+    else if (result.reason instanceof TemporalUnreachable) unreachable = result.reason;
+    else {
+      refused.push(row.id);
+      deps.log.error(
+        { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
+        'Temporal refused an outbox row',
+      );
+    }
+  }
+  await deleteOutbox(client, done);
+  await deferOutbox(client, refused);
+  return unreachable;
 }
 
 function reasonOf(error: unknown): string {

@@ -5,10 +5,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { DeliverEmail, Schedule } from '../../workflows/index.ts';
+import type { DeliverEmail, DeliverGroup, Schedule } from '../../workflows/index.ts';
 import { maskAddress } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
-import type { OutboxRow } from '../store/outbox.ts';
+import type { EmailRow, GroupRow, OutboxRow } from '../store/outbox.ts';
 import { TemporalUnreachable } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
@@ -23,34 +23,61 @@ const WORKFLOW_QUEUE = 'messages';
 /** Milliseconds for one request. A row is held meanwhile. */
 const DEADLINE = 10_000;
 
+/**
+ * Priorities of workflows and their activities, the lower the sooner: what somebody waits for never stands behind a
+ * newsletter.
+ */
+const SINGLE = 2;
+const BULK = 4;
+
 /** Turns outbox rows into requests to Temporal. Each may be repeated: a workflow that was started is not started again. */
 export function temporalCarrier(client: Client, retry: RetryPolicy): (row: OutboxRow) => Promise<void> {
   const { workflow } = client;
 
-  async function start(row: OutboxRow): Promise<void> {
+  async function start(row: EmailRow): Promise<void> {
     if (!row.open) return;
-    try {
-      await workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
-        ...options(row, retry),
+    await unlessStarted(
+      workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
+        ...emailOptions(row, retry),
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      });
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
+      }),
+    );
   }
 
-  /** Also starts the workflow when there is none: what guards against sending twice is the claim, not the id. */
-  async function reschedule(row: OutboxRow): Promise<void> {
+  /** It may have had a workflow of its own before: what guards against sending twice is the claim, not the id. */
+  async function leave(row: EmailRow): Promise<void> {
+    if (!row.open) return;
+    await unlessStarted(
+      workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
+        ...emailOptions(row, retry),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      }),
+    );
+  }
+
+  async function group(row: GroupRow): Promise<void> {
+    await unlessStarted(
+      workflow.start<(input: DeliverGroup) => Promise<unknown>>('deliverGroup', {
+        ...groupOptions(row, retry),
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      }),
+    );
+  }
+
+  /** Also starts the workflow when there is none, as for an email that a group carried until now. */
+  async function reschedule(row: EmailRow): Promise<void> {
     if (!row.open) return;
     await workflow.signalWithStart<(input: DeliverEmail) => Promise<unknown>, [Schedule]>('deliverEmail', {
-      ...options(row, retry),
+      ...emailOptions(row, retry),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       signal: 'reschedule',
       signalArgs: [{ version: row.version, dueAt: row.due_at }],
     });
   }
 
-  async function cancel(row: OutboxRow): Promise<void> {
+  async function cancel(row: EmailRow): Promise<void> {
+    // A group finds out when it is due.
+    if (row.workflow_id !== row.message_id) return;
     try {
       await workflow.getHandle(row.message_id).signal('cancel');
     } catch (error) {
@@ -59,28 +86,58 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     }
   }
 
-  const actions = { start, reschedule, cancel };
+  const actions = { start, leave, reschedule, cancel };
   return async (row) => {
+    const ask = () => (row.action === 'group' ? group(row) : actions[row.action](row));
     try {
-      await client.connection.withDeadline(Date.now() + DEADLINE, () => actions[row.action](row));
+      await client.connection.withDeadline(Date.now() + DEADLINE, ask);
     } catch (error) {
       throw isTemporary(error) ? new TemporalUnreachable('Temporal cannot be reached', { cause: error }) : error;
     }
   };
 }
 
-function options(row: OutboxRow, retry: RetryPolicy) {
-  const { org_id, batch_id, version, due_at, message_id: id } = row;
+async function unlessStarted(starting: Promise<unknown>): Promise<void> {
+  try {
+    await starting;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+function emailOptions(row: EmailRow, retry: RetryPolicy) {
+  const { version, due_at, message_id: id } = row;
   const more = row.more_to > 0 ? ` and ${row.more_to} more` : '';
-  const due = due_at === null ? 'at once' : `at ${due_at}`;
   return {
-    workflowId: id,
-    taskQueue: WORKFLOW_QUEUE,
+    ...options(row, row.batch_id !== null),
     args: [{ id, version, dueAt: due_at, retry }] as [DeliverEmail],
-    staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due}`,
+    staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due(due_at)}`,
+  };
+}
+
+function groupOptions(row: GroupRow, retry: RetryPolicy) {
+  const { members, due_at, message_id: id } = row;
+  const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
+  return {
+    ...options(row, row.bulk),
+    args: [{ id, members, dueAt: due_at, retry }] as [DeliverGroup],
+    staticSummary: `${members.length} emails${batch}, ${due(due_at)}`,
+  };
+}
+
+function due(at: string | null): string {
+  return at === null ? 'at once' : `at ${at}`;
+}
+
+/** What Temporal is told about every workflow of ours. */
+function options({ message_id, org_id, batch_id }: OutboxRow, bulk: boolean) {
+  return {
+    workflowId: message_id,
+    taskQueue: WORKFLOW_QUEUE,
+    priority: { priorityKey: bulk ? BULK : SINGLE, ...(org_id !== null && { fairnessKey: org_id }) },
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: ORG_ID, value: org_id },
       { key: CHANNEL, value: 'email' },
+      ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
       ...(batch_id === null ? [] : [{ key: BATCH_ID, value: batch_id }]),
     ]),
   };

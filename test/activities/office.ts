@@ -2,10 +2,12 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import type { EmailDeps, Member, MemberResult } from '../../activities/contract.ts';
 import { deliver } from '../../activities/deliver.ts';
+import { makeEmailFiles } from '../../activities/files.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { accept, emailRow, newEmail, timeline } from '../store/mail.ts';
@@ -16,6 +18,7 @@ export type Act = SendOutcome | ((email: OutgoingEmail, call: string) => SendOut
 /** A provider that does what it is told, and keeps a ledger of what it took. */
 export class ScriptedProvider implements EmailProvider {
   readonly name: EmailProviderName;
+  callSize = 500;
   /** What it does with the next emails; it takes them when nothing is left. */
   readonly acts: Act[] = [];
   /** Its calls in their order, with the ids of their emails. */
@@ -74,6 +77,9 @@ export interface AttemptRow {
   ended_at: string | null;
 }
 
+/** A store that nothing was ever put into. */
+export const NO_STORE = diskStore('/nowhere');
+
 /** Everything around `deliver` in one test: an organization's emails, providers and a log that can be read. */
 export function office(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
   const lines: string[] = [];
@@ -84,6 +90,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     maximumInterval: 1_800_000,
     ambiguousSend: 'retry',
     believeDenialAfter: 60_000,
+    files: makeEmailFiles(NO_STORE, log),
     log,
     ...settings,
   };

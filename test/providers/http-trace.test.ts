@@ -5,6 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { parseRetryAfter, type Trace, traced, tracedFetch } from '../../src/providers/http-trace.ts';
+import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from './certificate.ts';
 import { closedPort, httpServer, open, tcpServer } from './servers.ts';
 
@@ -59,7 +60,8 @@ describe('a request that never left', { concurrency: true }, () => {
   test('all connections to the host are taken until the caller’s time is over', async (t) => {
     let requests = 0;
     const url = await httpServer(t, () => requests++);
-    const busy = Array.from({ length: 128 }, () => post(url, 2_000));
+    const busy = Array.from({ length: 128 }, () => post(url, 5_000));
+    await eventually('all of them have one', () => requests === 128);
     assert.deepEqual(await post(url, 500), neverLeft('no connection in time'));
     assert.equal(requests, 128);
     const reached = (await Promise.all(busy)).map(({ failure }) => failure?.reached);

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { type Relay, type RelayDeps, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
-import type { OutboxRow } from '../../src/store/outbox.ts';
+import type { GroupRow, OutboxRow } from '../../src/store/outbox.ts';
 import { makePool, type Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -48,6 +48,7 @@ describe('the relay', () => {
         await act(row);
         carried.push(row.message_id);
       },
+      startsPerSecond: 1_000_000,
       ...deps,
     });
     relays.push(relay);
@@ -129,6 +130,60 @@ describe('the relay', () => {
     assert.deepEqual([...carried].sort(), ids);
     const busy = both.filter((each) => each.carried.length > 0);
     assert.ok(busy.length > 1, 'several of them worked');
+  });
+
+  test('puts together what its budget does not reach for, and carries the rest as the budget allows', async () => {
+    const ids = await leave(1_200);
+    const groups: GroupRow[] = [];
+    const act = async (row: OutboxRow) => {
+      if (row.action === 'group') groups.push(row);
+    };
+    const { carried } = start(act, { startsPerSecond: 1 });
+    await empty();
+    const members = groups.flatMap((group) => group.members.map(({ id }) => id));
+    assert.deepEqual(members.sort(), ids);
+    assert.deepEqual(
+      groups.map((group) => group.members.length),
+      [500, 500, 200],
+    );
+    assert.equal(carried.length, 3);
+  });
+
+  test('a group takes one start out of the budget, and what is left waits for the next', async () => {
+    await leave(600);
+    const waiting: unknown[] = [];
+    const act = async () => {
+      const { rows } = await pool.query(`SELECT count(*)::int AS n FROM outbox WHERE action = 'start'`);
+      waiting.push(rows[0]);
+    };
+    start(act, { startsPerSecond: 0.4 });
+    await empty();
+    assert.deepEqual(waiting, [{ n: 100 }, { n: 0 }]);
+  });
+
+  test('starts each by itself while the budget reaches', async () => {
+    const ids = await leave(50);
+    const { carried } = start(undefined, { startsPerSecond: 20 });
+    await empty();
+    assert.deepEqual(carried.sort(), ids);
+  });
+
+  test('a group whose start failed is started again with the same id and members', async () => {
+    await leave(60);
+    const tried: GroupRow[] = [];
+    start(
+      async (row) => {
+        if (row.action !== 'group') return;
+        tried.push(row);
+        if (tried.length < 3) throw new TemporalUnreachable('Temporal cannot be reached');
+      },
+      { startsPerSecond: 20 },
+    );
+    await empty();
+    const [first, ...again] = tried;
+    assert.equal(again.length, 2);
+    for (const each of again) assert.deepEqual(each, first);
+    assert.equal(first?.members.length, 60);
   });
 
   test('keeps rows while Temporal is away, uncounted, and carries them when it is back', async () => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { Client, Connection, type WorkflowExecutionDescription, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { temporalCarrier, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
-import type { OutboxRow } from '../../src/store/outbox.ts';
+import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
 import { testNamespace, type TestNamespace } from '../support/temporal.ts';
@@ -17,21 +17,43 @@ const RETRY = { maximumAttempts: 16, initialInterval: 2_000, maximumInterval: 1_
 const HOUR = 3_600_000;
 let count = 0;
 
-function outboxRow(fields: Partial<OutboxRow> = {}): OutboxRow {
+function outboxRow(fields: Partial<EmailRow> = {}): EmailRow {
+  const message_id = `em_${Date.now()}_${++count}`;
   return {
     id: '1',
     action: 'start',
-    message_id: `em_${Date.now()}_${++count}`,
+    message_id,
+    workflow_id: message_id,
     tries: 0,
     org_id: 'org_1',
     batch_id: null,
     first_to: 'Jane Doe <jane.doe@example.net>',
     more_to: 0,
     due_at: null,
+    waits: false,
     version: 0,
     open: true,
     ...fields,
   };
+}
+
+function groupRow(fields: Partial<GroupRow> = {}): GroupRow {
+  return {
+    id: '1',
+    action: 'group',
+    message_id: `grp_${Date.now()}_${++count}`,
+    tries: 0,
+    members: [{ id: 'em_1', version: 0 }],
+    org_id: 'org_1',
+    batch_id: 'bt_1',
+    bulk: true,
+    due_at: null,
+    ...fields,
+  };
+}
+
+function attributesOf({ typedSearchAttributes }: WorkflowExecutionDescription): Record<string, unknown> {
+  return Object.fromEntries(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]));
 }
 
 before(() => silenceTemporal());
@@ -166,6 +188,68 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
     await carry({ ...row, action: 'start' });
     assert.equal(await runOf(row), run);
     assert.equal((await story(handleOf(row))).signals.length, 1);
+  });
+
+  test('an email that left its group gets a workflow, also when it had one before, and only one at a time', async () => {
+    const row = outboxRow({ action: 'leave' });
+    await carry(row);
+    const run = await runOf(row);
+    await carry(row);
+    assert.equal(await runOf(row), run);
+    await handleOf(row).terminate();
+    await carry(row);
+    assert.notEqual(await runOf(row), run);
+  });
+
+  test('a group gets one workflow, with ids and versions alone', async () => {
+    const due_at = new Date(Date.now() + HOUR).toISOString();
+    const members = [
+      { id: 'em_1', version: 0 },
+      { id: 'em_2', version: 3 },
+    ];
+    const row = groupRow({ members, due_at });
+    await carry(row);
+    await carry(row);
+    const handle = client.workflow.getHandle(row.message_id);
+    const { input } = await story(handle);
+    assert.deepEqual(input, { id: row.message_id, members, dueAt: due_at, retry: RETRY });
+    const described = await handle.describe();
+    assert.equal(described.type, 'deliverGroup');
+    assert.equal(await described.staticSummary(), `2 emails of batch bt_1, at ${due_at}`);
+    assert.deepEqual(attributesOf(described), { OrgId: 'org_1', Channel: 'email', BatchId: 'bt_1' });
+    await handle.terminate();
+    await carry(row);
+    assert.equal((await handle.describe()).status.name, 'TERMINATED');
+  });
+
+  test('a group of several organizations and batches names none', async () => {
+    const row = groupRow({ org_id: null, batch_id: null, bulk: false });
+    await carry(row);
+    const described = await client.workflow.getHandle(row.message_id).describe();
+    assert.equal(await described.staticSummary(), '1 emails, at once');
+    assert.deepEqual(attributesOf(described), { Channel: 'email' });
+  });
+
+  test('single emails stand before batches, and organizations share fairly', async () => {
+    const priorityOf = async (row: OutboxRow) => {
+      await carry(row);
+      return (await client.workflow.getHandle(row.message_id).describe()).priority;
+    };
+    const { priorityKey: single, fairnessKey } = (await priorityOf(outboxRow())) ?? {};
+    const { priorityKey: member } = (await priorityOf(outboxRow({ batch_id: 'bt_1' }))) ?? {};
+    const { priorityKey: singles } = (await priorityOf(groupRow({ bulk: false }))) ?? {};
+    const { priorityKey: bulk } = (await priorityOf(groupRow())) ?? {};
+    assert.equal(fairnessKey, 'org_1');
+    assert.equal(single, singles);
+    assert.equal(member, bulk);
+    assert.ok((single ?? 9) < (bulk ?? 0), 'a lower key goes first');
+  });
+
+  test('a cancellation of what a group carries is not told: it finds out when it is due', async () => {
+    const row = outboxRow({ due_at: new Date(Date.now() + HOUR).toISOString() });
+    await carry(row);
+    await carry({ ...row, action: 'cancel', open: false, workflow_id: 'grp_1' });
+    assert.deepEqual((await story(handleOf(row))).signals, []);
   });
 
   test('a cancellation is told to the workflow that waits', async () => {

@@ -13,8 +13,10 @@ export async function keepHistory(name: string, handle: WorkflowHandle): Promise
   if (process.env['HISTORIES'] !== 'record') return;
   const file = new URL(`${name.replace(/\W+/g, '-').toLowerCase()}.json`, FOLDER);
   await mkdir(FOLDER, { recursive: true });
-  // Which process of which machine it was is nobody's business.
-  const history = historyToJSON(await handle.fetchHistory()).replace(/"identity": "[^"]*"/g, '"identity": "recorded"');
+  // Which process of which machine it was is nobody's business, nor in which folder.
+  const history = historyToJSON(await handle.fetchHistory())
+    .replace(/"identity": "[^"]*"/g, '"identity": "recorded"')
+    .replace(/"stackTrace": "(?:[^"\\]|\\.)*"/g, '"stackTrace": ""');
   await writeFile(file, `${history}\n`, { flag: 'wx' }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   });

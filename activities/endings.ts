@@ -1,0 +1,49 @@
+import type { EmailStatus } from '../src/domain/email.ts';
+import { project } from '../src/projection/emails.ts';
+import { lastAttempts, lockStatuses } from '../src/store/attempts.ts';
+import { type Pool, transaction } from '../src/store/pool.ts';
+import { isUnsettled } from './claim.ts';
+
+/**
+ * Fails emails that the workflow `carrier` carries and whose attempts are used up, with their last answers. Attempts are
+ * counted by their record: not every failed activity reached a provider.
+ * @returns the status of each afterwards; those that it does not carry are missing
+ */
+export async function giveUp(
+  pool: Pool,
+  ids: readonly string[],
+  maximumAttempts: number,
+  carrier: string,
+): Promise<Map<string, EmailStatus>> {
+  return transaction(pool, async (client) => {
+    const statuses = await lockStatuses(client, ids, carrier);
+    const failed: { id: string; error: string }[] = [];
+    for (const last of await lastAttempts(client, [...statuses.keys()])) {
+      const unsettled = isUnsettled(last);
+      if (statuses.get(last.message_id) !== 'queued' || (unsettled ? last.checks : last.n) < maximumAttempts) continue;
+      const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
+      const error = `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
+      failed.push({ id: last.message_id, error });
+      statuses.set(last.message_id, 'failed');
+    }
+    await project(client, 'failed', failed);
+    return statuses;
+  });
+}
+
+/**
+ * Cancels emails that the workflow `carrier` carries and that are still scheduled.
+ * @returns the status of each afterwards; those that it does not carry are missing
+ */
+export async function cancelScheduled(
+  pool: Pool,
+  ids: readonly string[],
+  carrier: string,
+): Promise<Map<string, EmailStatus>> {
+  return transaction(pool, async (client) => {
+    const statuses = await lockStatuses(client, ids, carrier);
+    const carried = [...statuses.keys()].map((id) => ({ id }));
+    for (const id of await project(client, 'canceled', carried)) statuses.set(id, 'canceled');
+    return statuses;
+  });
+}

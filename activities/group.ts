@@ -1,0 +1,134 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import type { EmailStatus } from '../src/domain/email.ts';
+import { bodySizes } from '../src/store/attempts.ts';
+import { leaveGroup } from '../src/store/outbox.ts';
+import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import { deliver } from './deliver.ts';
+import { cancelScheduled, giveUp } from './endings.ts';
+import { policyWait, withHeartbeat } from './temporal.ts';
+
+/** Emails that one workflow carries, due at the same instant. */
+export interface Group {
+  /** The workflow's id. */
+  readonly id: string;
+  readonly members: readonly Member[];
+}
+
+/** What delivering a group came to, when nobody is left who must be tried again with it. */
+export interface GroupDelivery {
+  /** Emails by the status in which the workflow leaves them, and those that left it for one of their own. */
+  readonly counts: Partial<Record<EmailStatus | 'left', number>>;
+  readonly providers: readonly string[];
+  /** Our timer was early for these: they are due in `inMs` milliseconds by the database's clock. */
+  readonly early?: { readonly members: readonly Member[]; readonly inMs: number };
+}
+
+type Again = Extract<MemberResult, { state: 'again' }>;
+
+/** Bytes of bodies that are in memory at a time for one group, far below the 50 MB that Postmark takes in a call. */
+const SLICE_BYTES = 16 * 1_048_576;
+/** So many that were not taken, while others were, go on alone; more than that stay together. */
+const FEW = 20;
+
+/** The activities of groups. Each does one thing and may be repeated. */
+export function makeGroupActivities(deps: EmailDeps) {
+  return {
+    /**
+     * Sends the emails of a group that are due. The few that were not taken leave it for a workflow of their own.
+     * @throws ApplicationFailure of type NotTaken when those that are left should be tried again together
+     */
+    async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
+      const results = await withHeartbeat(() =>
+        deliverInSlices(
+          deps,
+          members.map((member) => ({ ...member, carrier: id })),
+        ),
+      );
+      const again = results.filter((result) => result.state === 'again');
+      const others = again.length < results.length && again.length <= FEW;
+      const leaving = again.filter((result) => result.alone === true || others);
+      const wait = (result: Again) => Math.max(result.after ?? 0, policyWait());
+      await leaveGroup(
+        deps.pool,
+        id,
+        leaving.map((result) => ({ id: result.id, wait: wait(result) })),
+      );
+      const staying = again.filter((result) => !leaving.includes(result));
+      const [first] = staying;
+      if (first) {
+        throw ApplicationFailure.create({
+          type: 'NotTaken',
+          message: `${staying.length} of ${members.length} emails were not taken. ${first.reason}`,
+          category: ApplicationFailureCategory.BENIGN,
+          nextRetryDelay: Math.ceil(Math.max(1, ...staying.map(wait))),
+        });
+      }
+      return summary(members, results, leaving.length);
+    },
+
+    /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
+    async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
+      const ids = members.map((member) => member.id);
+      await giveUp(deps.pool, ids, maximumAttempts, id);
+    },
+
+    /** Cancels those emails of a group that are still scheduled and that it still carries. */
+    async cancelGroup({ id, members }: Group): Promise<void> {
+      const ids = members.map((member) => member.id);
+      await cancelScheduled(deps.pool, ids, id);
+    },
+  };
+}
+export type GroupActivities = ReturnType<typeof makeGroupActivities>;
+
+/** Delivers as many at a time as a provider takes in one call. When none of those was taken, the rest is not tried. */
+async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
+  const results: MemberResult[] = [];
+  for (const slice of await slices(deps, members)) {
+    const last = results.at(-1);
+    const stopped = last?.state === 'again' && last.alone !== true && results.every(({ state }) => state === 'again');
+    if (stopped) results.push(...slice.map(({ id }) => ({ ...last, id })));
+    else results.push(...(await deliver(deps, slice)));
+  }
+  return results;
+}
+
+async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
+  const sizes = await bodySizes(
+    deps.pool,
+    members.map(({ id }) => id),
+  );
+  const most = deps.providers[0]?.callSize ?? 1;
+  const made: Member[][] = [];
+  let bytes = 0;
+  for (const member of members) {
+    const size = sizes.get(member.id) ?? 0;
+    const slice = made.at(-1);
+    if (slice && slice.length < most && bytes + size <= SLICE_BYTES) {
+      slice.push(member);
+      bytes += size;
+    } else {
+      made.push([member]);
+      bytes = size;
+    }
+  }
+  return made;
+}
+
+function summary(members: readonly Member[], results: readonly MemberResult[], left: number): GroupDelivery {
+  const counts: Partial<Record<EmailStatus | 'left', number>> = left > 0 ? { left } : {};
+  const providers = new Set<string>();
+  const early: Member[] = [];
+  let inMs = 0;
+  for (const result of results) {
+    if (result.state === 'ended') {
+      counts[result.status] = (counts[result.status] ?? 0) + 1;
+      if (result.provider !== undefined) providers.add(result.provider);
+    } else if (result.state === 'waiting') {
+      early.push(...members.filter(({ id }) => id === result.id));
+      inMs = Math.max(inMs, result.inMs);
+    }
+  }
+  return { counts, providers: [...providers], ...(early.length > 0 && { early: { members: early, inMs } }) };
+}

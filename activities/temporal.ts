@@ -1,0 +1,28 @@
+import { Context } from '@temporalio/activity';
+
+/** Milliseconds. The silence after which Temporal takes a worker for dead is in the workflows; this is three times as often. */
+const HEARTBEAT_EVERY = 5_000;
+
+/** Tells Temporal that this worker lives while a slow call is under way, so that only a dead one's work is redone soon. */
+export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/**
+ * Milliseconds that the retry policy of the running activity would wait now. A provider that asks us back sooner than
+ * that, every time, would else use up all attempts in no time.
+ */
+export function policyWait(): number {
+  const { attempt, retryPolicy } = Context.current().info;
+  // Its intervals are milliseconds here, although the SDK's type allows them in words.
+  const policy = retryPolicy as
+    { initialInterval?: number; backoffCoefficient?: number; maximumInterval?: number } | undefined;
+  const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
+  return Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval);
+}

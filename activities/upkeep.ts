@@ -1,0 +1,78 @@
+import type { Logger } from 'pino';
+import { createdAt } from '../src/domain/ids.ts';
+import { findExpired, findKept, markDeleted } from '../src/store/attachments.ts';
+import { foldBatchMoves } from '../src/store/batches.ts';
+import type { FileStore } from '../src/store/files/file-store.ts';
+import { deleteExpiredKeys } from '../src/store/idempotency.ts';
+import type { Pool } from '../src/store/pool.ts';
+
+/** What the upkeep activities work with. */
+export interface UpkeepDeps {
+  readonly pool: Pool;
+  readonly files: FileStore;
+  readonly log: Logger;
+}
+
+/** One step of a chore: how much it did, and where the next one goes on; null when nothing is left to do. */
+export interface UpkeepStep {
+  readonly done: number;
+  readonly next: string | null;
+}
+
+/** Files, keys or rows of one step. */
+const AT_ONCE = 500;
+/** Batches of one step; each is a few thousand rows. */
+const BATCHES_AT_ONCE = 50;
+/** Milliseconds after which no request can still be about to refer to a file. */
+const ORPHANED_AFTER = 24 * 3_600_000;
+/** Pages of the store that one step looks at. */
+const PAGES = 50;
+
+/** The activities of the fleet `upkeep`: each does one bounded step of a chore and may be repeated. */
+export function makeUpkeepActivities(deps: UpkeepDeps) {
+  return {
+    /** Deletes files 30 days after their emails were sent or ended; what is known of them stays. */
+    async expireAttachments(): Promise<UpkeepStep> {
+      const { expired, more } = await findExpired(deps.pool, AT_ONCE);
+      // The other way round, a crash in between would leave files that nobody looks for.
+      await deps.files.remove(expired);
+      await markDeleted(deps.pool, expired);
+      return { done: expired.length, next: more ? '' : null };
+    },
+
+    /** Removes files from the store that no email refers to: their request broke off before it was answered. */
+    async sweepFiles(from: string | null): Promise<UpkeepStep> {
+      const before = Date.now() - ORPHANED_AFTER;
+      let done = 0;
+      let next = from;
+      for (let page = 0; page < PAGES; page++) {
+        const { ids, next: following } = await deps.files.list(next);
+        next = following;
+        const old = ids.filter((id) => createdAt(id) < before);
+        const kept = await findKept(deps.pool, old);
+        const orphans = old.filter((id) => !kept.has(id));
+        await deps.files.remove(orphans);
+        done += orphans.length;
+        if (next === null) break;
+      }
+      if (done > 0) deps.log.info({ files: done }, 'removed files that no email refers to');
+      return { done, next };
+    },
+
+    /** Forgets idempotency keys after 24 hours. */
+    async deleteExpiredKeys(): Promise<UpkeepStep> {
+      return whole(await deleteExpiredKeys(deps.pool, AT_ONCE), AT_ONCE);
+    },
+
+    /** Adds up how the emails of batches moved. */
+    async foldBatchMoves(): Promise<UpkeepStep> {
+      return whole(await foldBatchMoves(deps.pool, BATCHES_AT_ONCE), BATCHES_AT_ONCE);
+    },
+  };
+}
+export type UpkeepActivities = ReturnType<typeof makeUpkeepActivities>;
+
+/** A step that did all it may has likely left some. */
+function whole(done: number, limit: number): UpkeepStep {
+  return { done, next: done === limit ? '' : null };
+}

@@ -1,0 +1,62 @@
+import { groupBy } from '../domain/group.ts';
+import type { EmailRow } from '../store/outbox.ts';
+
+/** Emails that share one workflow at most: what Postmark takes in one call. */
+export const GROUP_SIZE = 500;
+
+/** What to do with the outbox rows that a relay holds. */
+export interface Plan {
+  /** Carried out one by one. */
+  readonly alone: readonly EmailRow[];
+  /** Each becomes one workflow. */
+  readonly groups: readonly (readonly EmailRow[])[];
+  /** Rows that wait for the budget. */
+  readonly later: number;
+}
+
+/**
+ * Decides which emails get a workflow of their own and which share one. While the budget reaches for all that is
+ * waiting, each has its own; when it does not, one start takes up to 500 that are due at the same instant, single emails
+ * before those of batches. An email that was sent singly for later, and whatever is no start, needs no budget.
+ */
+export function plan(rows: readonly EmailRow[], budget: number): Plan {
+  const burst = rows.filter(needsBudget);
+  if (burst.length <= budget) return { alone: rows, groups: [], later: 0 };
+
+  const groups = bunches(burst).slice(0, budget);
+  // One by itself needs no group.
+  const single = groups.filter((group) => group.length === 1).flat();
+  const taken = groups.reduce((sum, group) => sum + group.length, 0);
+  return {
+    alone: [...rows.filter((row) => !needsBudget(row)), ...single],
+    groups: groups.filter((group) => group.length > 1),
+    later: burst.length - taken,
+  };
+}
+
+/** Whether a row is one of possibly many that are to be started at once. */
+export function needsBudget({ action, open, waits, batch_id }: EmailRow): boolean {
+  return action === 'start' && open && (!waits || batch_id !== null);
+}
+
+/** Rows that may share a workflow, those that matter most first. */
+function bunches(burst: readonly EmailRow[]): EmailRow[][] {
+  const [batches, singles] = [
+    burst.filter((row) => row.batch_id !== null),
+    burst.filter((row) => row.batch_id === null),
+  ];
+  return [singles, batches].flatMap((rows) => {
+    const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
+    return [...dueTogether.values()].flatMap((due) => chunks(byOrganization(due)));
+  });
+}
+
+/** Emails of one organization stay together, so that its share of the workers can be told. */
+function byOrganization(rows: readonly EmailRow[]): EmailRow[] {
+  return [...groupBy(rows, (row) => row.org_id).values()].flat();
+}
+
+function chunks(rows: readonly EmailRow[]): EmailRow[][] {
+  const count = Math.ceil(rows.length / GROUP_SIZE);
+  return Array.from({ length: count }, (_, i) => rows.slice(i * GROUP_SIZE, (i + 1) * GROUP_SIZE));
+}

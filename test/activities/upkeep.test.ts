@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { makeUpkeepActivities, type UpkeepStep } from '../../activities/upkeep.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { insertAttachments } from '../../src/store/attachments.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
+import type { FileStore } from '../../src/store/files/file-store.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { allIds } from '../store/files/store-contract.ts';
+import { accept, newEmail, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
+  await pool.query('DELETE FROM attachments');
+  const store = diskStore(await temporaryFolder(t));
+  const activities = makeUpkeepActivities({ pool, files: wrap(store), log: pino({ level: 'silent' }) });
+  /** An email with one file, all of it made `days` ago. @returns the ids of both */
+  const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
+    const email = newEmail();
+    await accept(pool, orgId, [email]);
+    const id = newId('att', Date.now());
+    await store.put(id, Buffer.from('x'));
+    const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 1, content_id: null };
+    await insertAttachments(pool, orgId, email.id, [file]);
+    const past = `now() - make_interval(hours => $2 * 24)`;
+    await pool.query(
+      `UPDATE emails SET created_at = ${past}, status = $3, error = 'x',
+         scheduled_at = CASE WHEN $3 = 'scheduled' THEN now() END WHERE id = $1`,
+      [email.id, days, status],
+    );
+    await pool.query(`UPDATE attachments SET look_at = ${past} + interval '720 hours' WHERE email_id = $1`, [
+      email.id,
+      days,
+    ]);
+    for (const [type, ago] of Object.entries(events)) {
+      await pool.query(`INSERT INTO email_events (email_id, id, type, created_at) VALUES ($1, $3, $4, ${past})`, [
+        email.id,
+        ago,
+        newId('evt', Date.now()),
+        type,
+      ]);
+    }
+    return [email.id, id];
+  };
+  const deleted = async (id: string): Promise<boolean> => {
+    const { rows } = await pool.query<{ deleted: boolean }>(
+      'SELECT deleted_at IS NOT NULL AS deleted FROM attachments WHERE id = $1',
+      [id],
+    );
+    return rows[0]?.deleted === true;
+  };
+  return { store, activities, old, deleted };
+}
+
+async function toTheEnd(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
+  let done = 0;
+  let from: string | null = null;
+  do {
+    const result = await step(from);
+    done += result.done;
+    from = result.next;
+  } while (from !== null);
+  return done;
+}
+
+describe('files that have expired', () => {
+  test('are deleted, and those that have not are kept: 30 days after the send, or after the end', async (t) => {
+    const { store, activities, old, deleted } = await make(t);
+    const gone = [
+      await old(31, 'sent', { 'email.sent': 31 }),
+      await old(40, 'delivered', { 'email.sent': 30, 'email.delivered': 2 }),
+      await old(60, 'canceled', { 'email.canceled': 30 }),
+      await old(31, 'failed', { 'email.failed': 30 }),
+      await old(60, 'sent', { 'email.failed': 40, 'email.sent': 30 }),
+    ];
+    const kept = [
+      await old(29, 'sent', { 'email.sent': 29 }),
+      await old(60, 'sent', { 'email.sent': 29 }),
+      await old(60, 'canceled', { 'email.canceled': 29 }),
+      await old(60, 'sent', { 'email.failed': 40, 'email.sent': 29 }),
+      await old(60, 'scheduled'),
+      await old(60, 'queued'),
+    ];
+    assert.equal(await toTheEnd(() => activities.expireAttachments()), gone.length);
+    for (const [, id] of gone) {
+      assert.ok(await deleted(id));
+      assert.equal(await store.open(id), undefined);
+    }
+    for (const [, id] of kept) assert.ok(!(await deleted(id)));
+    assert.deepEqual(await allIds(store), kept.map(([, id]) => id).sort());
+    assert.deepEqual(await activities.expireAttachments(), { done: 0, next: null });
+  });
+
+  test('are looked at again when they may have expired, and not before', async (t) => {
+    const { activities, old } = await make(t);
+    const [, sent] = await old(60, 'sent', { 'email.sent': 29 });
+    const [, queued] = await old(60, 'queued');
+    await activities.expireAttachments();
+    const { rows } = await pool.query<{ id: string; days: number }>(
+      'SELECT id, extract(epoch FROM look_at - now())::float8 / 86400 AS days FROM attachments',
+    );
+    const days = new Map(rows.map((row) => [row.id, row.days]));
+    assert.ok(Math.abs((days.get(sent) ?? 0) - 1) < 0.01);
+    assert.ok(Math.abs((days.get(queued) ?? 0) - 30) < 0.01);
+  });
+
+  test('are many steps of work when they are many', async (t) => {
+    const { activities, old, store } = await make(t);
+    const [emailId] = await old(60, 'sent', { 'email.sent': 31 });
+    const files = Array.from({ length: 1_200 }, (_, i) => ({
+      id: newId('att', Date.now()),
+      filename: `${i}.txt`,
+      content_type: 'text/plain',
+      size: 1,
+      content_id: null,
+    }));
+    await insertAttachments(pool, orgId, `${emailId}x`, files);
+    await pool.query(
+      `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() WHERE email_id = $2`,
+      [emailId, `${emailId}x`],
+    );
+    assert.equal((await activities.expireAttachments()).done, 500);
+    assert.equal(await toTheEnd(() => activities.expireAttachments()), 701);
+    assert.deepEqual(await allIds(store), []);
+  });
+
+  test('stay on record while the store cannot delete them', async (t) => {
+    const { activities, old, deleted } = await make(t, (store) => ({
+      ...store,
+      remove: () => Promise.reject(new Error('away')),
+    }));
+    const [, id] = await old(31, 'sent', { 'email.sent': 31 });
+    await assert.rejects(activities.expireAttachments(), /away/);
+    assert.ok(!(await deleted(id)));
+  });
+});
+
+describe('files that no email refers to', () => {
+  test('are removed when they are older than a day', async (t) => {
+    const { store, activities, old } = await make(t);
+    const [, kept] = await old(2, 'sent', { 'email.sent': 2 });
+    // Made in 2025: the letters after the prefix are its time.
+    const aged = `att_01jk${newId('att', Date.now()).slice(8)}`;
+    const young = newId('att', Date.now());
+    for (const id of [aged, young]) await store.put(id, Buffer.from('x'));
+    assert.equal(await toTheEnd((from) => activities.sweepFiles(from)), 1);
+    assert.deepEqual(await allIds(store), [kept, young].sort());
+  });
+
+  test('are found on every page of the store', async (t) => {
+    const { store, activities } = await make(t);
+    const ids = Array.from({ length: 200 }, (_, i) => `att_01k${'0'.repeat(18)}${String(i).padStart(5, '0')}`);
+    await Promise.all(ids.map((id) => store.put(id, Buffer.from('x'))));
+    const steps: number[] = [];
+    const removed = await toTheEnd(async (from) => {
+      const step = await activities.sweepFiles(from);
+      steps.push(step.done);
+      return step;
+    });
+    assert.equal(removed, 200);
+    assert.ok(steps.length > 1, `${steps.length} steps`);
+    assert.deepEqual(await allIds(store), []);
+  });
+});
+
+test('expired keys are forgotten, and moves of batches folded, step by step', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(
+    `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer, created_at)
+     SELECT $1, n::text, sha256('x'), '{}', now() - interval '25 hours' FROM generate_series(1, 750) AS n`,
+    [orgId],
+  );
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 500, next: '' });
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 250, next: null });
+  assert.equal((await activities.foldBatchMoves()).next, null);
+});

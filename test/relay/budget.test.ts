@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { makeBudget } from '../../src/relay/budget.ts';
+
+describe('the budget of workflow starts', () => {
+  test('begins with 2.5 seconds of income and never saves more', () => {
+    let now = 0;
+    const budget = makeBudget(20, () => now);
+    assert.equal(budget.available(), 50);
+    now += 3_600_000;
+    assert.equal(budget.available(), 50);
+  });
+
+  test('gets its income evenly', () => {
+    let now = 0;
+    const budget = makeBudget(20, () => now);
+    budget.spend(50);
+    assert.equal(budget.available(), 0);
+    assert.equal(budget.untilNext(), 50);
+    now += 49;
+    assert.equal(budget.available(), 0);
+    now += 1;
+    assert.equal(budget.available(), 1);
+    assert.equal(budget.untilNext(), 0);
+    now += 1_000;
+    assert.equal(budget.available(), 21);
+  });
+
+  test('holds one token at least, however slow it is', () => {
+    let now = 0;
+    const budget = makeBudget(0.1, () => now);
+    assert.equal(budget.available(), 1);
+    budget.spend(1);
+    assert.equal(budget.untilNext(), 10_000);
+    now += 10_000;
+    assert.equal(budget.available(), 1);
+  });
+
+  test('over any time, no more is spent than what it began with and what came in', () => {
+    const steps = fc.array(fc.record({ wait: fc.nat(500), want: fc.nat(100) }), { maxLength: 100 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000 }), steps, (perSecond, wanted) => {
+        let now = 0;
+        let spent = 0;
+        const budget = makeBudget(perSecond, () => now);
+        for (const { wait, want } of wanted) {
+          now += wait;
+          const tokens = Math.min(want, budget.available());
+          budget.spend(tokens);
+          spent += tokens;
+          assert.ok(spent <= Math.max(1, perSecond * 2.5) + (now / 1_000) * perSecond + 1e-6);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { GROUP_SIZE, needsBudget, plan } from '../../src/relay/plan.ts';
+import type { EmailRow } from '../../src/store/outbox.ts';
+
+let count = 0;
+const LATER = '2026-03-01T10:00:00.000Z';
+
+function row(fields: Partial<EmailRow> = {}): EmailRow {
+  const id = `em_${++count}`;
+  return {
+    id: String(count),
+    action: 'start',
+    message_id: id,
+    tries: 0,
+    org_id: 'org_1',
+    batch_id: null,
+    first_to: 'a@example.net',
+    more_to: 0,
+    due_at: null,
+    waits: false,
+    version: 0,
+    workflow_id: id,
+    open: true,
+    ...fields,
+  };
+}
+const rows = (n: number, fields: Partial<EmailRow> = {}) => Array.from({ length: n }, () => row(fields));
+const sizes = (groups: readonly (readonly unknown[])[]) => groups.map((group) => group.length);
+
+describe('which emails share a workflow', () => {
+  test('while the budget reaches for all that waits, each has its own', () => {
+    const waiting = [...rows(25), ...rows(25, { batch_id: 'bt_1' })];
+    assert.deepEqual(plan(waiting, 50), { alone: waiting, groups: [], later: 0 });
+  });
+
+  test('one more than the budget, and all of them share one', () => {
+    const { alone, groups, later } = plan(rows(51), 50);
+    assert.deepEqual([alone.length, sizes(groups), later], [0, [51], 0]);
+  });
+
+  test('a batch of 10,000 becomes twenty workflows', () => {
+    const { alone, groups, later } = plan(rows(10_000, { batch_id: 'bt_1' }), 50);
+    assert.deepEqual([alone.length, sizes(groups), later], [0, Array(20).fill(GROUP_SIZE), 0]);
+  });
+
+  test('what the budget does not reach for waits, batches before single emails', () => {
+    const [bulk, singles] = [rows(700, { batch_id: 'bt_1' }), rows(600)];
+    const { groups, later } = plan([...bulk, ...singles], 3);
+    assert.deepEqual(sizes(groups), [500, 100, 500]);
+    assert.ok([...(groups[0] ?? []), ...(groups[1] ?? [])].every((each) => each.batch_id === null));
+    assert.equal(later, 200);
+  });
+
+  test('without budget nothing starts', () => {
+    assert.deepEqual(plan(rows(3), 0), { alone: [], groups: [], later: 3 });
+  });
+
+  test('a batch shares a workflow for each instant at which its emails are due', () => {
+    const bulk = { batch_id: 'bt_1' };
+    const waiting = [
+      ...rows(3, bulk),
+      ...rows(4, { ...bulk, due_at: LATER, waits: true }),
+      ...rows(5, { ...bulk, due_at: '2026-03-01T10:00:00.001Z', waits: true }),
+      // Long due, since Temporal was away: it goes with those that are due at once.
+      ...rows(6, { ...bulk, due_at: '2026-01-01T00:00:00.000Z' }),
+    ];
+    assert.deepEqual(sizes(plan(waiting, 10).groups), [9, 4, 5]);
+  });
+
+  test('one that is left by itself needs no group', () => {
+    const waiting = [...rows(2), row({ batch_id: 'bt_1' })];
+    const { alone, groups } = plan(waiting, 2);
+    assert.deepEqual(sizes(groups), [2]);
+    assert.deepEqual(alone, waiting.slice(2));
+  });
+
+  test('single emails for later, changes and emails that have ended need no budget', () => {
+    const free = [
+      row({ due_at: LATER, waits: true }),
+      row({ action: 'reschedule' }),
+      row({ action: 'cancel', open: false }),
+      row({ action: 'leave' }),
+      row({ open: false }),
+    ];
+    assert.ok(!free.some(needsBudget));
+    assert.deepEqual(plan(free, 0), { alone: free, groups: [], later: 0 });
+    assert.deepEqual(plan([...free, ...rows(3)], 1).alone, free);
+  });
+
+  test('emails of one organization stay together', () => {
+    const waiting = Array.from({ length: 1_000 }, (_, i) => row({ org_id: `org_${i % 2}` }));
+    for (const group of plan(waiting, 2).groups) assert.equal(new Set(group.map(({ org_id }) => org_id)).size, 1);
+  });
+
+  test('nothing is lost, doubled or over the budget, whatever waits', () => {
+    const anyRow = fc.record({
+      action: fc.constantFrom('start' as const, 'start' as const, 'leave' as const, 'cancel' as const),
+      batch_id: fc.constantFrom(null, 'bt_1'),
+      org_id: fc.constantFrom('org_1', 'org_2'),
+      open: fc.boolean(),
+      waits: fc.boolean(),
+      due_at: fc.constantFrom(null, LATER),
+    });
+    fc.assert(
+      fc.property(fc.array(anyRow, { maxLength: 40 }), fc.nat(20), (fields, budget) => {
+        const waiting = fields.map(row);
+        const { alone, groups, later } = plan(waiting, budget);
+        const planned = [...alone, ...groups.flat()];
+        assert.equal(new Set(planned).size, planned.length);
+        assert.equal(planned.length + later, waiting.length);
+        assert.ok(alone.filter(needsBudget).length + groups.length <= budget);
+        for (const group of groups) {
+          assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsBudget));
+          assert.equal(new Set(group.map(({ waits, due_at }) => (waits ? due_at : null))).size, 1);
+          assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);
+        }
+      }),
+    );
+  });
+});

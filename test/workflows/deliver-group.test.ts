@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
+import { timeSkipping } from '../support/temporal.ts';
+import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { GroupOffice } from './group-office.ts';
+import { keepHistory } from './histories.ts';
+import { PostOffice } from './post-office.ts';
+
+const DAY = 86_400_000;
+const MINUTE = 60_000;
+const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
+
+describe('deliverGroup', () => {
+  let env: TestWorkflowEnvironment;
+  let bundle: WorkflowBundleWithSourceMap;
+  let office: PostOffice;
+  let groups: GroupOffice;
+  let count = 0;
+
+  before(async () => {
+    silenceTemporal();
+    env = await timeSkipping();
+    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    office = new PostOffice(() => env.currentTimeMs());
+    groups = new GroupOffice(office);
+  });
+  after(() => env.teardown());
+
+  async function worker(): Promise<() => Promise<void>> {
+    const common = { connection: env.nativeConnection, namespace: 'default' };
+    const workers = await Promise.all([
+      // Nothing cached: each task replays the history from its beginning, as a worker that was restarted does.
+      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows: 0 }),
+      Worker.create({ ...common, taskQueue: 'email', activities: office.activities }),
+      Worker.create({ ...common, taskQueue: 'email-groups', activities: groups.activities }),
+    ]);
+    const running = Promise.all(workers.map((each) => each.run()));
+    return async () => {
+      for (const each of workers) each.shutdown();
+      await running;
+    };
+  }
+
+  type Handle = WorkflowHandle<typeof deliverGroup>;
+  interface Carried {
+    readonly ids: readonly [string, string, string, string];
+    readonly dueAt: number;
+    readonly handle: Handle;
+    /** Ends the worker, then starts another one. */
+    readonly restart: () => Promise<void>;
+  }
+
+  /** Starts a group of four, does something, and waits for its end; time skips only then. Its history is kept. */
+  async function carry(
+    { name }: { name: string },
+    dueIn: number | null,
+    act: (carried: Carried) => Promise<void> = async () => undefined,
+  ): Promise<{ counts: Record<string, number>; ids: Carried['ids']; dueAt: number }> {
+    const id = `grp_${++count}`;
+    const ids = [1, 2, 3, 4].map((i) => `em_${count}_${i}`) as unknown as Carried['ids'];
+    const now = await env.currentTimeMs();
+    const dueAt = now + (dueIn ?? 0);
+    groups.accept(id, ids, dueIn === null ? null : dueAt);
+    let stop = await worker();
+    const restart = async () => {
+      await stop();
+      stop = await worker();
+    };
+    try {
+      const handle = await env.client.workflow.start(deliverGroup, {
+        workflowId: id,
+        taskQueue: 'messages',
+        args: [
+          {
+            id,
+            members: ids.map((member) => ({ id: member, version: 0 })),
+            dueAt: dueIn === null ? null : new Date(dueAt).toISOString(),
+            retry: RETRY,
+          },
+        ],
+      });
+      await act({ ids, dueAt, handle, restart });
+      const counts = await handle.result();
+      await keepHistory(`group ${name}`, handle);
+      return { counts, ids, dueAt };
+    } finally {
+      await stop();
+    }
+  }
+
+  const lateness = (id: string, dueAt: number) => (office.row(id).sentAt ?? Number.NaN) - dueAt;
+
+  test('emails that are due at once are sent at once, in one call', async (t) => {
+    const calls = groups.calls;
+    const { counts, ids, dueAt } = await carry(t, null);
+    assert.deepEqual(counts, { sent: 4 });
+    assert.equal(groups.calls, calls + 1);
+    for (const id of ids) assert.ok(lateness(id, dueAt) < MINUTE);
+  });
+
+  test('emails 29 days ahead share one timer and are sent then, not before', async (t) => {
+    const { counts, ids, dueAt } = await carry(t, 29 * DAY, async ({ restart }) => restart());
+    assert.deepEqual(counts, { sent: 4 });
+    for (const id of ids) assert.ok(lateness(id, dueAt) >= 0 && lateness(id, dueAt) < MINUTE);
+  });
+
+  test('one that is rescheduled goes its own way, one that is canceled stays, the others go on time', async (t) => {
+    let own: WorkflowHandle<typeof deliverEmail> | undefined;
+    const { counts, ids, dueAt } = await carry(t, 10 * DAY, async ({ ids: [moved, canceled], dueAt }) => {
+      const later = dueAt + 5 * DAY;
+      assert.ok(office.reschedule(moved, later) && office.cancel(canceled));
+      groups.carrier.delete(moved);
+      const schedule = { version: 1, dueAt: new Date(later).toISOString() };
+      own = await env.client.workflow.signalWithStart(deliverEmail, {
+        workflowId: moved,
+        taskQueue: 'messages',
+        args: [{ id: moved, ...schedule, retry: RETRY }],
+        signal: reschedule,
+        signalArgs: [schedule],
+      });
+    });
+    assert.deepEqual(counts, { scheduled: 1, canceled: 1, sent: 2 });
+    const stop = await worker();
+    assert.equal(await own?.result(), 'sent');
+    await stop();
+    const [moved, canceled, ...others] = ids;
+    assert.ok(lateness(moved, dueAt + 5 * DAY) >= 0);
+    assert.equal(office.row(canceled).sentAt, undefined);
+    for (const id of others) assert.ok(lateness(id, dueAt) >= 0 && lateness(id, dueAt) < MINUTE);
+  });
+
+  test('one that is not taken leaves, and the group ends', async (t) => {
+    const { counts, ids } = await carry(t, DAY, async ({ ids }) => {
+      groups.answers.push({ but: [ids[2]] });
+    });
+    assert.deepEqual(counts, { sent: 3, left: 1 });
+    assert.equal(office.row(ids[2]).status, 'queued');
+  });
+
+  test('a provider that takes nobody is tried again with all of them', async (t) => {
+    const calls = groups.calls;
+    groups.answers.push('busy', 'crash', 'busy');
+    const { counts } = await carry(t, null);
+    assert.deepEqual(counts, { sent: 4 });
+    assert.equal(groups.calls, calls + 3);
+  });
+
+  test('attempts are used up: all of them fail', async (t) => {
+    groups.answers.push(...Array.from({ length: 4 }, () => 'busy' as const));
+    const { counts, ids } = await carry(t, null);
+    assert.deepEqual(counts, { failed: 4 });
+    for (const id of ids) assert.equal(office.row(id).attempts, 4);
+  });
+
+  test('failures that never reached a provider do not use up its attempts', async (t) => {
+    groups.answers.push(...Array.from({ length: 9 }, () => 'crash' as const));
+    const { counts } = await carry(t, null);
+    assert.deepEqual(counts, { sent: 4 });
+  });
+
+  test('a clock that runs ahead of Postgres does not send early', async (t) => {
+    groups.behind = 2_500;
+    const { counts, ids, dueAt } = await carry(t, DAY);
+    groups.behind = 0;
+    assert.deepEqual(counts, { sent: 4 });
+    for (const id of ids) assert.ok(lateness(id, dueAt) >= 0);
+  });
+
+  test('canceled with Temporal’s own tools, what is scheduled is canceled', async (t) => {
+    const { counts, ids } = await carry(t, DAY, async ({ handle }) => {
+      await handle.cancel();
+    });
+    assert.deepEqual(counts, { canceled: 4 });
+    for (const id of ids) assert.equal(office.row(id).sentAt, undefined);
+  });
+});

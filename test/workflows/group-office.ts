@@ -1,0 +1,75 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { GroupActivities, GroupDelivery } from '../../activities/index.ts';
+import type { PostOffice } from './post-office.ts';
+
+/**
+ * Stands for Postgres and the provider in workflow tests of groups, over the emails of a `PostOffice`: the same rules as
+ * the activities' SQL.
+ */
+export class GroupOffice {
+  readonly office: PostOffice;
+  /** Which workflow carries an email, when that is not its own. */
+  readonly carrier = new Map<string, string>();
+  /** What the provider does with the emails of each call: takes all, none, or all but these. */
+  readonly answers: ('take' | 'busy' | { but: readonly string[] } | 'crash')[] = [];
+  /** Milliseconds that the database's clock is behind Temporal's. */
+  behind = 0;
+  /** How many calls the provider got. */
+  calls = 0;
+
+  constructor(office: PostOffice) {
+    this.office = office;
+  }
+
+  accept(group: string, ids: readonly string[], dueAt: number | null): void {
+    for (const id of ids) {
+      this.office.accept(id, dueAt);
+      this.carrier.set(id, group);
+    }
+  }
+
+  readonly activities: GroupActivities = {
+    deliverGroup: async ({ id: group, members }): Promise<GroupDelivery> => {
+      const answer = this.answers.shift() ?? 'take';
+      if (answer === 'crash') throw new Error('the database is away');
+      const now = (await this.office.now()) - this.behind;
+      const counts: Record<string, number> = {};
+      const early: (typeof members)[number][] = [];
+      let busy = 0;
+      this.calls++;
+      for (const member of members) {
+        const { id } = member;
+        const row = this.office.row(id);
+        const carried = this.carrier.get(id) === group;
+        if (carried && row.status === 'scheduled' && row.dueAt > now) early.push(member);
+        else if (carried && (row.status === 'scheduled' || row.status === 'queued')) {
+          row.status = 'queued';
+          row.attempts++;
+          if (answer === 'busy') busy++;
+          else if (typeof answer === 'object' && answer.but.includes(id)) {
+            this.carrier.delete(id);
+            counts['left'] = (counts['left'] ?? 0) + 1;
+          } else {
+            row.status = 'sent';
+            row.sentAt = now;
+          }
+        }
+        if (row.status === 'sent' || !carried || row.status === 'failed' || row.status === 'canceled') {
+          counts[row.status] = (counts[row.status] ?? 0) + 1;
+        }
+      }
+      if (busy > 0) throw ApplicationFailure.create({ type: 'NotTaken', message: `${busy} were not taken` });
+      const inMs = Math.max(0, ...early.map(({ id }) => this.office.row(id).dueAt - now));
+      return { counts, providers: ['postmark'], ...(early.length > 0 && { early: { members: early, inMs } }) };
+    },
+    giveUpGroup: async ({ members, maximumAttempts }) => {
+      for (const { id } of members) {
+        const row = this.office.row(id);
+        if (row.status === 'queued' && row.attempts >= maximumAttempts) row.status = 'failed';
+      }
+    },
+    cancelGroup: async ({ members }) => {
+      for (const { id } of members) this.office.cancel(id);
+    },
+  };
+}

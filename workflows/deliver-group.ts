@@ -1,0 +1,96 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  sleep,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { GroupActivities, GroupDelivery } from '../activities/index.ts';
+import type { RetryPolicy } from '../src/domain/retry.ts';
+import { PROVIDER } from './search-attributes.ts';
+
+/** Emails that are due at the same instant, or at once, and share one workflow. */
+export interface DeliverGroup {
+  /** The workflow's own id, by which the emails' rows name it. */
+  readonly id: string;
+  readonly members: readonly { readonly id: string; readonly version: number }[];
+  /** UTC with milliseconds, or null for at once. */
+  readonly dueAt: string | null;
+  readonly retry: RetryPolicy;
+}
+
+/** Groups have a queue of their own, with few places: they may never take all those of single emails. */
+const QUEUE = 'email-groups';
+
+/** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
+const { giveUpGroup, cancelGroup } = proxyActivities<GroupActivities>({
+  taskQueue: QUEUE,
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+});
+
+/**
+ * Carries many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be
+ * tried again when the others are through, is carried by a workflow of its own from then on; one that was canceled is
+ * found out when the group is due.
+ * @returns how many were left in which status
+ */
+export async function deliverGroup({ id, members, dueAt, retry }: DeliverGroup): Promise<GroupDelivery['counts']> {
+  try {
+    await due(members.length, dueAt);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    await CancellationScope.nonCancellable(() => cancelGroup({ id, members }));
+  }
+  return CancellationScope.nonCancellable(async () => {
+    let delivery = await attempt(id, members, retry);
+    const total = { ...delivery.counts };
+    for (let early = delivery.early; early; early = delivery.early) {
+      await sleep(early.inMs, { summary: 'our clock is ahead of the database' });
+      delivery = await attempt(id, early.members, retry);
+      add(total, delivery.counts);
+    }
+    if (delivery.providers.length === 1) {
+      upsertSearchAttributes([{ key: PROVIDER, value: delivery.providers.join() }]);
+    }
+    setCurrentDetails(
+      `Ended: ${Object.entries(total)
+        .map(([status, count]) => `${count} ${status}`)
+        .join(', ')}`,
+    );
+    return total;
+  });
+}
+
+async function due(count: number, dueAt: string | null): Promise<void> {
+  const wait = dueAt === null ? 0 : Date.parse(dueAt) - Date.now();
+  if (wait <= 0) return;
+  setCurrentDetails(`${count} emails, waiting until ${dueAt}`);
+  await sleep(wait, { summary: `until ${dueAt}` });
+}
+
+/** Attempts the delivery under the retry policy, as the workflow of a single email does. */
+async function attempt(id: string, members: DeliverGroup['members'], retry: RetryPolicy): Promise<GroupDelivery> {
+  setCurrentDetails(`Sending ${members.length} emails`);
+  const activities = proxyActivities<GroupActivities>({
+    taskQueue: QUEUE,
+    startToCloseTimeout: '30 minutes',
+    heartbeatTimeout: '15 seconds',
+    summary: `hand ${members.length} emails over to a provider, at most ${retry.maximumAttempts} attempts`,
+    retry: { ...retry, backoffCoefficient: 2 },
+  });
+  for (;;) {
+    try {
+      return await activities.deliverGroup({ id, members });
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      await giveUpGroup({ id, members, maximumAttempts: retry.maximumAttempts });
+    }
+  }
+}
+
+function add(total: Record<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [status, count] of Object.entries(counts)) total[status] = (total[status] ?? 0) + count;
+}

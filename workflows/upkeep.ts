@@ -1,0 +1,40 @@
+import { ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
+import type { UpkeepActivities } from '../activities/index.ts';
+
+/** What keeps the house in order, by the names of its activities. */
+export type Chore = keyof UpkeepActivities;
+
+const activities = proxyActivities<UpkeepActivities>({
+  taskQueue: 'upkeep',
+  startToCloseTimeout: '5 minutes',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 10 },
+});
+
+/** Steps of one chore in one run; what is left is for the next one. Keeps the history far from its limit. */
+const STEPS = 1_000;
+
+/**
+ * Does chores one after the other, each step by step until nothing is left. One that fails keeps none from its turn.
+ * @returns how much each has done
+ */
+export async function upkeep(chores: readonly Chore[]): Promise<Partial<Record<Chore, number>>> {
+  const done: Partial<Record<Chore, number>> = {};
+  const failed: Chore[] = [];
+  for (const chore of chores) {
+    done[chore] = 0;
+    try {
+      let from: string | null = null;
+      for (let step = 0; step < STEPS; step++) {
+        const result: Awaited<ReturnType<UpkeepActivities[Chore]>> = await activities[chore](from);
+        done[chore] += result.done;
+        from = result.next;
+        if (from === null) break;
+      }
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      failed.push(chore);
+    }
+  }
+  if (failed.length > 0) throw ApplicationFailure.nonRetryable(`${failed.join(', ')} failed`, 'ChoresFailed', done);
+  return done;
+}
