@@ -1,4 +1,6 @@
 import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
+import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
+import { parseRanges } from './public-fetch/public-address.ts';
 
 /** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
 export class ConfigError extends Error {}
@@ -57,6 +59,22 @@ function providers(text: string): EmailProviderName[] {
 
 const text = (value: string): string => value;
 
+function fileStore(text: string): string {
+  if (!/^(?:file:.|s3:\/\/[^/?#])/.test(text)) throw new Error('neither a folder nor a bucket');
+  return text;
+}
+
+function ranges(text: string): string[] {
+  const given = text.split(',').flatMap((range) => range.trim() || []);
+  parseRanges(given);
+  return given;
+}
+
+function secretKey(text: string): string {
+  if (text.length < SECRET_KEY_LENGTH) throw new Error('too short');
+  return text;
+}
+
 /** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
@@ -65,6 +83,26 @@ export const SETTINGS = {
     meaning: "URL of Sendwright's Postgres database",
     example: 'postgres://sendwright:secret@localhost:5432/sendwright',
     parse: url('postgres:', 'postgresql:'),
+  },
+  SECRET_KEY: {
+    meaning: `signs links, cursors and tokens; at least ${SECRET_KEY_LENGTH} characters, the same in every process`,
+    example: '$(head -c 32 /dev/urandom | base64)',
+    parse: secretKey,
+  },
+  PUBLIC_URL: {
+    meaning: 'where the API is reached from outside; links in answers begin with it',
+    example: 'https://mail.example.com',
+    parse: url('http:', 'https:'),
+  },
+  ATTACHMENT_STORE: {
+    meaning: 'where attachments are kept; without it, the folder attachments in SENDWRIGHT_HOME',
+    example: 's3://bucket/prefix',
+    parse: fileStore,
+  },
+  ATTACHMENT_ALLOW_CIDRS: {
+    meaning: 'private address ranges from which attachments may be fetched after all',
+    example: '10.1.0.0/16,192.168.5.5',
+    parse: ranges,
   },
   SENDWRIGHT_HOME: {
     meaning: 'folder in which `npm start` keeps everything that it embeds',
@@ -120,6 +158,12 @@ export const SETTINGS = {
     example: '45088768',
     parse: integer(1, 1_073_741_824),
     fallback: String(43 * 1_048_576),
+  },
+  WORKFLOW_STARTS_PER_SECOND: {
+    meaning: 'workflows that one relay starts for emails that are due; when more are waiting, they share one',
+    example: '20',
+    parse: integer(1, 1_000_000),
+    fallback: '20',
   },
   SEND_MAX_ATTEMPTS: {
     meaning: 'attempts to hand a message to a provider before it is given up',

@@ -53,6 +53,29 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
       'postgres://[h/d',
     ],
   },
+  SECRET_KEY: {
+    fallback: undefined,
+    good: any('x'.repeat(32), 'a long text with spaces and ünïcode'),
+    bad: ['x', 'x'.repeat(31), 'secret'],
+  },
+  PUBLIC_URL: {
+    fallback: undefined,
+    good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],
+    bad: ['x', 'mail.example.com', 'ftp://h', '/v1'],
+  },
+  ATTACHMENT_STORE: {
+    fallback: undefined,
+    good: any('file:./attachments', 'file:/var/lib/x', 'file:///var/lib/x', 's3://bucket', 's3://bucket/prefix'),
+    bad: ['x', './attachments', '/var/lib/x', 'file:', 's3:', 's3://', 's3:bucket', 'S3://bucket', 'https://h/b'],
+  },
+  ATTACHMENT_ALLOW_CIDRS: {
+    fallback: undefined,
+    good: [
+      ['10.1.0.0/16', ['10.1.0.0/16']],
+      ['10.1.0.0/16, fd00::/8,192.168.5.5', ['10.1.0.0/16', 'fd00::/8', '192.168.5.5']],
+    ],
+    bad: ['x', '10.1.0.0/33', '10.1.0/99', 'localhost', 'example.com/8', '::/129'],
+  },
   SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
   LOG_LEVEL: {
     fallback: 'info',
@@ -91,6 +114,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
       ['1073741824', 1_073_741_824],
     ],
     bad: ['0', '1073741825', '43MB', ...NO_NUMBERS],
+  },
+  WORKFLOW_STARTS_PER_SECOND: {
+    fallback: 20,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...NO_NUMBERS],
   },
   SEND_MAX_ATTEMPTS: {
     fallback: 16,

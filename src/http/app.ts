@@ -12,15 +12,21 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
+import { limitBodiesInFlight } from './bodies-in-flight.ts';
 import { closeWithLastAnswer } from './closing.ts';
+import { serveDocs } from './docs.ts';
 import { answerBrokenRequest, sendError } from './errors.ts';
-import { readJson } from './json.ts';
+import { honourKeys } from './idempotency.ts';
+import { readJson, refuseBodies } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
+import * as attachments from './routes/attachments.ts';
+import * as batches from './routes/batches.ts';
 import * as callbacks from './routes/callbacks.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
+import * as lists from './routes/lists.ts';
 import { ErrorBody } from './schemas/common.ts';
 import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
@@ -28,8 +34,10 @@ import { makeValidatorCompiler } from './validation.ts';
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
 
-export interface HttpDeps extends IntakeDeps {
+export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps {
   readonly log: FastifyBaseLogger;
+  /** The setting `SECRET_KEY`: signs what callers carry and give back. */
+  readonly secretKey: string;
   readonly maxBodyBytes: number;
   /** What Postmark must give to be believed; without it every callback is refused. */
   readonly postmarkCallback: callbacks.Credentials | null;
@@ -46,9 +54,18 @@ declare module 'fastify' {
 function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
   return [
     ['POST', '/v1/emails', 'send', emails.sendEmail(deps)],
+    ['GET', '/v1/emails', 'read', lists.emails(deps)],
+    ['GET', '/v1/emails/tags', 'read', lists.tags(deps)],
+    ['POST', '/v1/emails/batch', 'send', batches.sendBatch(deps)],
+    ['GET', '/v1/emails/batch', 'read', batches.listOfBatches(deps)],
+    ['GET', '/v1/emails/batch/:id', 'read', batches.getBatch(deps)],
+    ['POST', '/v1/emails/batch/:id/cancel', 'send', batches.cancelBatchMembers(deps)],
     ['GET', '/v1/emails/:id', 'read', emails.getEmail(deps)],
     ['PATCH', '/v1/emails/:id', 'send', emails.reschedule(deps)],
     ['POST', '/v1/emails/:id/cancel', 'send', emails.cancel(deps)],
+    ['GET', '/v1/emails/:id/attachments', 'read', attachments.listAttachments(deps)],
+    ['GET', '/v1/emails/:id/attachments/:attachmentId', 'read', attachments.getAttachment(deps)],
+    ['GET', '/v1/emails/:id/attachments/:attachmentId/download', 'public', attachments.downloadAttachment(deps)],
 
     ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallback)],
 
@@ -86,7 +103,9 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
   app.addSchema(ErrorBody);
-  readJson(app);
+  readJson(app, deps.maxBodyBytes);
+  honourKeys(app, deps.pool);
+  refuseBodies(app);
   closeWithLastAnswer(app);
   await app.register(swagger, openapi());
 
@@ -96,14 +115,16 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     await admit(deps, request);
     if (request.is404) throw nothingHere(table, request, reply);
   });
+  limitBodiesInFlight(app, deps.maxBodyBytes);
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;
     const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
   });
-  for (const [method, url, scope, { schema, handler, guard }] of table) {
-    app.route({ method, url, schema, handler, config: { scope, guard } });
+  for (const [method, url, scope, { schema, handler, guard, attachValidation = false }] of table) {
+    app.route({ method, url, schema, handler, attachValidation, config: { scope, guard } });
   }
+  await serveDocs(app);
   return app;
 }
 

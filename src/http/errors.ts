@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { FileStoreUnavailable } from '../store/files/file-store.ts';
 import { isUnreachable } from '../store/pool.ts';
 
 /** Bytes of a refused body that are read and dropped, so that the connection can be used again. */
@@ -16,6 +17,7 @@ const PARAM_LENGTH = 200;
 /** The one table from error codes to HTTP statuses. */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_json: 400,
+  invalid_idempotency_key: 400,
   unauthorized: 401,
   domain_not_found: 403,
   domain_not_verified: 403,
@@ -23,9 +25,12 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  invalid_idempotent_request: 409,
+  concurrent_idempotent_requests: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   validation_error: 422,
+  invalid_attachment: 422,
   not_scheduled: 422,
   internal_error: 500,
   unavailable: 503,
@@ -45,6 +50,9 @@ export function toServiceError(error: unknown): ServiceError {
   const [code, message] = FRAMEWORK_ERRORS[(error as Partial<FastifyError> | null)?.code ?? ''] ?? [];
   if (code && message) return new ServiceError(code, message);
   if (isUnreachable(error)) return new ServiceError('unavailable', 'the service cannot reach its database; try again');
+  if (error instanceof FileStoreUnavailable) {
+    return new ServiceError('unavailable', 'the service cannot reach its attachment store; try again');
+  }
   return new ServiceError('internal_error', 'something went wrong on our side');
 }
 

@@ -1,42 +1,65 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
 import { shortParam } from './errors.ts';
+import { takeTurns } from '../intake/turns.ts';
+import { type LargeJson, LargeJsonReader, PROTOTYPE_KEYS } from './large-json.ts';
+
+/** Bytes from which a body is parsed while it comes. A shorter one costs at most some 20 ms, whatever it holds. */
+const LARGE = 131_072;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What is wrong with a body that is valid JSON and yet was not built. Told where its fields would be checked. */
+    refusedBody: ServiceError | null;
+  }
+}
 
 /**
  * Reads JSON bodies strictly: UTF-8 only (RFC 8259 §8.1), no keys that would reach an object's prototype. A route
  * without a body schema takes an empty body, or none, or `{}`, since some clients always send a content type.
+ * @param limit bytes of the largest body
  */
-export function readJson(app: FastifyInstance): void {
+export function readJson(app: FastifyInstance, limit: number): void {
+  app.decorateRequest('refusedBody', null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-    if (body.length === 0 && !request.routeOptions.schema?.body) {
-      done(null, undefined);
-      return;
-    }
-    if (!isUtf8(body)) {
-      done(new ServiceError('invalid_json', 'the request body is not UTF-8'));
-      return;
-    }
-    const text = body.toString();
-    void parse(request, text, (error, value) => {
-      if (error) done(toProblem(text));
-      else done(null, value);
-    });
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
+    const body = await receive(payload, limit);
+    if (body.short?.length === 0 && !request.routeOptions.schema?.body) return undefined;
+    const json = body.long ?? (await parseSmallJson(request, body.short));
+    if ('value' in json) return json.value;
+    request.refusedBody = new ServiceError('validation_error', json.problem, json.path && shortParam(json.path));
+    return null;
   });
   const parse = app.getDefaultJsonParser('error', 'error');
+  const parseSmallJson = (request: FastifyRequest, body: Buffer): Promise<LargeJson> =>
+    new Promise((resolve, reject) => {
+      if (!isUtf8(body)) throw notJson();
+      const text = body.toString();
+      void parse(request, text, (error, value) => {
+        if (!error) resolve({ value });
+        else if (isJson(text)) resolve({ path: undefined, problem: PROTOTYPE_KEYS });
+        else reject(notJson());
+      });
+    });
 
   app.addHook('onRequest', async ({ routeOptions, headers }) => {
     // `curl -d ''` and `fetch` give an empty body a type of their own.
     if (!routeOptions.schema?.body && headers['content-length'] === '0') delete headers['content-type'];
   });
-  app.addHook('preValidation', async (request) => {
-    const { body } = request;
-    if (request.routeOptions.schema?.body) {
-      if (body === undefined) throw new ServiceError('invalid_json', 'the request has no body');
-    } else if (body !== undefined) {
-      refuseFields(body);
+  app.addHook('preValidation', async ({ body, routeOptions }) => {
+    if (routeOptions.schema?.body && body === undefined) {
+      throw new ServiceError('invalid_json', 'the request has no body');
     }
+  });
+}
+
+/** Tells what the reader of bodies has found, once it is the fields' turn. */
+export function refuseBodies(app: FastifyInstance): void {
+  app.addHook('preValidation', async ({ body, refusedBody, routeOptions }) => {
+    if (refusedBody) throw refusedBody;
+    if (!routeOptions.schema?.body && body !== undefined) refuseFields(body);
   });
 }
 
@@ -49,15 +72,75 @@ function refuseFields(body: unknown): void {
   if (field !== undefined) throw new ServiceError('validation_error', 'is not a known field', shortParam(field));
 }
 
+type Received =
+  { readonly long: LargeJson; readonly short?: never } | { readonly long?: never; readonly short: Buffer };
+
+/**
+ * Reads a body to its end: a short one as it is; a long one is parsed while it comes. The rest of one that turns out to be
+ * no JSON is read and dropped, since it may yet turn out to be too long.
+ */
+function receive(payload: IncomingMessage, limit: number): Promise<Received> {
+  const start: Buffer[] = [];
+  let length = 0;
+  let reader: LargeJsonReader | undefined;
+  let broken: Error | undefined;
+  const read = (chunk: Buffer): void => {
+    length += chunk.length;
+    if (length > limit) throw new ServiceError('payload_too_large', 'the request body is too large');
+    if (broken) return;
+    start.push(chunk);
+    if (length < LARGE) return;
+    reader ??= new LargeJsonReader();
+    try {
+      for (const piece of start.splice(0)) reader.feed(piece);
+    } catch (error) {
+      broken = error as Error;
+    }
+  };
+  const result = (): Received => {
+    if (broken) throw broken;
+    return reader ? { long: reader.end() } : { short: Buffer.concat(start, length) };
+  };
+
+  const turn = takeTurns();
+  return new Promise<Received>((resolve, reject) => {
+    const leave = (error: unknown): void => {
+      payload.off('data', onData).off('end', onEnd).off('error', leave);
+      reject(error instanceof SyntaxError ? notJson() : (error as Error));
+    };
+    const onData = (chunk: Buffer): void => {
+      try {
+        read(chunk);
+      } catch (error) {
+        leave(error);
+        return;
+      }
+      const over = turn();
+      if (!over) return;
+      payload.pause();
+      void over.then(() => payload.resume());
+    };
+    const onEnd = (): void => {
+      try {
+        resolve(result());
+      } catch (error) {
+        leave(error);
+      }
+    };
+    payload.on('data', onData).on('end', onEnd).on('error', leave);
+  });
+}
+
+function notJson(): ServiceError {
+  return new ServiceError('invalid_json', 'the request body is not valid JSON');
+}
+
 /** What Fastify's parser refuses is no JSON, or JSON with a key that it will not have. */
-function toProblem(text: string): ServiceError {
+function isJson(text: string): boolean {
   try {
     JSON.parse(text);
+    return true;
   } catch {
-    return new ServiceError('invalid_json', 'the request body is not valid JSON');
+    return false;
   }
-  return new ServiceError(
-    'validation_error',
-    'the request body must not hold a key __proto__, or prototype in constructor',
-  );
 }

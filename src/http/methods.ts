@@ -6,7 +6,8 @@ import type { RouteRow } from './route.ts';
  */
 export function methodsOf(table: readonly RouteRow[], path: string): string[] {
   const parts = path.split('/').map(decodeURIComponent);
-  return table.flatMap(([method, url]) => (matches(url.split('/'), parts) ? [String(method)] : []));
+  const methods = table.flatMap(([method, url]) => (matches(url.split('/'), parts) ? [String(method)] : []));
+  return [...new Set(methods)];
 }
 
 function matches(pattern: readonly string[], parts: readonly string[]): boolean {

@@ -10,6 +10,8 @@ export interface RouteSchema {
   readonly tags: readonly string[];
   readonly params?: TSchema;
   readonly querystring?: TSchema;
+  /** The headers of its own that a route looks at: Idempotency-Key, or none. */
+  readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly response?: Readonly<Record<number, TSchema>>;
   /** Left out of the API description. */
@@ -31,6 +33,8 @@ export interface Route {
   readonly schema: RouteSchema;
   /** A check of its own, on a public route, before a byte of the body is read. Throws ServiceError. */
   readonly guard?: Guard;
+  /** Whether the handler is called although the schema refuses the request, and finds `validationError` set. */
+  readonly attachValidation?: boolean;
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 

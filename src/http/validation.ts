@@ -1,10 +1,15 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import type { DataValidateFunction } from 'ajv/dist/types/index.js';
 import type { FastifySchemaCompiler } from 'fastify';
+import type { FastifyValidationResult } from 'fastify/types/schema.js';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../domain/errors.ts';
 import { type RuleName, RULES } from '../domain/rules.ts';
+import { takeTurns } from '../intake/turns.ts';
 import { shortParam } from './errors.ts';
+
+/** Where a schema's values stand: in a query string, in a body, or in a long array of a body. */
+type Noun = 'parameter' | 'field' | 'item';
 
 /** Which type of value a rule looks at; values of other types are the schema's business. */
 const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
@@ -15,14 +20,50 @@ const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
   headers: 'object',
   'unique-tags': 'array',
   'some-body': 'object',
+  filename: 'string',
+  'content-id': 'string',
+  'content-type': 'string',
+  'attachment-path': 'string',
+  'one-source': 'object',
+  'unique-content-ids': 'array',
+  'tag-filter': 'string',
 };
 
 /**
- * Compiles schemas for request bodies, parameters and query strings. Values are taken as they are, never coerced, and
- * unknown fields are errors: a caller should learn of his mistake, not find a part of his request dropped.
+ * Compiles schemas for request bodies, parameters and query strings. Values are taken as they are, except that a query
+ * string, which holds nothing but text, may say a whole number; unknown fields are errors: a caller should learn of his
+ * mistake, not find a part of his request dropped.
  */
 export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
+  const ajv = makeAjv();
+  const compile = (schema: TSchema, noun: Noun) => {
+    const validate = ajv.compile(schema);
+    return (value: unknown) => (validate(value) ? undefined : toError(validate.errors?.[0], noun));
+  };
+  return ({ schema, httpPart }) => {
+    const long = Object.entries(schemaProperties(schema)).find(([, property]) => property['x-sliced']);
+    if (long) return inSlices(schema, ...long, compile);
+    const isQuery = httpPart === 'querystring';
+    const problemOf = compile(schema, isQuery ? 'parameter' : 'field');
+    return (value: unknown) => {
+      if (isQuery) readNumbers(schema, value as Record<string, unknown>);
+      const error = problemOf(value);
+      return error ? { error } : true;
+    };
+  };
+}
+
+/** Ajv would also take 1e1, 0x1 and blanks for numbers. What is no number stays text, of the wrong type. */
+function readNumbers(schema: TSchema, query: Record<string, unknown>): void {
+  for (const [name, { type }] of Object.entries(schemaProperties(schema))) {
+    const text = query[name];
+    if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) query[name] = Number(text);
+  }
+}
+
+function makeAjv(): Ajv {
   const ajv = new Ajv({ allowUnionTypes: true, verbose: true, formats: { 'date-time': true } });
+  ajv.addKeyword('x-sliced');
   ajv.addKeyword({
     keyword: 'x-rule',
     type: ['string', 'array', 'object'],
@@ -39,18 +80,44 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
       return validate;
     },
   });
-  return ({ schema, httpPart }) => {
-    const validate = ajv.compile(schema);
-    const noun = httpPart === 'querystring' ? 'parameter' : 'field';
-    return (value: unknown) => (validate(value) ? true : { error: toError(validate.errors?.[0], noun) });
+  return ajv;
+}
+
+type Property = TSchema & { readonly type?: string; readonly 'x-sliced'?: boolean; readonly items?: TSchema };
+
+function schemaProperties(schema: TSchema): Record<string, Property> {
+  return (schema as { properties?: Record<string, Property> }).properties ?? {};
+}
+
+/** Checks the whole without the items of one array, then these one by one, while others have their turn. */
+function inSlices(
+  schema: TSchema,
+  name: string,
+  { items = {}, ...property }: Property,
+  compile: (schema: TSchema, noun: Noun) => (value: unknown) => ServiceError | undefined,
+) {
+  const outer = compile({ ...schema, properties: { ...schemaProperties(schema), [name]: property } }, 'field');
+  const inner = compile(items, 'item');
+  const validate = async (value: unknown): Promise<true> => {
+    const error = outer(value);
+    if (error) throw error;
+    const turn = takeTurns();
+    for (const [index, item] of (value as Record<string, unknown[]>)[name]?.entries() ?? []) {
+      const problem = inner(item);
+      if (problem) throw problem.within(`${name}.${index}`);
+      await turn();
+    }
+    return true;
   };
+  // Fastify takes promises; its types want one of a kind that only it declares.
+  return validate as unknown as FastifyValidationResult;
 }
 
 function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-function toError(error: ErrorObject | undefined, noun: string): ServiceError {
+function toError(error: ErrorObject | undefined, noun: Noun): ServiceError {
   if (!error) return new ServiceError('validation_error', 'the request is invalid');
   const { path, message } = describe(error, noun);
   const param = [...pointer(error.instancePath), ...(path === undefined ? [] : [path])].join('.');
@@ -66,12 +133,14 @@ function pointer(instancePath: string): string[] {
 }
 
 /** What a broken schema keyword means, in words for people. */
-function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, noun: string): Problem {
+function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, noun: Noun): Problem {
   const schema = (parentSchema ?? {}) as {
     minLength?: number;
     maxLength?: number;
     minItems?: number;
     maxItems?: number;
+    minimum?: number;
+    maximum?: number;
   };
   const given = params as Record<string, unknown>;
   switch (keyword) {
@@ -80,17 +149,25 @@ function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, 
     case 'required':
       return { path: given['missingProperty'] as string, message: 'is required' };
     case 'additionalProperties':
-      return { path: given['additionalProperty'] as string, message: `is not a known ${noun}` };
+      return {
+        path: given['additionalProperty'] as string,
+        message: `is not a known ${noun === 'parameter' ? noun : 'field'}`,
+      };
     case 'type':
-      return { message: typeProblem(given['type'] as string | string[], instancePath === '') };
+      return { message: typeProblem(given['type'] as string | string[], noun === 'field' && instancePath === '') };
     case 'minLength':
     case 'maxLength':
       return { message: `must be ${range(schema.minLength, schema.maxLength)} characters` };
     case 'minItems':
     case 'maxItems':
       return { message: `must hold ${range(schema.minItems, schema.maxItems)} items` };
+    case 'minimum':
+    case 'maximum':
+      return { message: `must be ${range(schema.minimum, schema.maximum)}` };
     case 'enum':
       return { message: `must be one of ${(given['allowedValues'] as unknown[]).join(', ')}` };
+    case 'not':
+      return { message: 'is not accepted in a batch' };
     case 'pattern':
       return { message: 'may hold only letters, digits, _ and -' };
     default:
@@ -107,6 +184,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: 'an array',
   object: 'an object',
   boolean: 'true or false',
+  integer: 'a whole number',
 };
 
 function typeProblem(types: string | string[], wholeBody: boolean): string {

@@ -1,12 +1,26 @@
 import { parseMailbox } from '../domain/address.ts';
+import type { AttachmentRequest } from '../domain/attachments.ts';
 import type { EmailRequest } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
-import { type Acceptance, acceptEmails, type NewEmail, type Refusal, whyUnmoved } from '../store/emails.ts';
+import { insertAttachments } from '../store/attachments.ts';
+import {
+  type Acceptance,
+  acceptEmailOnce,
+  acceptEmails,
+  judgeEmails,
+  type NewEmail,
+  type Refusal,
+  type SenderAndTime,
+  whyUnmoved,
+} from '../store/emails.ts';
+import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
-import { type Pool, transaction } from '../store/pool.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+import type { KeepFiles } from './attachments.ts';
+import { unlessUsed } from './once.ts';
 
 /** Whose request it is. */
 export interface Caller {
@@ -19,31 +33,61 @@ export interface IntakeDeps {
   readonly pool: Pool;
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
+  readonly keepFiles: KeepFiles;
 }
 
 /**
- * Stores one email for delivery.
+ * Stores one email for delivery, with its files.
+ * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from`
+ *   insufficient_scope for its `from`; then invalid_attachment; concurrent_idempotent_requests when the key has been
+ *   used meanwhile
  */
-export async function acceptEmail(deps: IntakeDeps, caller: Caller, request: EmailRequest): Promise<Acceptance> {
-  const [acceptance] = await acceptEmails(deps.pool, caller.orgId, caller.domainIds, [newEmail(request)]);
-  if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
-  if (acceptance.refusal) throw refused(acceptance.refusal, request);
+export async function acceptEmail(
+  deps: IntakeDeps,
+  caller: Caller,
+  request: EmailRequest,
+  attachments: readonly AttachmentRequest[] = [],
+  once?: Once,
+): Promise<Acceptance> {
+  const { orgId, domainIds } = caller;
+  const email = newEmail(request, senderAndTime(request), null);
+  const accept = async (db: Db) => {
+    const [acceptance] = once
+      ? await unlessUsed(acceptEmailOnce(db, orgId, domainIds, email, once))
+      : await acceptEmails(db, orgId, domainIds, [email]);
+    if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
+    if (acceptance.refusal) throw refused(acceptance.refusal, request);
+    return acceptance;
+  };
+  if (attachments.length === 0) {
+    const acceptance = await accept(deps.pool);
+    deps.wakeRelay();
+    return acceptance;
+  }
+
+  // What may not be sent at all is told before anybody looks at its files.
+  const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
+  if (judgement) throw refused(judgement.refusal, request);
+  const files = await deps.keepFiles(attachments);
+  const acceptance = await transaction(deps.pool, async (client) => {
+    const accepted = await accept(client);
+    await insertAttachments(client, orgId, email.id, files);
+    return accepted;
+  });
   deps.wakeRelay();
   return acceptance;
 }
 
-function newEmail(request: EmailRequest): NewEmail {
+/** A request on its way into the table. */
+export function newEmail(request: EmailRequest, parsed: SenderAndTime, batchId: string | null): NewEmail {
   const now = Date.now();
-  return {
-    ...request,
-    scheduled_at: request.scheduled_at === null ? null : instant(request.scheduled_at),
-    id: newId('em', now),
-    event_id: newId('evt', now),
-    batch_id: null,
-    from_domain: domainOf(request.from),
-  };
+  return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId };
+}
+
+/** The parts of a request that the database judges it by. */
+export function senderAndTime({ from, scheduled_at: time }: EmailRequest): SenderAndTime {
+  return { from_domain: domainOf(from), scheduled_at: time === null ? null : instant(time) };
 }
 
 function domainOf(from: string): string {
@@ -58,7 +102,8 @@ function instant(text: string): string {
   return date.toISOString();
 }
 
-function refused(refusal: Refusal, request: EmailRequest): ServiceError {
+/** Why the database would not have an email, in the customer's terms. */
+export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
   const domain = domainOf(request.from);
   switch (refusal) {
     case 'past':

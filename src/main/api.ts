@@ -1,16 +1,20 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { makeApp } from '../http/app.ts';
+import { makeKeepFiles } from '../intake/attachments.ts';
+import { makePublicFetch } from '../public-fetch/fetch.ts';
+import { startFoldingTags } from '../intake/fold-tags.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
+import { openAttachmentStore } from './attachment-store.ts';
 import { readSettings } from './env.ts';
 import { makeLog, sayReady, stopOnSignals } from './process.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
-const config = readSettings('DATABASE_URL');
+const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 logTemporalTo(log);
 
@@ -20,17 +24,29 @@ const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
 const ending = new AbortController();
 
 let carryOut: ReturnType<typeof temporalCarrier> = () => Promise.reject(new TemporalUnreachable('not connected yet'));
-const relay = startRelay({ pool, log, carryOut: (row) => carryOut(row) });
+const relay = startRelay({
+  pool,
+  log,
+  carryOut: (row) => carryOut(row),
+  startsPerSecond: config.WORKFLOW_STARTS_PER_SECOND,
+});
 const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
+const stopFolding = startFoldingTags(pool, (error) => log.warn({ err: error }, 'could not fold the counts of tags'));
+
 const notify = makeNotifier(pool);
+const files = await openAttachmentStore(config, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
 // With one of them every callback would be refused, and Postmark gives up what is refused.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
 const app = await makeApp({
   pool,
   log,
+  secretKey: config.SECRET_KEY,
+  publicUrl: config.PUBLIC_URL,
+  files,
+  keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
   maxBodyBytes: config.MAX_BODY_BYTES,
   postmarkCallback: user && password ? { user, password } : null,
   wakeRelay: () => {
@@ -42,7 +58,7 @@ const app = await makeApp({
 stopOnSignals(log, async () => {
   ending.abort();
   await app.close();
-  await Promise.all([relay.stop(), stopListening()]);
+  await Promise.all([relay.stop(), stopListening(), stopFolding()]);
   await (await connected)?.close();
   await pool.end();
 });

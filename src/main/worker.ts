@@ -1,16 +1,24 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import { makeEmailActivities } from '../../activities/index.ts';
+import {
+  makeEmailActivities,
+  makeEmailFiles,
+  makeGroupActivities,
+  makeUpkeepActivities,
+} from '../../activities/index.ts';
 import { makePool } from '../store/pool.ts';
+import { openAttachmentStore } from './attachment-store.ts';
 import { makeEmailProviders } from './email-providers.ts';
 import { readSettings } from './env.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { ensureSchedules } from './schedules.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
-/** The process that does the work: any set of fleets, each of which serves the task queue of its name. */
-type FleetOptions = Omit<WorkerOptions, 'taskQueue'>;
+/** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
+type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL');
 const log = makeLog('worker', config.LOG_LEVEL);
@@ -18,34 +26,60 @@ const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
 
+const files = await openAttachmentStore(config, log);
+
 const FLEETS = {
   /** Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. */
-  messages: (): FleetOptions => ({
-    ...workflowCode(),
-    maxConcurrentWorkflowTaskPolls: 20,
-    maxConcurrentWorkflowTaskExecutions: 100,
-    nonStickyToStickyPollRatio: 0.5,
-    maxCachedWorkflows: 1_000,
-    // A worker that died holds its workflows' next tasks up for this long.
-    stickyQueueScheduleToStartTimeout: '2 s',
-  }),
-  /** Calls to email providers: mostly waiting for answers. */
-  email: (): FleetOptions => ({
-    activities: makeEmailActivities({
+  messages: (): QueueOptions[] => [
+    {
+      taskQueue: 'messages',
+      ...workflowCode(),
+      maxConcurrentWorkflowTaskPolls: 20,
+      maxConcurrentWorkflowTaskExecutions: 100,
+      nonStickyToStickyPollRatio: 0.5,
+      maxCachedWorkflows: 1_000,
+      // A worker that died holds its workflows' next tasks up for this long.
+      stickyQueueScheduleToStartTimeout: '2 s',
+    },
+  ],
+  /** Calls to email providers: mostly waiting for answers. Groups have few places, since each is many emails in memory. */
+  email: (): QueueOptions[] => {
+    const deps = {
       pool,
       providers: makeEmailProviders(),
       maximumInterval: config.SEND_MAX_INTERVAL,
       ambiguousSend: config.AMBIGUOUS_SEND,
       believeDenialAfter: 60_000,
+      files: makeEmailFiles(files, log),
       log,
-    }),
-    maxConcurrentActivityTaskExecutions: 200,
-    maxConcurrentActivityTaskPolls: 20,
-  }),
+    };
+    return [
+      {
+        taskQueue: 'email',
+        activities: makeEmailActivities(deps),
+        maxConcurrentActivityTaskExecutions: 200,
+        maxConcurrentActivityTaskPolls: 20,
+      },
+      {
+        taskQueue: 'email-groups',
+        activities: makeGroupActivities(deps),
+        maxConcurrentActivityTaskExecutions: 8,
+        maxConcurrentActivityTaskPolls: 4,
+      },
+    ];
+  },
+  /** Chores on a timetable: a few at a time, each short. */
+  upkeep: (): QueueOptions[] => [
+    {
+      taskQueue: 'upkeep',
+      activities: makeUpkeepActivities({ pool, files, log }),
+      maxConcurrentActivityTaskExecutions: 4,
+    },
+  ],
 };
 type Fleet = keyof typeof FLEETS;
 
-const fleets = readFleets().map((fleet) => ({ taskQueue: fleet, shutdownGraceTime: '25 s', ...FLEETS[fleet]() }));
+const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
 logTemporalTo(log);
 const ending = new AbortController();
 let workers: Worker[] = [];
@@ -65,7 +99,14 @@ async function run(): Promise<void> {
   });
   if (!temporal) return;
   const { connection, namespace } = temporal;
-  workers = await Promise.all(fleets.map((fleet) => Worker.create({ connection, namespace, ...fleet })));
+  workers = await Promise.all(
+    queues.map((queue) => Worker.create({ connection, namespace, shutdownGraceTime: '25 s', ...queue })),
+  );
+  if (queues.some(({ taskQueue }) => taskQueue === 'upkeep')) {
+    await ensureSchedules(new Client({ connection, namespace })).catch((error: unknown) => {
+      log.error({ err: error }, 'the schedules of upkeep could not be made');
+    });
+  }
   sayReady();
   await Promise.all(workers.map((worker) => worker.run()));
   await connection.close();

@@ -34,6 +34,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const taken = new Map<string, number>();
   const provider: EmailProvider = {
     name: 'postmark',
+    callSize: 500,
     refusal: () => undefined,
     async send(emails) {
       await sleep(Math.random() * 10);
@@ -47,6 +48,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     maximumInterval: RETRY.maximumInterval,
     ambiguousSend: 'retry',
     believeDenialAfter: 1_000,
+    files: { read: async () => undefined },
     log,
   });
   const { connection, namespace, client } = temporal;
@@ -54,7 +56,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     Worker.create({ connection, namespace, taskQueue: 'messages', workflowsPath }),
     Worker.create({ connection, namespace, taskQueue: 'email', activities }),
   ]);
-  const relay = startRelay({ pool, log, carryOut: temporalCarrier(client, RETRY) });
+  const relay = startRelay({ pool, log, carryOut: temporalCarrier(client, RETRY), startsPerSecond: 1_000_000 });
   const running = Promise.all(workers.map((worker) => worker.run()));
   t.after(async () => {
     await relay.stop();
@@ -66,7 +68,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = { pool, wakeRelay: relay.wake };
+  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [] };
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
+import { SECRET_KEY } from './service.ts';
 
 const ENTRY = join(import.meta.dirname, '../../src/main/api.ts');
 
@@ -21,7 +22,7 @@ export async function startApi(env: Record<string, string>): Promise<ApiProcess>
   const child = fork(ENTRY, {
     execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: { PATH: process.env['PATH'], PORT: '0', TEMPORAL_ADDRESS: '127.0.0.1:1', ...env },
+    env: { PATH: process.env['PATH'], PORT: '0', TEMPORAL_ADDRESS: '127.0.0.1:1', SECRET_KEY, ...env },
   });
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));

@@ -123,15 +123,14 @@ describe('404 not_found for unknown routes', () => {
 
 describe('405 method_not_allowed with Allow', () => {
   for (const [method, path, allow] of [
-    ['GET', '/v1/emails', 'POST'],
-    ['HEAD', '/v1/emails', 'POST'],
-    ['DELETE', '/v1/emails', 'POST'],
-    ['PUT', '/v1/emails', 'POST'],
-    ['PATCH', '/v1/emails', 'POST'],
-    ['OPTIONS', '/v1/emails', 'POST'],
-    ['TRACE', '/v1/emails', 'POST'],
-    ['PROPFIND', '/v1/emails', 'POST'],
-    ['QUERY', '/v1/emails', 'POST'],
+    ['HEAD', `/v1/emails/${ID}/cancel`, 'POST'],
+    ['DELETE', '/v1/emails', 'POST, GET'],
+    ['PUT', '/v1/emails', 'POST, GET'],
+    ['PATCH', '/v1/emails', 'POST, GET'],
+    ['OPTIONS', '/v1/emails', 'POST, GET'],
+    ['TRACE', '/v1/emails', 'POST, GET'],
+    ['PROPFIND', '/v1/emails', 'POST, GET'],
+    ['QUERY', '/v1/emails', 'POST, GET'],
     ['DELETE', `/v1/emails/${ID}`, 'GET, PATCH'],
     ['PUT', `/v1/emails/${ID}`, 'GET, PATCH'],
     ['POST', `/v1/emails/${'x'.repeat(1_000)}`, 'GET, PATCH'],

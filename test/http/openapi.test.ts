@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { STATUS } from '../../src/http/errors.ts';
 import { type Answer, inFuture, type Organization, type Service, startService } from './service.ts';
 
 type Json = Record<string, unknown>;
@@ -9,8 +10,25 @@ interface Operation {
   readonly summary?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly Json[];
-  readonly requestBody?: { content: { 'application/json': { schema: Schema } } };
-  readonly responses: Readonly<Record<string, unknown>>;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { content: { 'application/json': { schema: Schema; example?: Json } } };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly description?: string;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Response {
+  readonly description: string;
+  readonly content?: {
+    readonly 'application/json'?: {
+      readonly example?: unknown;
+      readonly examples?: Readonly<Record<string, { readonly value: { readonly error: Json } }>>;
+    };
+  };
 }
 interface Schema {
   readonly examples?: readonly unknown[];
@@ -50,13 +68,17 @@ function closed(schema: unknown): unknown {
 function assertDescribed(path: string, method: string, { status, body, text }: Answer): void {
   const operation = api.paths[path]?.[method];
   assert.ok(operation?.responses[status], `${method} ${path} does not list ${status}; ${text}`);
+  assertForm(path, method, status, body);
+}
+
+function assertForm(path: string, method: string, status: number, body: unknown): void {
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
   ajv.addSchema(closed(api) as Json, 'api');
   const pointer = [path, method, 'responses', String(status), 'content', 'application/json', 'schema']
     .map((part) => part.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D'))
     .join('/');
   const validate = ajv.compile({ $ref: `api#/paths/${pointer}` });
-  assert.ok(validate(body), `${ajv.errorsText(validate.errors)}; ${text}`);
+  assert.ok(validate(body), `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}; ${JSON.stringify(body)}`);
 }
 
 describe('GET /openapi.json', () => {
@@ -71,9 +93,18 @@ describe('GET /openapi.json', () => {
       operations().map(([path, method]) => `${method.toUpperCase()} ${path}`),
       [
         'POST /v1/emails',
+        'GET /v1/emails',
+        'GET /v1/emails/tags',
+        'POST /v1/emails/batch',
+        'GET /v1/emails/batch',
+        'GET /v1/emails/batch/{id}',
+        'POST /v1/emails/batch/{id}/cancel',
         'GET /v1/emails/{id}',
         'PATCH /v1/emails/{id}',
         'POST /v1/emails/{id}/cancel',
+        'GET /v1/emails/{id}/attachments',
+        'GET /v1/emails/{id}/attachments/{attachmentId}',
+        'GET /v1/emails/{id}/attachments/{attachmentId}/download',
         'GET /healthz',
         'GET /readyz',
       ],
@@ -83,12 +114,96 @@ describe('GET /openapi.json', () => {
   it('says of each what it does, and whether it needs a key', () => {
     for (const [path, method, { summary, tags, security }] of operations()) {
       assert.ok(summary && tags?.length, `${method} ${path}`);
-      assert.deepEqual(security, path.startsWith('/v1/') ? [{ apiKey: [] }] : [], path);
+      const open = !path.startsWith('/v1/') || path.endsWith('/download');
+      assert.deepEqual(security, open ? [] : [{ apiKey: [] }], path);
     }
   });
 
   it('holds nothing internal', () => {
     assert.doesNotMatch(JSON.stringify(api), /node_modules|\/src\/|postgres|127\.0\.0\.1|"def-\d/);
+  });
+});
+
+describe('an operation', () => {
+  const each = (work: (operation: Operation, path: string, method: string) => void) => {
+    for (const [path, method, operation] of operations()) work(operation, path, method);
+  };
+
+  it('has an example of its body, if it takes one, and of its answer, if that is JSON', () => {
+    each(({ requestBody, responses }, path, method) => {
+      if (requestBody) assert.ok(requestBody.content['application/json'].example, `${method} ${path}`);
+      for (const [status, { content }] of Object.entries(responses)) {
+        if (Number(status) < 400 && content?.['application/json']) {
+          assert.ok(content['application/json'].example, `${method} ${path} ${status}`);
+        }
+      }
+    });
+  });
+
+  it('has examples of answers that are of its form', () => {
+    each(({ responses }, path, method) => {
+      for (const [status, { content }] of Object.entries(responses)) {
+        const { example, examples = {} } = content?.['application/json'] ?? {};
+        const bodies = [example, ...Object.values(examples).map(({ value }) => value)].filter(Boolean);
+        for (const body of bodies) assertForm(path, method, Number(status), body);
+      }
+    });
+  });
+
+  it('tells each of its errors by code, with an example that the API could answer', () => {
+    each(({ responses }, path, method) => {
+      for (const [status, { description, content }] of Object.entries(responses)) {
+        if (Number(status) < 400) continue;
+        const examples = Object.entries(content?.['application/json']?.examples ?? {});
+        assert.ok(examples.length > 0, `${method} ${path} ${status}`);
+        for (const [code, { value }] of examples) {
+          assert.equal(STATUS[code as keyof typeof STATUS], Number(status));
+          assert.equal(value.error['code'], code);
+          assert.match(description, new RegExp(`\`${code}\`: \\w`));
+        }
+      }
+    });
+  });
+
+  it('says what each of its query parameters does', () => {
+    each(({ parameters = [] }, path, method) => {
+      for (const { name, in: where, description } of parameters) {
+        if (where === 'query' && name !== 'signature') assert.ok(description, `${method} ${path} ${name}`);
+      }
+    });
+  });
+
+  it('takes the example of its request', async () => {
+    const soon = inFuture({ hours: 1 });
+    /** What is yet to come in the example has since passed. */
+    const inTime = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value), (key, part: unknown) => (key === 'scheduled_at' ? soon : part));
+    const bodies = operations().filter(([, , { requestBody }]) => requestBody);
+    for (const [path, method, { requestBody }] of bodies) {
+      const id = await ours.sent({ scheduled_at: soon });
+      const json = inTime(requestBody?.content['application/json'].example);
+      const answer = await ours.call(method.toUpperCase(), path.replace('{id}', id), { json });
+      assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
+      assertDescribed(path, method, answer);
+    }
+    assert.equal(bodies.length, 3);
+  });
+
+  it('takes the examples of its query parameters', async () => {
+    let tried = 0;
+    for (const [path, , { parameters = [] }] of operations()) {
+      for (const { name, in: where, example, examples = {} } of parameters) {
+        const given = where === 'query' ? [example, ...Object.values(examples).map(({ value }) => value)] : [];
+        for (const value of given.filter((each) => each !== undefined)) {
+          const query = [value].flat().map((each) => `${name}=${each as string | number}`);
+          const answer = await ours.call('GET', `${path}?${query.join('&')}`);
+          assert.equal(answer.status, 200, answer.text);
+          assertDescribed(path, 'get', answer);
+          tried++;
+        }
+      }
+    }
+    assert.ok(tried >= 5, `${tried} examples`);
   });
 });
 
@@ -167,6 +282,20 @@ describe('every answer is one that is described', () => {
       assertDescribed('/v1/emails/{id}', 'get', answer);
     }
   });
+
+  for (const path of ['/v1/emails', '/v1/emails/tags']) {
+    it(`GET ${path}`, async () => {
+      await ours.sent({ tags: [{ name: 'a', value: 'b' }], scheduled_at: inFuture({ hours: 1 }) });
+      for (const answer of [
+        await ours.call('GET', path),
+        await ours.call('GET', `${path}?x=1`),
+        await service.call('GET', path),
+        await service.call('GET', path, { key: await ours.addKey('sending_access') }),
+      ]) {
+        assertDescribed(path, 'get', answer);
+      }
+    });
+  }
 
   for (const [method, path, json] of [
     ['patch', '/v1/emails/{id}', { scheduled_at: inFuture({ hours: 2 }) }],

@@ -1,16 +1,25 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
+import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { Preset } from '../../src/store/accounts.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
+import type { FileStore } from '../../src/store/files/file-store.ts';
 import type { Pool } from '../../src/store/pool.ts';
+import { REACHABLE } from '../public-fetch/web.ts';
 import { testDatabase } from '../support/database.ts';
 
 /** 43 MB, the contract's limit on a request body. */
 export const MAX_BODY_BYTES = 43 * 1_048_576;
+export const SECRET_KEY = 'a secret key for tests, and long enough';
 export const CALLBACK = { user: 'postmark', password: 'päss:word' };
 
 /** An answer of the API; `body` is its JSON, or undefined when it holds none. */
@@ -35,6 +44,9 @@ export interface Service {
   readonly port: number;
   readonly pool: Pool;
   readonly databaseUrl: string;
+  /** Where attachments are kept, and the folder it is. */
+  readonly files: FileStore;
+  readonly folder: string;
   readonly server: Awaited<ReturnType<typeof makeApp>>['server'];
   /** What was logged, line by line. */
   readonly log: string[];
@@ -73,9 +85,15 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
       done();
     },
   });
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
+  const files = diskStore(folder);
   const app = await makeApp({
     pool: database.pool,
     log: pino({ level: 'trace' }, lines),
+    secretKey: SECRET_KEY,
+    publicUrl: undefined,
+    files,
+    keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: [REACHABLE] })),
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
     wakeRelay: () => wakes++,
@@ -144,6 +162,8 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     port,
     pool: database.pool,
     databaseUrl: database.url,
+    files,
+    folder,
     server: app.server,
     log,
     wakes: () => wakes,
@@ -153,6 +173,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
       await agent.close();
       await app.close();
       await database.drop();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

@@ -14,7 +14,7 @@ let orgId: string;
 let wakes = 0;
 before(async () => {
   database = await testDatabase(10);
-  deps = { pool: database.pool, wakeRelay: () => wakes++ };
+  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [] };
   orgId = (await createOrganization(database.pool, 'Intake')).id;
   await addDomain(database.pool, orgId, 'a.example', true);
 });

@@ -1,11 +1,12 @@
 import type { Static } from 'typebox';
+import type { AttachmentRequest } from '../../domain/attachments.ts';
 import type { EmailRequest } from '../../domain/email.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
 import { findEmail } from '../../store/emails.ts';
 import { callerOf } from '../auth.ts';
 import { route } from '../route.ts';
-import { errorResponses } from '../schemas/common.ts';
+import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import {
   AcceptedEmail,
   Canceled,
@@ -24,8 +25,9 @@ export function sendEmail(deps: IntakeDeps) {
       tags,
       summary: 'Send an email',
       description: 'Accepts one email for delivery, at once or at `scheduled_at`.',
+      headers: IdempotencyHeader,
       body: SendEmailBody,
-      response: { 202: AcceptedEmail, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+      response: { 202: AcceptedEmail, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
       const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
@@ -33,6 +35,8 @@ export function sendEmail(deps: IntakeDeps) {
         deps,
         { orgId, domainIds },
         toRequest(request.body),
+        attachmentsOf(request.body),
+        request.once,
       );
       reply.code(202);
       return { id, status, created_at, scheduled_at };
@@ -40,7 +44,18 @@ export function sendEmail(deps: IntakeDeps) {
   );
 }
 
-function toRequest(body: Static<typeof SendEmailBody>): EmailRequest {
+function attachmentsOf({ attachments }: Static<typeof SendEmailBody>): AttachmentRequest[] {
+  return (attachments ?? []).map((file) => ({
+    filename: file.filename,
+    content: file.content ?? null,
+    path: file.path ?? null,
+    content_type: file.content_type ?? null,
+    content_id: file.content_id ?? null,
+  }));
+}
+
+/** A valid body with its defaults filled in; attachments are apart. */
+export function toRequest(body: Omit<Static<typeof SendEmailBody>, 'attachments'>): EmailRequest {
   const list = (addresses: string | string[] | null | undefined) => (addresses == null ? null : [addresses].flat());
   const replyTo = list(body.reply_to);
   return {
@@ -71,7 +86,7 @@ export function getEmail(deps: IntakeDeps) {
     async (request) => {
       const email = await findEmail(deps.pool, callerOf(request).org_id, request.params.id);
       if (!email) throw new ServiceError('not_found', 'there is no email with this id');
-      return { ...email, attachments: [] };
+      return email;
     },
   );
 }

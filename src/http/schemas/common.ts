@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
 /** UTC with milliseconds. */
 export const Timestamp = Type.String({
@@ -29,3 +30,13 @@ export const ErrorBody = Type.Object(
 export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(statuses.map((status) => [status, Type.Ref('Error#')]));
 }
+
+/** The header of requests that may be repeated. Its rules are looked at before the fields of the body. */
+export const IdempotencyHeader = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      description: `1 to ${IDEMPOTENCY_KEY_LENGTH} characters. A request that is repeated with the same key and body within 24 hours is not obeyed again: the first answer is given once more, with \`Idempotent-Replayed: true\`.`,
+      examples: ['order-4711'],
+    }),
+  ),
+});

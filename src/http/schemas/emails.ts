@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
+import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
 import { Timestamp } from './common.ts';
 
 /** One address or several; the type keyword lists both so that an error names the very address at fault. */
@@ -35,49 +36,61 @@ const scheduledAt = {
 const tagPart = (description: string) =>
   Type.String({ minLength: 1, maxLength: TAG_LENGTH, pattern: '^[A-Za-z0-9_-]*$', description });
 
+/** What an email may hold in a request of its own and in a batch alike. */
+const emailFields = {
+  from: Type.Unsafe<string>({
+    type: 'string',
+    'x-rule': 'mailbox',
+    description: 'The sender; its domain must be registered and verified',
+    examples: ['Example <hello@example.com>'],
+  }),
+  to: Type.Unsafe<string | string[]>({ type: ['string', 'array'], ...addresses('1 to 50 recipients', 1) }),
+  cc: optionalAddresses('1 to 50 recipients of a copy', 1),
+  bcc: optionalAddresses('1 to 50 recipients whom the others do not see', 1),
+  reply_to: optionalAddresses('Where replies go', 0),
+  subject: Type.String({
+    minLength: 1,
+    maxLength: SUBJECT_LENGTH,
+    'x-rule': 'one-line',
+    examples: ['Welcome to Example'],
+  }),
+  html: optionalBody('HTML body; html, text or both'),
+  text: optionalBody('Plain text body; html, text or both'),
+  marketing: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Default false' })),
+  tags: Type.Optional(
+    Type.Unsafe<Tag[] | null>({
+      type: ['array', 'null'],
+      maxItems: TAGS,
+      'x-rule': 'unique-tags',
+      description: 'Labels for filters and counts; not sent to recipients',
+      items: Type.Object(
+        { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
+        { additionalProperties: false },
+      ),
+    }),
+  ),
+  headers: Type.Optional(
+    Type.Unsafe<Record<string, string> | null>({
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string' },
+      'x-rule': 'headers',
+      description: `Up to ${HEADERS} custom headers`,
+      examples: [{ 'X-Order': '4711' }],
+    }),
+  ),
+  scheduled_at: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...scheduledAt })),
+};
+
 export const SendEmailBody = Type.Object(
+  { ...emailFields, attachments: AttachmentsField },
+  { additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
+);
+
+/** An email of a batch. */
+export const BatchMember = Type.Object(
   {
-    from: Type.Unsafe<string>({
-      type: 'string',
-      'x-rule': 'mailbox',
-      description: 'The sender; its domain must be registered and verified',
-      examples: ['Example <hello@example.com>'],
-    }),
-    to: Type.Unsafe<string | string[]>({ type: ['string', 'array'], ...addresses('1 to 50 recipients', 1) }),
-    cc: optionalAddresses('1 to 50 recipients of a copy', 1),
-    bcc: optionalAddresses('1 to 50 recipients whom the others do not see', 1),
-    reply_to: optionalAddresses('Where replies go', 0),
-    subject: Type.String({
-      minLength: 1,
-      maxLength: SUBJECT_LENGTH,
-      'x-rule': 'one-line',
-      examples: ['Welcome to Example'],
-    }),
-    html: optionalBody('HTML body; html, text or both'),
-    text: optionalBody('Plain text body; html, text or both'),
-    marketing: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Default false' })),
-    tags: Type.Optional(
-      Type.Unsafe<Tag[] | null>({
-        type: ['array', 'null'],
-        maxItems: TAGS,
-        'x-rule': 'unique-tags',
-        description: 'Labels for filters and counts; not sent to recipients',
-        items: Type.Object(
-          { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
-          { additionalProperties: false },
-        ),
-      }),
-    ),
-    headers: Type.Optional(
-      Type.Unsafe<Record<string, string> | null>({
-        type: ['object', 'null'],
-        additionalProperties: { type: 'string' },
-        'x-rule': 'headers',
-        description: `Up to ${HEADERS} custom headers`,
-        examples: [{ 'X-Order': '4711' }],
-      }),
-    ),
-    scheduled_at: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...scheduledAt })),
+    ...emailFields,
+    attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
   },
   { additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
 );
@@ -125,5 +138,5 @@ export const EmailBody = Type.Object({
   scheduled_at: orNull(Timestamp),
   last_event_at: Timestamp,
   events: Type.Array(Type.Object({ type: Type.String(), created_at: Timestamp })),
-  attachments: Type.Array(Type.Object({}), { description: 'What was sent along; no download links' }),
+  attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
 });

@@ -15,6 +15,7 @@ export interface Home {
   readonly postgres: string;
   readonly temporal: string;
   readonly inbox: string;
+  readonly attachments: string;
   readonly secrets: string;
   readonly devFile: string;
   /** Notes which processes run, for the next start to end them if this one is killed. */
@@ -44,6 +45,7 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
     postgres: join(path, 'postgres'),
     temporal: join(path, 'temporal'),
     inbox: join(path, 'inbox'),
+    attachments: join(path, 'attachments'),
     secrets: join(path, 'secrets.json'),
     devFile: join(path, 'dev.json'),
     processes: join(path, 'processes.json'),

@@ -63,6 +63,7 @@ export async function startStack(context: Context): Promise<Stack> {
     ...(environment['TEMPORAL_ADDRESS'] ? environment : withoutTemporal(environment)),
     ...temporalEnvironment(home, environment, temporal),
     DATABASE_URL: databaseUrl,
+    ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
     SEND_MAX_ATTEMPTS: environment['SEND_MAX_ATTEMPTS'] || '5',
     SEND_INITIAL_INTERVAL: environment['SEND_INITIAL_INTERVAL'] || '1s',

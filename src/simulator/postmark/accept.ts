@@ -137,7 +137,7 @@ function accept(mail: Email, now: number): PostmarkError | Acceptable {
       filename: file.Name,
       content_type: file.ContentType,
       size: Buffer.byteLength(file.Content, 'base64'),
-      content_id: file.ContentID ?? null,
+      content_id: file.ContentID?.replace(/^cid:/, '') ?? null,
     })),
     received_at: new Date(now).toISOString(),
   };

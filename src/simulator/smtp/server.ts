@@ -7,7 +7,7 @@ import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf, magicOf } from '../magic.ts';
 import { parseMessage } from './parse.ts';
 
-const MESSAGE_BYTES = 40 * 1_048_576;
+const MESSAGE_BYTES = 64 * 1_048_576;
 /** Milliseconds a silent connection stays open: long enough for `hang` to outlast every client. */
 const IDLE = 600_000;
 

@@ -1,0 +1,104 @@
+import { type ErrorCode, ServiceError } from '../domain/errors.ts';
+import { envelope, STATUS } from './errors.ts';
+
+interface ErrorDoc {
+  /** When it is answered. */
+  readonly when: string;
+  /** What an answer may say, and of which field. */
+  readonly message: string;
+  readonly param?: string;
+  /** The only operations that answer it; without them, all that list its status. */
+  readonly only?: readonly string[];
+}
+
+const SENDING = ['POST /v1/emails', 'POST /v1/emails/batch'];
+const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
+
+/** What the API description says about errors. Those without an operation are answered where there is none. */
+const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
+  invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON' },
+  invalid_idempotency_key: {
+    when: 'The Idempotency-Key is empty or too long.',
+    message: 'Idempotency-Key must be 1 to 256 characters',
+    only: SENDING,
+  },
+  unauthorized: {
+    when: 'The API key is missing, malformed, unknown or revoked.',
+    message: 'a valid API key is required: Authorization: Bearer <API_KEY>',
+  },
+  insufficient_scope: {
+    when: 'The API key does not allow this.',
+    message: 'this API key has read_only, which does not allow this request',
+  },
+  domain_not_found: {
+    when: 'The domain of `from` is not registered on the account.',
+    message: 'the domain example.org is not registered on this account',
+    param: 'from',
+    only: SENDING,
+  },
+  domain_not_verified: {
+    when: 'The domain of `from` is registered, but not verified.',
+    message: 'the domain example.org is registered but not verified yet',
+    param: 'from',
+    only: SENDING,
+  },
+  not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
+  method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
+  conflict: { when: 'It is there already.', message: 'it is there already', only: [] },
+  invalid_idempotent_request: {
+    when: 'The Idempotency-Key was used with another request.',
+    message: 'this key was used for another request',
+    only: SENDING,
+  },
+  concurrent_idempotent_requests: {
+    when: 'The first request with this Idempotency-Key is still running.',
+    message: 'the first request with this key is still running',
+    only: SENDING,
+  },
+  payload_too_large: { when: 'The body is too large.', message: 'the request body is too large' },
+  unsupported_media_type: {
+    when: 'The body is something other than JSON.',
+    message: 'the request body must be application/json',
+  },
+  validation_error: {
+    when: 'A field or a query parameter is invalid or unknown; the message begins with it.',
+    message: 'is not a known parameter',
+    param: 'x',
+  },
+  invalid_attachment: {
+    when: 'A file is of a blocked type, too large, not base64, or cannot be fetched; the message names it.',
+    message: 'setup.exe is of a type that is not accepted',
+    param: 'attachments.0',
+    only: ['POST /v1/emails'],
+  },
+  not_scheduled: {
+    when: 'It is not scheduled any more.',
+    message: 'only an email that is still scheduled can be moved or canceled',
+    only: MOVING,
+  },
+  internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
+  unavailable: {
+    when: 'The database cannot be reached; try again after `Retry-After` seconds.',
+    message: 'the service cannot reach its database; try again',
+  },
+};
+
+const REQUEST_ID = 'req_01kajc8wz6h3xkq3m1x8e6v5tn';
+
+/** What an operation's errors of one status mean, with an answer for each code. */
+export function describeErrors(
+  operation: string,
+  status: number,
+): { description: string; examples: Record<string, { value: unknown }> } {
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(
+    (code) => STATUS[code] === status && (ERRORS[code].only?.includes(operation) ?? true),
+  );
+  const answer = (code: ErrorCode) => {
+    const { message, param } = ERRORS[code];
+    return { value: envelope(new ServiceError(code, message, param), REQUEST_ID) };
+  };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join(' '),
+    examples: Object.fromEntries(codes.map((code) => [code, answer(code)])),
+  };
+}

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../domain/errors.ts';
+import { takeTurns } from '../intake/turns.ts';
+
+/** Deepest nesting of a body that is told apart; no request that is accepted is nested half as deep. */
+const DEPTH = 64;
+
+/**
+ * SHA-256 of what a request asks for: method, path and body, whatever the order of its keys and however its numbers
+ * and strings are written. Made in slices of one item of a list in the body.
+ * @throws ServiceError validation_error for a body that is nested too deeply
+ */
+export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {
+  const hash = createHash('sha256').update(`${method} ${path}\n`);
+  const turn = takeTurns();
+  for (const part of parts(body)) {
+    hash.update(part);
+    await turn();
+  }
+  return hash.digest();
+}
+
+function* parts(body: unknown): Generator<string> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    yield spell(body, DEPTH);
+    return;
+  }
+  for (const [key, value] of sortedEntries(body)) {
+    yield spell(key, DEPTH);
+    if (Array.isArray(value)) {
+      yield `[${value.length}:`;
+      for (const item of value) yield spell(item, DEPTH);
+    } else {
+      yield spell(value, DEPTH);
+    }
+  }
+}
+
+/** A value in a spelling that no other value has: of strings, lists and objects the size comes first. */
+function spell(value: unknown, depth: number): string {
+  if (depth === 0) throw new ServiceError('validation_error', 'the request body is nested too deeply');
+  if (typeof value === 'string') return `"${value.length}:${value}`;
+  if (typeof value !== 'object' || value === null) return `${String(value)};`;
+  let text: string;
+  if (Array.isArray(value)) {
+    text = `[${value.length}:`;
+    for (const item of value) text += spell(item, depth - 1);
+  } else {
+    const entries = sortedEntries(value);
+    text = `{${entries.length}:`;
+    for (const [key, item] of entries) text += spell(key, depth) + spell(item, depth - 1);
+  }
+  return text;
+}
+
+function sortedEntries(value: object): [string, unknown][] {
+  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,72 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ServiceError } from '../domain/errors.ts';
+import { IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.ts';
+import { characters } from '../domain/text.ts';
+import { concurrent } from '../intake/once.ts';
+import { makeKeyHolder, type Once, type Release } from '../store/idempotency.ts';
+import type { Pool } from '../store/pool.ts';
+import { callerOf } from './auth.ts';
+import { fingerprint } from './fingerprint.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The request's idempotency key, which is its own until it is answered; absent when it gave none. */
+    once: Once | undefined;
+    releaseKey: Release | undefined;
+  }
+}
+
+/**
+ * Honours Idempotency-Key on every route that describes the header: gives an answer once more, or keeps the key for the
+ * request until it is answered. Comes after the body is read and before its fields are looked at, so an answer is
+ * repeated also when the same request would be refused by now.
+ */
+export function honourKeys(app: FastifyInstance, pool: Pool): void {
+  const keys = makeKeyHolder(pool);
+  app.decorateRequest('once', undefined);
+  app.decorateRequest('releaseKey', undefined);
+  app.addHook('preValidation', async (request, reply) => {
+    const { method, body, routeOptions } = request;
+    if (!routeOptions.schema?.headers) return;
+    const key = keyOf(request);
+    if (key === undefined) return;
+    const print = await fingerprint(method, routeOptions.url ?? '', body);
+    const taken = await keys.take(callerOf(request).org_id, key);
+    if (typeof taken === 'function') {
+      request.once = { key, fingerprint: print };
+      request.releaseKey = taken;
+      return;
+    }
+    if (!taken) throw concurrent();
+    if (!taken.fingerprint.equals(print)) {
+      throw new ServiceError('invalid_idempotent_request', 'this Idempotency-Key stands for another request');
+    }
+    reply.code(202).header('idempotent-replayed', 'true');
+    return reply.send(taken.answer);
+  });
+  app.addHook('onSend', async (request, reply) => {
+    const released = request.releaseKey?.();
+    // An answer that is stored is found under the key, locked or not.
+    if (reply.statusCode !== 202) await released;
+  });
+}
+
+/** @throws ServiceError invalid_idempotency_key */
+function keyOf(request: FastifyRequest): string | undefined {
+  // Node would join two of them to one.
+  const given = request.raw.headersDistinct['idempotency-key'];
+  if (!given) return undefined;
+  const [header = ''] = given;
+  if (given.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');
+  // Node reads a header's bytes as Latin-1, most clients write UTF-8.
+  const bytes = Buffer.from(header, 'latin1');
+  const key = isUtf8(bytes) ? bytes.toString() : header;
+  if (key === '' || characters(key) > IDEMPOTENCY_KEY_LENGTH) {
+    throw new ServiceError(
+      'invalid_idempotency_key',
+      `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_LENGTH} characters`,
+    );
+  }
+  return key;
+}

@@ -1,0 +1,264 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+
+/** Longest array and object that are built: no request may hold longer ones. */
+const ITEMS = 10_000;
+const KEYS = 1_000;
+/** All values of a body together: more than 10,000 emails may hold by the limits of each. */
+const VALUES = 3_000_000;
+/** Parts of a path that an answer tells. */
+const PATH_PARTS = 20;
+
+/** Keys that would reach an object's prototype. */
+export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
+
+/** A value, or what is wrong with JSON that is valid and yet not worth building. */
+export type LargeJson = { readonly value: unknown } | Refused;
+interface Refused {
+  /** Dotted path of the part at fault; undefined is the whole. */
+  readonly path: string | undefined;
+  readonly problem: string;
+}
+
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
+const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+const WHITE = [0x20, 0x09, 0x0a, 0x0d];
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+/** Bytes at which a number or a word ends. */
+const ENDS = new Uint8Array(256);
+for (const byte of [...WHITE, QUOTE, COMMA, COLON, ARRAY, ARRAY_END, OBJECT, OBJECT_END]) ENDS[byte] = 1;
+
+/** What may stand next (RFC 8259 §2–5). */
+type Next = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'comma' | 'end';
+
+/**
+ * Parses a large JSON text as JSON.parse does, but piece by piece as it comes, so that it is never held as a whole and
+ * other requests have their turn in between; and without building what no request may hold: of 40 MB of `{}` only the
+ * first are made. The rest is read all the same, for a text that breaks off is no JSON. Reads the structure byte by byte
+ * and leaves each string, number and word to JSON.parse. Both methods throw SyntaxError when it is no JSON in UTF-8.
+ */
+export class LargeJsonReader {
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #encoding: 'latin1' | 'utf8' = 'utf8';
+  #isFirst = true;
+  #next: Next = 'value';
+  /** The bytes that opened the arrays and objects we are in. */
+  #open = new Uint8Array(64);
+  #depth = 0;
+  /** What has been read of a string that did not end where it was looked at, or of a number or word. */
+  #text: string | undefined;
+  #word: string | undefined;
+
+  /** Those arrays and objects themselves, and of each object the key that was read last and the number of its keys. */
+  #built: (unknown[] | Record<string, unknown>)[] = [];
+  #keys: string[] = [];
+  #sizes: number[] = [];
+  #values = 0;
+  #whole: unknown;
+  #refused: Refused | undefined;
+
+  /** Reads the next piece of the text. */
+  feed(piece: Buffer): void {
+    const rest = this.#bytes.subarray(this.#at);
+    const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
+    const text = bytes.subarray(0, endOfCharacters(bytes));
+    if (!isUtf8(text)) throw new SyntaxError('not UTF-8');
+    this.#encoding = isAscii(text) ? 'latin1' : 'utf8';
+    this.#bytes = text;
+    this.#at = 0;
+    if (this.#isFirst && text.length > 0) {
+      this.#isFirst = false;
+      if (BYTE_ORDER_MARK.every((byte, index) => text[index] === byte)) this.#at = BYTE_ORDER_MARK.length;
+    }
+    while (this.#at < text.length) {
+      if (this.#text === undefined) this.#token();
+      else if (!this.#readString()) break;
+    }
+    // What could not be read yet: part of a character, or of an escape.
+    this.#bytes = bytes;
+  }
+
+  /** @returns what the text says, when all of it has been fed */
+  end(): LargeJson {
+    if (this.#word !== undefined) this.#endWord(this.#word);
+    if (this.#at < this.#bytes.length || this.#next !== 'end') throw unexpected();
+    return this.#refused ?? { value: this.#whole };
+  }
+
+  #token(): void {
+    const byte = this.#bytes[this.#at] as number;
+    if (this.#word !== undefined) {
+      this.#readWord();
+    } else if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) {
+      this.#at++;
+    } else if (this.#next === 'value') {
+      this.#value(byte);
+    } else if (this.#next === 'comma') {
+      if (byte === COMMA) this.#step(this.#open[this.#depth - 1] === OBJECT ? 'key' : 'value');
+      else this.#close(byte);
+    } else if (this.#next === 'colon') {
+      if (byte !== COLON) throw unexpected();
+      this.#step('value');
+    } else if (this.#next === 'key' || (this.#next === 'first key' && byte === QUOTE)) {
+      if (byte !== QUOTE) throw unexpected();
+      this.#string();
+    } else if (this.#next === 'first item' && byte !== ARRAY_END) {
+      this.#next = 'value';
+    } else {
+      this.#close(byte);
+    }
+  }
+
+  #step(next: Next): void {
+    this.#at++;
+    this.#next = next;
+  }
+
+  #value(byte: number): void {
+    if (byte === QUOTE) {
+      this.#string();
+    } else if (byte === OBJECT || byte === ARRAY) {
+      const container = byte === OBJECT ? {} : [];
+      this.#add(container);
+      if (this.#depth === this.#open.length) this.#open = Buffer.concat([this.#open], this.#open.length * 2);
+      this.#open[this.#depth++] = byte;
+      if (!this.#refused) {
+        this.#built.push(container);
+        this.#keys.push('');
+        this.#sizes.push(0);
+      }
+      this.#step(byte === OBJECT ? 'first key' : 'first item');
+    } else {
+      this.#word = '';
+      this.#readWord();
+    }
+  }
+
+  /** A number, or one of three words. What is neither, JSON.parse refuses. */
+  #readWord(): void {
+    let end = this.#at;
+    while (end < this.#bytes.length && !ENDS[this.#bytes[end] as number]) end++;
+    this.#word = (this.#word ?? '') + this.#bytes.toString('latin1', this.#at, end);
+    this.#at = end;
+    if (end < this.#bytes.length) this.#endWord(this.#word);
+  }
+
+  #endWord(word: string): void {
+    this.#word = undefined;
+    this.#end(JSON.parse(word));
+  }
+
+  #close(byte: number): void {
+    const opened = this.#open[this.#depth - 1];
+    if (this.#next === 'end' || byte !== (opened === OBJECT ? OBJECT_END : ARRAY_END)) throw unexpected();
+    this.#depth--;
+    if (!this.#refused) {
+      this.#built.pop();
+      this.#keys.pop();
+      this.#sizes.pop();
+    }
+    this.#step(this.#depth === 0 ? 'end' : 'comma');
+  }
+
+  /** A string that holds no escaped quotes and ends in this piece, as nearly all do, is found and read at once. */
+  #string(): void {
+    const end = this.#bytes.indexOf(QUOTE, this.#at + 1);
+    if (end >= 0 && this.#bytes[end - 1] !== BACKSLASH) {
+      const text = JSON.parse(this.#bytes.toString(this.#encoding, this.#at, end + 1)) as string;
+      this.#at = end + 1;
+      this.#endString(text);
+    } else {
+      this.#text = '';
+      this.#at++;
+    }
+  }
+
+  /** Any other one is read up to its end or that of the piece. @returns whether there was anything to read */
+  #readString(): boolean {
+    const bytes = this.#bytes;
+    let end = this.#at;
+    while (end < bytes.length && bytes[end] !== QUOTE) {
+      const length = bytes[end] !== BACKSLASH ? 1 : bytes[end + 1] === 0x75 ? 6 : 2;
+      if (end + length > bytes.length) break;
+      end += length;
+    }
+    const isEnd = bytes[end] === QUOTE;
+    if (end === this.#at && !isEnd) return false;
+    const part = JSON.parse(`"${bytes.toString(this.#encoding, this.#at, end)}"`) as string;
+    const text = (this.#text ?? '') + part;
+    this.#at = isEnd ? end + 1 : end;
+    this.#text = isEnd ? undefined : text;
+    if (isEnd) this.#endString(text);
+    return true;
+  }
+
+  #endString(text: string): void {
+    if (this.#next === 'value') this.#end(text);
+    else this.#key(text);
+  }
+
+  #key(key: string): void {
+    this.#next = 'colon';
+    if (this.#refused) return;
+    const last = this.#depth - 1;
+    const inConstructor = this.#keys[last - 1] === 'constructor' && this.#open[last - 1] === OBJECT;
+    if (key === '__proto__' || (key === 'prototype' && inConstructor)) {
+      this.#refuse(PROTOTYPE_KEYS);
+    } else if (this.#sizes[last] === KEYS) {
+      this.#refuse(`must hold at most ${KEYS} fields`, last);
+    } else {
+      this.#keys[last] = key;
+      this.#sizes[last] = (this.#sizes[last] as number) + 1;
+    }
+  }
+
+  /** A value that is not opened and closed. */
+  #end(value: unknown): void {
+    this.#add(value);
+    this.#next = this.#depth === 0 ? 'end' : 'comma';
+  }
+
+  #add(value: unknown): void {
+    if (this.#refused) return;
+    const last = this.#depth - 1;
+    const container = this.#built[last];
+    if (++this.#values > VALUES) {
+      this.#refuse('the request body holds too many values');
+    } else if (container === undefined) {
+      this.#whole = value;
+    } else if (!Array.isArray(container)) {
+      container[this.#keys[last] as string] = value;
+    } else if (container.length < ITEMS) {
+      container.push(value);
+    } else {
+      this.#refuse(`must hold at most ${ITEMS} items`, last);
+    }
+  }
+
+  /** Builds nothing from here on. @param depth of the array or object at fault, which is the whole where it is left out */
+  #refuse(problem: string, depth = 0): void {
+    const parts = this.#built
+      .slice(0, Math.min(depth, PATH_PARTS))
+      .map((container, index) => (Array.isArray(container) ? container.length - 1 : this.#keys[index]));
+    this.#refused = { path: parts.length > 0 ? parts.join('.') : undefined, problem };
+    this.#built = [];
+    this.#keys = [];
+    this.#sizes = [];
+    this.#whole = undefined;
+  }
+}
+
+function unexpected(): SyntaxError {
+  return new SyntaxError('not JSON');
+}
+
+/** Where the last character ends of which all bytes are there. */
+function endOfCharacters(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] as number;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}

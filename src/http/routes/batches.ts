@@ -1,0 +1,106 @@
+import { ServiceError } from '../../domain/errors.ts';
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import { findBatch, listBatches } from '../../store/batches.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { type Route, route } from '../route.ts';
+import {
+  AcceptedBatch,
+  BatchBody,
+  BatchesQuery,
+  BatchParams,
+  CanceledBatch,
+  SendBatchBody,
+} from '../schemas/batches.ts';
+import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+import { toRequest } from './emails.ts';
+
+const tags = ['Batches'];
+
+export function sendBatch(deps: IntakeDeps): Route {
+  const sending = route(
+    {
+      tags,
+      summary: 'Send a batch',
+      description: 'Accepts up to 10,000 emails for delivery, all or none.',
+      headers: IdempotencyHeader,
+      body: SendBatchBody,
+      response: { 202: AcceptedBatch, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
+      const caller = { orgId, domainIds };
+      const { validationError: refusal } = request;
+      if (refusal) {
+        // The schema saw nothing wrong with those before, but it has no clock.
+        const before = refusedMember(refusal);
+        if (before > 0) await refuseBadTimes(deps, caller, request.body.emails.slice(0, before).map(toRequest));
+        throw refusal;
+      }
+      const batch = await acceptBatch(deps, caller, request.body.emails.map(toRequest), request.once);
+      reply.code(202);
+      return batch;
+    },
+  );
+  return { ...sending, attachValidation: true };
+}
+
+/** The place of the member that a refusal is about; 0 when it is about something else. */
+function refusedMember(refusal: Error): number {
+  const param = refusal instanceof ServiceError ? refusal.param : undefined;
+  return Number(/^emails\.(\d+)/.exec(param ?? '')?.[1] ?? 0);
+}
+
+export function getBatch(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get a batch',
+      description: 'How far a batch has come.',
+      params: BatchParams,
+      response: { 200: BatchBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    async (request) => {
+      const batch = await findBatch(deps.pool, callerOf(request).org_id, request.params.id);
+      if (!batch) throw noBatch();
+      return batch;
+    },
+  );
+}
+
+export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secretKey: string }) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List batches',
+      description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
+      querystring: BatchesQuery,
+      response: { 200: listOf('batches', BatchBody), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { limit = PAGE_LENGTH, cursor } = request.query;
+      const listing = { list: 'batches', orgId: callerOf(request).org_id, filters: {} };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listBatches(pool, listing.orgId, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { batches: rows, ...end };
+    },
+  );
+}
+
+export function cancelBatchMembers(deps: IntakeDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Cancel a batch',
+      description: 'Calls every email of a batch back that is still scheduled.',
+      params: BatchParams,
+      response: { 200: CanceledBatch, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+    },
+    (request) => cancelBatch(deps, callerOf(request).org_id, request.params.id),
+  );
+}

@@ -1,0 +1,58 @@
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import { parseTag } from '../../domain/tag-filter.ts';
+import { type EmailFilters, listEmails } from '../../store/email-lists.ts';
+import type { Db } from '../../store/pool.ts';
+import { listTags } from '../../store/tags.ts';
+import { callerOf } from '../auth.ts';
+import { makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { EmailsQuery, EmailSummary, listOf, TagList } from '../schemas/lists.ts';
+
+interface ListDeps {
+  readonly pool: Db;
+  readonly secretKey: string;
+}
+
+export function emails({ pool, secretKey }: ListDeps) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags: ['Emails'],
+      summary: 'List emails',
+      description:
+        'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
+        'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
+        'Emails that are accepted meanwhile neither repeat nor hide one.',
+      querystring: EmailsQuery,
+      response: { 200: listOf('emails', EmailSummary), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { tag, status = null, batch_id = null, limit = PAGE_LENGTH, cursor } = request.query;
+      const orgId = callerOf(request).org_id;
+      const filters: EmailFilters = { tags: tagsOf(tag), status, batch_id };
+      const listing = { list: 'emails', orgId, filters: { ...filters } };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const { emails, next } = await listEmails(pool, orgId, filters, after, limit);
+      return { emails, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
+    },
+  );
+}
+
+/** Each tag once and in one order, so that a cursor fits however the filters are written. */
+function tagsOf(tag: string | string[] = []): EmailFilters['tags'] {
+  const written = new Set([tag].flat().sort());
+  return [...written].flatMap((text) => parseTag(text) ?? []);
+}
+
+export function tags({ pool }: ListDeps) {
+  return route(
+    {
+      tags: ['Emails'],
+      summary: 'List tags',
+      description: 'Every tag with the number of stored emails that carry it, whatever became of them.',
+      response: { 200: TagList, ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => ({ tags: await listTags(pool, callerOf(request).org_id) }),
+  );
+}

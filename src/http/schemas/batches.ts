@@ -1,0 +1,52 @@
+import { Type } from 'typebox';
+import { BATCH_STATUSES } from '../../domain/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { EMAILS_PER_BATCH } from '../../domain/limits.ts';
+import { Timestamp } from './common.ts';
+import { BatchMember } from './emails.ts';
+import { paging } from './lists.ts';
+
+export const SendBatchBody = Type.Object(
+  {
+    emails: Type.Array(BatchMember, {
+      minItems: 1,
+      maxItems: EMAILS_PER_BATCH,
+      'x-sliced': true,
+      description: `1 to ${EMAILS_PER_BATCH.toLocaleString('en')} emails, each with a time and a sender of its own if need be`,
+    }),
+  },
+  { additionalProperties: false, description: 'A batch' },
+);
+
+export const AcceptedBatch = Type.Object({
+  id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  total: Type.Integer({ description: 'How many emails were queued' }),
+  status: Type.Literal('queued'),
+  created_at: Timestamp,
+});
+
+export const BatchParams = Type.Object({ id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
+
+const Status = Type.Enum([...BATCH_STATUSES], {
+  description: 'processing once the first email was sent or has ended, completed when none is queued or scheduled',
+});
+
+export const BatchBody = Type.Object({
+  id: Type.String(),
+  total: Type.Integer(),
+  status: Status,
+  created_at: Timestamp,
+  completed_at: Type.Union([Timestamp, Type.Null()]),
+  counts: Type.Object(
+    Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
+    { description: 'How many emails are in each status that occurs' },
+  ),
+});
+
+export const BatchesQuery = Type.Object(paging, { additionalProperties: false });
+
+export const CanceledBatch = Type.Object({
+  id: Type.String(),
+  status: Status,
+  canceled: Type.Integer({ description: 'How many emails were called back' }),
+});

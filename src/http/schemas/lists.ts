@@ -1,0 +1,87 @@
+import { type TSchema, Type } from 'typebox';
+import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { PAGE_LENGTH, PAGE_LENGTH_MAX, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
+import { EmailBody } from './emails.ts';
+
+/** Query parameters of every list. */
+export const paging = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LENGTH_MAX,
+      default: PAGE_LENGTH,
+      description: 'Most items of the page',
+      examples: [10],
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ description: 'The `next_cursor` of the previous page, given back with the same filters' }),
+  ),
+};
+
+/** The answer of a list: a page of items under their plural name. */
+export function listOf<const Name extends string, Item extends TSchema>(name: Name, item: Item) {
+  const items = { [name]: Type.Array(item) } as Record<Name, ReturnType<typeof Type.Array<Item>>>;
+  return Type.Object({
+    ...items,
+    has_more: Type.Boolean({ description: 'Whether there is a next page' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Leads to the next page; null on the last' }),
+  });
+}
+
+const tagFilter = { type: 'string', 'x-rule': 'tag-filter' };
+
+export const EmailsQuery = Type.Object(
+  {
+    tag: Type.Optional(
+      Type.Unsafe<string | string[]>({
+        ...tagFilter,
+        type: ['string', 'array'],
+        items: tagFilter,
+        maxItems: TAGS,
+        description: `\`name:value\`, of letters, digits, \`_\` and \`-\`, up to ${TAG_LENGTH} characters each. Repeat the parameter to require up to ${TAGS} tags at once.`,
+        examples: ['kind:receipt', ['kind:receipt', 'plan:pro']],
+      }),
+    ),
+    status: Type.Optional(
+      Type.Enum([...EMAIL_STATUSES], { description: 'Only emails that have this status now', examples: ['delivered'] }),
+    ),
+    batch_id: Type.Optional(
+      Type.String({
+        'x-rule': 'one-line',
+        description: 'Only emails of this batch',
+        examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'],
+      }),
+    ),
+    ...paging,
+  },
+  { additionalProperties: false },
+);
+
+/** An email without what only its own page shows. */
+export const EmailSummary = Type.Pick(EmailBody, [
+  'id',
+  'batch_id',
+  'from',
+  'to',
+  'subject',
+  'marketing',
+  'tags',
+  'status',
+  'error',
+  'bounce_reason',
+  'created_at',
+  'scheduled_at',
+  'last_event_at',
+]);
+
+export const TagList = Type.Object({
+  tags: Type.Array(
+    Type.Object({
+      name: Type.String({ examples: ['kind'] }),
+      value: Type.String({ examples: ['receipt'] }),
+      count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
+    }),
+    { description: 'By name, then value' },
+  ),
+});

@@ -1,0 +1,121 @@
+import type { BatchStatus } from '../domain/batch.ts';
+import type { EmailRequest } from '../domain/email.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { project } from '../projection/emails.ts';
+import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/batches.ts';
+import { acceptEmails, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
+import type { Once } from '../store/idempotency.ts';
+import { insertOutbox } from '../store/outbox.ts';
+import { transaction } from '../store/pool.ts';
+import { type Caller, senderAndTime, type IntakeDeps, newEmail, refused } from './emails.ts';
+import { unlessUsed } from './once.ts';
+import { takeTurns } from './turns.ts';
+
+/** Emails that one statement stores: long enough to be worth its round trip, short enough for others to come between. */
+const CHUNK = 250;
+
+/**
+ * Stores all emails of a batch for delivery, or none.
+ * @param once the request's idempotency key, which this answer will stand for
+ * @throws ServiceError at `emails.<index>.<field>`: what acceptEmail says of a single one, times of all before domains
+ */
+export async function acceptBatch(
+  deps: IntakeDeps,
+  caller: Caller,
+  requests: readonly EmailRequest[],
+  once?: Once,
+): Promise<AcceptedBatch> {
+  const id = newId('bt', Date.now());
+  const parsed = await parse(requests);
+  const refuse = (index: number, refusal: Refusal): never => {
+    throw refused(refusal, requests[index] as EmailRequest).within(`emails.${index}`);
+  };
+  const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
+  const storing = transaction(deps.pool, async (client) => {
+    // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
+    const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
+    if (judgement) refuse(judgement.index, judgement.refusal);
+    const batch = await insertBatch(client, caller.orgId, { id, total: requests.length, scheduled }, once);
+    for (let from = 0; from < requests.length; from += CHUNK) {
+      const emails = requests
+        .slice(from, from + CHUNK)
+        .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, id));
+      const answers = await acceptEmails(client, caller.orgId, caller.domainIds, emails);
+      // A domain that was given up between the two statements.
+      const index = answers.findIndex(({ refusal }) => refusal !== null);
+      const refusal = answers[index]?.refusal;
+      if (refusal) refuse(from + index, refusal);
+    }
+    return batch;
+  });
+  const batch = await unlessUsed(storing);
+  deps.wakeRelay();
+  return batch;
+}
+
+/**
+ * Refuses the first of the emails of a batch whose time is out of bounds; what else the database would say of them is
+ * left for later.
+ * @throws ServiceError validation_error at `emails.<index>.scheduled_at`
+ */
+export async function refuseBadTimes(
+  { pool }: IntakeDeps,
+  { orgId, domainIds }: Caller,
+  requests: readonly EmailRequest[],
+): Promise<void> {
+  const judgement = await judgeEmails(pool, orgId, domainIds, await parse(requests));
+  if (!judgement) return;
+  const { index, refusal } = judgement;
+  const error = refused(refusal, requests[index] as EmailRequest);
+  if (error.code === 'validation_error') throw error.within(`emails.${index}`);
+}
+
+async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]> {
+  const parsed: SenderAndTime[] = [];
+  const turn = takeTurns();
+  for (const request of requests) {
+    parsed.push(senderAndTime(request));
+    await turn();
+  }
+  return parsed;
+}
+
+/**
+ * Calls back every member of a batch that is still scheduled, all at once; none of them is ever sent once this returns.
+ * @returns how many, and where the batch stands now
+ * @throws ServiceError not_found, or not_scheduled when no member is scheduled
+ */
+export async function cancelBatch(
+  deps: IntakeDeps,
+  orgId: string,
+  id: string,
+): Promise<{ id: string; status: BatchStatus; canceled: number }> {
+  const answer = await transaction(deps.pool, async (client) => {
+    if (!(await findBatch(client, orgId, id))) throw noBatch();
+    const members = await scheduledMembers(client, id);
+    let canceled = 0;
+    for (let from = 0; from < members.length; from += CHUNK) {
+      const chunk = members.slice(from, from + CHUNK);
+      // Members that a worker parsed meanwhile are found in another status.
+      const changed = await project(
+        client,
+        'canceled',
+        chunk.map((member) => ({ id: member })),
+        orgId,
+      );
+      await insertOutbox(client, 'cancel', changed);
+      canceled += changed.length;
+    }
+    if (canceled === 0) throw new ServiceError('not_scheduled', 'no email of this batch is still scheduled');
+    const batch = await findBatch(client, orgId, id);
+    return { id, status: batch?.status ?? 'canceled', canceled };
+  });
+  deps.wakeRelay();
+  return answer;
+}
+
+/** There is none, or it is another organization's. */
+export function noBatch(): ServiceError {
+  return new ServiceError('not_found', 'there is no batch with this id');
+}

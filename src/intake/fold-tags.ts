@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { foldTags } from '../store/tags.ts';
+import type { Pool } from '../store/pool.ts';
+
+/** Milliseconds between two rounds: so many additions at most must be read with the counts. */
+const EVERY = 1_000;
+/** Additions per statement, so that none takes long. */
+const AT_ONCE = 5_000;
+
+/**
+ * Keeps the counts of tags short, for as long as it runs: additions become part of the counts within a second or two.
+ * Nothing is lost while nobody does it; lists of tags only take longer.
+ * @param onError told of the first of the rounds that fail one after the other; the next one comes all the same
+ * @returns a function that ends it
+ */
+export function startFoldingTags(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
+  const ending = new AbortController();
+  const running = (async () => {
+    for (let failures = 0; !ending.signal.aborted;) {
+      try {
+        await foldAll(pool, ending.signal);
+        failures = 0;
+      } catch (error) {
+        if (failures++ === 0) onError(error);
+      }
+      await sleep(EVERY, undefined, { signal: ending.signal }).catch(() => undefined);
+    }
+  })();
+  return () => {
+    ending.abort();
+    return running;
+  };
+}
+
+async function foldAll(pool: Pool, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await foldTags(pool, AT_ONCE)) === AT_ONCE);
+}

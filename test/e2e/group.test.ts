@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Client, Connection } from '@temporalio/client';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { eventually } from '../support/eventually.ts';
+import { emptyHome, startSendwright } from '../support/start.ts';
+
+/** More than the budget of starts begins with: they share a workflow. */
+const SIZE = 120;
+/** Milliseconds until a dead worker's heartbeat is missed, and what follows. */
+const PATIENCE = 90_000;
+
+async function behave(dev: DevFile, behaviour: object): Promise<void> {
+  const response = await fetch(new URL('/simulator/behaviour', dev.inbox_url ?? ''), {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(behaviour),
+  });
+  assert.equal(response.status, 200);
+}
+
+async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const response = await fetch(dev.base_url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return (await response.json()) as Record<string, unknown>;
+}
+
+/** Addresses of the emails that the provider took, once for each time. */
+async function taken(dev: DevFile): Promise<string[]> {
+  const messages = (await (await fetch(`${dev.inbox_url ?? ''}/messages?limit=1000`)).json()) as {
+    to: string[];
+    subject: string;
+  }[];
+  return messages.filter(({ subject }) => subject === 'Hello').flatMap(({ to }) => to);
+}
+
+async function nothingRuns({ temporal_address: address }: DevFile): Promise<boolean> {
+  const connection = await Connection.connect({ address });
+  try {
+    const { count } = await new Client({ connection }).workflow.count(`ExecutionStatus = 'Running'`);
+    return count === 0;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Kills the worker while a group is under way; says what became of it. */
+async function killInTheMiddle(
+  t: TestContext,
+  behaviour: object,
+  moment: (dev: DevFile) => Promise<boolean>,
+): Promise<void> {
+  const started = await startSendwright(t, await emptyHome());
+  const dev = await started.dev();
+  await behave(dev, behaviour);
+  const emails = Array.from({ length: SIZE }, (_, i) => {
+    return { from: dev.from, to: `person-${i}@example.net`, subject: 'Hello', text: 'Hi.' };
+  });
+  const { id } = await call(dev, '/v1/emails/batch', { emails });
+  await eventually('the moment has come', () => moment(dev), 20_000);
+  process.kill(dev.processes.worker ?? 0, 'SIGKILL');
+  await behave(dev, { latency_ms: 0 });
+  const counts = async () => (await call(dev, `/v1/emails/batch/${String(id)}`))['counts'];
+  const ended = async () => Object.keys((await counts()) as object).every((status) => status === 'delivered');
+  await eventually('all of them are delivered', ended, PATIENCE);
+  // Reports of the provider make them delivered while a group still believes that it must send them.
+  await eventually('no workflow is open', () => nothingRuns(dev), PATIENCE);
+  assert.deepEqual((await taken(dev)).sort(), emails.map(({ to }) => to).sort());
+}
+
+test('a worker killed while the provider has a group but has not answered: each email arrives once', async (t) => {
+  await killInTheMiddle(t, { latency_ms: 8_000 }, async (dev) => (await taken(dev)).length === SIZE);
+});
+
+test('a worker killed before the provider has a group: each email arrives once', async (t) => {
+  const queued = async (dev: DevFile) => {
+    const { emails } = (await call(dev, '/v1/emails?status=queued&limit=1')) as { emails: unknown[] };
+    return emails.length > 0;
+  };
+  await killInTheMiddle(t, {}, queued);
+});

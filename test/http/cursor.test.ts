@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { endPage, type Listing, makeCursors } from '../../src/http/cursor.ts';
+
+const SECRET = 'a secret key for cursors in tests only';
+const { seal, open } = makeCursors(SECRET);
+const listing: Listing = { list: 'emails', orgId: 'org_a', filters: { tags: [['a', 'b']], status: null } };
+const position = { created_at: '2026-03-01T09:30:00.000Z', id: 'em_01kajc8wz6h3xkq3m1x8e6v5tn' };
+
+function assertRefused(cursor: string, as: Listing = listing, cursors = { open }): void {
+  assert.throws(
+    () => cursors.open(as, cursor),
+    (error) => error instanceof ServiceError && error.code === 'validation_error' && error.param === 'cursor',
+    cursor,
+  );
+}
+
+describe('a cursor', () => {
+  it('leads back to its position, in this process and in every other one with the same secret', () => {
+    const cursor = seal(listing, position);
+    assert.deepEqual(open(listing, cursor), position);
+    assert.deepEqual(makeCursors(SECRET).open(listing, cursor), position);
+    assert.equal(makeCursors(SECRET).seal(listing, position), cursor);
+  });
+
+  it('goes into a URL as it is', () => {
+    assert.match(seal(listing, position), /^[A-Za-z0-9_-]+$/);
+  });
+
+  it('is refused for another list, organization, filter or secret', () => {
+    const cursor = seal(listing, position);
+    assertRefused(cursor, { ...listing, list: 'batches' });
+    assertRefused(cursor, { ...listing, orgId: 'org_b' });
+    assertRefused(cursor, { ...listing, filters: { ...listing.filters, status: 'sent' } });
+    assertRefused(cursor, { ...listing, filters: { tags: [['a', 'c']], status: null } });
+    assertRefused(cursor, { ...listing, filters: { tags: [], status: null } });
+    assertRefused(cursor, { ...listing, filters: {} });
+    assertRefused(cursor, listing, makeCursors('another secret key for cursors in tests'));
+  });
+
+  it('is refused when any of its characters is another one, is missing or is added', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ .%\0é';
+    const cursor = seal(listing, position);
+    for (let at = 0; at <= cursor.length; at++) {
+      const [before, after] = [cursor.slice(0, at), cursor.slice(at)];
+      if (after !== '') assertRefused(before + after.slice(1));
+      for (const character of alphabet) {
+        if (character !== after[0]) assertRefused(before + character + after.slice(1));
+        assertRefused(before + character + after);
+      }
+    }
+  });
+
+  it('is refused when any of its bits is turned', () => {
+    const bytes = Buffer.from(seal(listing, position), 'base64url');
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const turned = Buffer.from(bytes);
+      turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
+      assertRefused(turned.toString('base64url'));
+    }
+  });
+
+  it('is refused when it is anything else', () => {
+    for (const text of ['', 'x', '0', 'null', '[]', 'AAAA', 'A'.repeat(22), 'A'.repeat(100_000), position.id]) {
+      assertRefused(text);
+    }
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => assertRefused(text)));
+  });
+
+  it('is refused when its parts were shifted between list, organization, filters and position', () => {
+    const cursor = seal({ list: 'a', orgId: 'b', filters: {} }, position);
+    assertRefused(cursor, { list: 'a","b', orgId: '', filters: {} });
+    assertRefused(cursor, { list: '', orgId: 'a","b', filters: {} });
+  });
+});
+
+describe('a page', () => {
+  const row = (n: number) => ({ created_at: position.created_at, id: `em_${n}` });
+
+  it('has more when there is one row more than it holds, and goes on after its last row', () => {
+    const { rows, has_more, next_cursor } = endPage({ seal, open }, listing, [row(3), row(2), row(1)], 2);
+    assert.deepEqual([rows, has_more], [[row(3), row(2)], true]);
+    assert.deepEqual(open(listing, String(next_cursor)), row(2));
+  });
+
+  it('is the last one without it', () => {
+    for (const rows of [[], [row(1)], [row(2), row(1)]]) {
+      assert.deepEqual(endPage({ seal, open }, listing, rows, 2), { rows, has_more: false, next_cursor: null });
+    }
+  });
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertRefused, type Service, startService } from './service.ts';
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.close());
+
+describe('/docs', () => {
+  it('is a page that needs no key', async () => {
+    for (const path of ['/docs', '/docs/']) {
+      const { status, headers, text } = await service.call('GET', path);
+      assert.equal(status, 200);
+      assert.match(String(headers['content-type']), /^text\/html/);
+      assert.match(text, /<title>Sendwright API<\/title>/);
+    }
+  });
+
+  it('brings all that it loads, from here, and what it shows is /openapi.json', async () => {
+    const { text } = await service.call('GET', '/docs');
+    const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => String(match[1]));
+    assert.ok(loaded.length >= 5, text);
+    for (const path of loaded) {
+      assert.match(path, /^\/docs\//);
+      assert.equal((await service.call('GET', path)).status, 200, path);
+    }
+    const { body } = await service.call('GET', '/docs/json');
+    assert.deepEqual(body, (await service.call('GET', '/openapi.json')).body);
+  });
+
+  it('may load nothing from elsewhere, run no script of another page, and be framed by nobody', async () => {
+    for (const path of ['/docs', '/docs/static/swagger-ui-bundle.js', '/docs/json', '/docs/static/none']) {
+      const { headers } = await service.call('GET', path);
+      const policy = String(headers['content-security-policy']);
+      assert.match(policy, /default-src 'self';/);
+      assert.match(policy, /frame-ancestors 'none';/);
+      assert.doesNotMatch(policy, /script-src|https?:|\*/);
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+    }
+  });
+
+  it('has nothing else, and errors as everywhere', async () => {
+    for (const path of ['/docs/none', '/docs/static/none', '/docs/static/..%2f..%2fpackage.json', '/docs/static/%00']) {
+      assertRefused(await service.call('GET', path), 404, 'not_found');
+    }
+    assertRefused(await service.call('POST', '/docs'), 404, 'not_found');
+  });
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { fingerprint } from '../../src/http/fingerprint.ts';
+
+const of = async (body: unknown) => (await fingerprint('POST', '/v1/emails', body)).toString('hex');
+
+/** The same value with the keys of every object the other way round. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, item]) => [key, reversed(item)]),
+  );
+}
+
+/** Equal by value, -0 and 0 alike. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}
+
+const json = fc.jsonValue({ maxDepth: 5 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+
+describe('the fingerprint of a request', () => {
+  it('is SHA-256', async () => {
+    assert.equal((await fingerprint('POST', '/', {})).length, 32);
+  });
+
+  it('does not depend on the order of keys', async () => {
+    await fc.assert(fc.asyncProperty(json, async (body) => assert.equal(await of(body), await of(reversed(body)))));
+  });
+
+  it('is the same for numbers and strings that are written in another way', async () => {
+    for (const [one, other] of [
+      ['{"n":100}', '{ "n": 1e2 }'],
+      ['{"n":1.0}', '{"n":1}'],
+      ['{"n":-0}', '{"n":0}'],
+      ['{"s":"é/"}', '{"\\u0073":"\\u00e9\\/"}'],
+    ] as const) {
+      assert.equal(await of(JSON.parse(one)), await of(JSON.parse(other)), `${one} ${other}`);
+    }
+  });
+
+  it('differs where values differ', async () => {
+    await fc.assert(
+      fc.asyncProperty(json, json, async (one, other) => {
+        fc.pre(canonical(one) !== canonical(other));
+        assert.notEqual(await of(one), await of(other));
+      }),
+    );
+    const values = [
+      ...[{}, [], null, true, false, 0, 1, '', '0', 'null', 'true', 'a', [[]], [{}], { a: 1 }, { a: '1' }, { a: [1] }],
+      ...[
+        { a: ['1'] },
+        { a: [] },
+        { a: {} },
+        { a: null },
+        { a: ['a', 'b'] },
+        { a: ['ab'] },
+        { a: ['a'], b: [] },
+        ['a'],
+      ],
+      ...[
+        { a: 'b"c"d' },
+        { a: 'b', c: 'd' },
+        { a: ['"1:b'] },
+        { a: ['1:b'] },
+        { a: 'x', b: 'y' },
+        { a: 'x"1:b"1:y' },
+        { ab: 'c' },
+        { a: 'bc' },
+        { a: 'é' },
+      ],
+    ];
+    const prints = await Promise.all(values.map(of));
+    assert.equal(new Set(prints).size, values.length);
+  });
+
+  it('differs by method and path', async () => {
+    const prints = await Promise.all(
+      [
+        ['POST', '/v1/emails'],
+        ['POST', '/v1/emails/batch'],
+        ['PUT', '/v1/emails'],
+      ].map(async ([method = '', path = '']) => (await fingerprint(method, path, {})).toString('hex')),
+    );
+    assert.equal(new Set(prints).size, 3);
+  });
+
+  it('is not made of a body that is nested beyond all use', async () => {
+    let body: unknown = 'x';
+    for (let depth = 0; depth < 100_000; depth++) body = [body];
+    await assert.rejects(
+      of({ tags: body }),
+      (error: unknown) => error instanceof ServiceError && error.code === 'validation_error',
+    );
+  });
+});

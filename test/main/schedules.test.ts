@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Worker } from '@temporalio/worker';
+import type { UpkeepActivities } from '../../activities/index.ts';
+import { ensureSchedules } from '../../src/main/schedules.ts';
+import type { Chore } from '../../workflows/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { testNamespace } from '../support/temporal.ts';
+import { silenceTemporal, workflowsPath } from '../support/workflows.ts';
+
+test(
+  'upkeep is on a timetable, however often workers start, and its chores are done',
+  { timeout: 120_000 },
+  async (t) => {
+    silenceTemporal();
+    const { connection, namespace, client, close } = await testNamespace();
+    await Promise.all([ensureSchedules(client), ensureSchedules(client)]);
+    const daily = client.schedule.getHandle('upkeep-daily');
+    await daily.pause('by hand');
+    // Temporal answers before it has done so.
+    await eventually('it is paused', async () => (await daily.describe()).state.paused);
+    await ensureSchedules(client);
+
+    const chores = new Map<string, Chore[]>();
+    for (const id of ['upkeep-counts', 'upkeep-hourly', 'upkeep-daily']) {
+      const { action, state } = await client.schedule.getHandle(id).describe();
+      assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
+      assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
+      chores.set(id, action.args?.[0] as Chore[]);
+    }
+
+    const asked: string[] = [];
+    const step = (chore: Chore, steps: number) => {
+      let left = steps;
+      return async (from?: string | null) => {
+        asked.push(`${chore} ${from === null || from === undefined ? 'first' : from}`);
+        return { done: 2, next: --left > 0 ? `page ${steps - left}` : null };
+      };
+    };
+    const activities: UpkeepActivities = {
+      expireAttachments: step('expireAttachments', 3),
+      sweepFiles: step('sweepFiles', 2),
+      deleteExpiredKeys: step('deleteExpiredKeys', 1),
+      foldBatchMoves: step('foldBatchMoves', 1),
+    };
+    const workers = await Promise.all([
+      Worker.create({ connection, namespace, taskQueue: 'messages', workflowsPath }),
+      Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
+    ]);
+    const running = Promise.all(workers.map((worker) => worker.run()));
+    t.after(async () => {
+      for (const worker of workers) worker.shutdown();
+      await running;
+      await close();
+    });
+
+    await client.schedule.getHandle('upkeep-daily').trigger();
+    await client.schedule.getHandle('upkeep-hourly').trigger();
+    await eventually('all steps were done', () => asked.length >= 6, 60_000);
+    assert.deepEqual(asked.filter((line) => !line.startsWith('fold')).sort(), [
+      'deleteExpiredKeys first',
+      'expireAttachments first',
+      'expireAttachments page 1',
+      'expireAttachments page 2',
+      'sweepFiles first',
+      'sweepFiles page 1',
+    ]);
+    assert.deepEqual([...chores.values()].flat().sort(), Object.keys(activities).sort(), 'every chore has its time');
+  },
+);
