@@ -1,7 +1,9 @@
 import { accept } from './accept.ts';
+import { batch } from './batch.ts';
+import { lists } from './lists.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, lists };
 
 const names = process.argv.slice(2);
 const unknown = names.find((name) => !(name in BENCHES));

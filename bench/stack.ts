@@ -25,6 +25,8 @@ export async function withStack<T>(env: NodeJS.ProcessEnv, measure: (dev: DevFil
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(service, 'exit');
+  // The measurement then fails, and all of it ends.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => service.kill('SIGINT'));
   try {
     return await measure(await running(home, ended));
   } finally {
