@@ -14,6 +14,10 @@ test(
   async (t) => {
     silenceTemporal();
     const { connection, namespace, client, close } = await testNamespace();
+    const ending: (() => Promise<void>)[] = [close];
+    t.after(async () => {
+      for (const end of ending.reverse()) await end();
+    });
     await Promise.all([ensureSchedules(client), ensureSchedules(client)]);
     const daily = client.schedule.getHandle('upkeep-daily');
     await daily.pause('by hand');
@@ -48,10 +52,9 @@ test(
       Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
     ]);
     const running = Promise.all(workers.map((worker) => worker.run()));
-    t.after(async () => {
+    ending.push(async () => {
       for (const worker of workers) worker.shutdown();
       await running;
-      await close();
     });
 
     await client.schedule.getHandle('upkeep-daily').trigger();
