@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { makePool } from '../src/store/pool.ts';
+import { makePool, type Pool } from '../src/store/pool.ts';
 import { email, postSingles } from './load.ts';
 import { withStack } from './stack.ts';
 import { median, printTable, quantile } from './table.ts';
@@ -69,6 +69,7 @@ async function measure(dev: DevFile): Promise<Run> {
   const body = JSON.stringify({
     emails: Array.from({ length: SIZE }, (_, i) => email(dev, `person-${i}@example.net`)),
   });
+  await calm(pool);
   const over = new AbortController();
   const others = watchOthers(dev, over.signal);
   const memory = watchMemory(dev, over.signal);
@@ -95,6 +96,19 @@ async function measure(dev: DevFile): Promise<Run> {
   } finally {
     over.abort();
     await pool.end();
+  }
+}
+
+/** Waits until the provider has nothing to report about earlier emails. */
+async function calm(pool: Pool): Promise<void> {
+  let before: number | undefined;
+  for (;;) {
+    const { rows } = await pool.query<{ sent: number }>(
+      `SELECT count(*)::int AS sent FROM emails WHERE status = 'sent'`,
+    );
+    if (rows[0]?.sent === before) return;
+    before = rows[0]?.sent;
+    await sleep(2_000);
   }
 }
 
@@ -127,7 +141,7 @@ async function watchOthers(dev: DevFile, signal: AbortSignal) {
 }
 
 /** Milliseconds from acceptance to the provider's yes, which the timeline holds. */
-async function handOvers(pool: ReturnType<typeof makePool>, ids: readonly string[]): Promise<number[]> {
+async function handOvers(pool: Pool, ids: readonly string[]): Promise<number[]> {
   await sleep(2_000);
   const { rows } = await pool.query<{ ms: number }>(
     `SELECT (extract(epoch FROM event.created_at - email.created_at) * 1000)::float8 AS ms
