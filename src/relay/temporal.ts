@@ -34,23 +34,13 @@ const BULK = 4;
 export function temporalCarrier(client: Client, retry: RetryPolicy): (row: OutboxRow) => Promise<void> {
   const { workflow } = client;
 
-  async function start(row: EmailRow): Promise<void> {
+  /** `again`: it may have had a workflow of its own before; what guards against sending twice is the claim, not the id. */
+  async function start(row: EmailRow, again: boolean): Promise<void> {
     if (!row.open) return;
     await unlessStarted(
       workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
         ...emailOptions(row, retry),
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      }),
-    );
-  }
-
-  /** It may have had a workflow of its own before: what guards against sending twice is the claim, not the id. */
-  async function leave(row: EmailRow): Promise<void> {
-    if (!row.open) return;
-    await unlessStarted(
-      workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
-        ...emailOptions(row, retry),
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
     );
   }
@@ -86,7 +76,12 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     }
   }
 
-  const actions = { start, leave, reschedule, cancel };
+  const actions = {
+    start: (row: EmailRow) => start(row, false),
+    leave: (row: EmailRow) => start(row, true),
+    reschedule,
+    cancel,
+  };
   return async (row) => {
     const ask = () => (row.action === 'group' ? group(row) : actions[row.action](row));
     try {
