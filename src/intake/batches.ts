@@ -97,7 +97,7 @@ export async function cancelBatch(
     let canceled = 0;
     for (let from = 0; from < members.length; from += CHUNK) {
       const chunk = members.slice(from, from + CHUNK);
-      // Members that a worker parsed meanwhile are found in another status.
+      // Members that a worker has claimed meanwhile are in another status.
       const changed = await project(
         client,
         'canceled',
