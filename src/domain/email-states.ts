@@ -7,8 +7,8 @@ import type { EmailStatus } from './email.ts';
  * moves it to `to` (status in `from`), adds a line to the timeline only (status in `noted`), or nothing at all.
  */
 export interface Transition {
-  /** What the status becomes. */
-  readonly to: EmailStatus;
+  /** What the status becomes; null when it never changes. */
+  readonly to: EmailStatus | null;
   /** Statuses that this change moves. */
   readonly from: readonly EmailStatus[];
   /** Statuses that stay as they are while the timeline notes the event. */
@@ -29,6 +29,7 @@ export type EmailEventType =
   | 'email.clicked'
   | 'email.bounced'
   | 'email.complained'
+  | 'email.unsubscribed'
   | 'email.suppressed'
   | 'email.canceled'
   | 'email.rejected'
@@ -38,7 +39,7 @@ export type EmailEventType =
  * What a provider tells us after the hand-over, mildest first. A later report never lowers the status:
  * it moves only emails that stand lower in this list, and is noted on the rest.
  */
-const REPORTED = [
+export const REPORTED = [
   'sent',
   'delivery_delayed',
   'delivered',
@@ -78,11 +79,12 @@ export const TRANSITIONS = {
   clicked: report('clicked'),
   bounced: report('bounced'),
   complained: report('complained'),
+  unsubscribed: { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event: 'email.unsubscribed' },
 } as const satisfies Record<string, Transition>;
 export type EmailChange = keyof typeof TRANSITIONS;
 
 /** The status after `change` finds an email in `status`: the same one when it is only noted or has no effect. */
 export function nextStatus(status: EmailStatus, change: EmailChange): EmailStatus {
   const transition: Transition = TRANSITIONS[change];
-  return transition.from.includes(status) ? transition.to : status;
+  return transition.from.includes(status) ? (transition.to ?? status) : status;
 }

@@ -1,7 +1,7 @@
 import { decodeTime, monotonicFactory } from 'ulid';
 
 /** What an id names. Listed in the contract's order. */
-export type IdPrefix = 'em' | 'bt' | 'att' | 'evt' | 'dm' | 'key' | 'org' | 'req' | 'call' | 'grp';
+export type IdPrefix = 'em' | 'bt' | 'att' | 'evt' | 'dm' | 'wh' | 'sup' | 'key' | 'org' | 'req' | 'call' | 'grp';
 
 const next = monotonicFactory();
 

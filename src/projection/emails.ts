@@ -1,23 +1,53 @@
 import { type EmailChange, TRANSITIONS } from '../domain/email-states.ts';
 import { newId } from '../domain/ids.ts';
-import { type ChangedEmail, changeEmails, moveEmail } from '../store/emails.ts';
+import { SUPPRESSING, type SuppressionOrigin } from '../domain/suppression.ts';
+import { type ChangedEmail, changeEmails, moveEmail } from '../store/email-changes.ts';
 import type { Db } from '../store/pool.ts';
+import { addSuppressions } from '../store/suppressions.ts';
+
+/** A change of one email, or of one of its recipients. */
+export type Change = Omit<ChangedEmail, 'event_id'>;
 
 /**
- * The one writer of an email's status after its creation: makes one change to emails that it applies to and adds it to
- * their timelines. Emails in any other status stay untouched. The caller owns the transaction.
+ * The one writer of an email's status after its creation: makes one change to emails that it applies to, adds it to
+ * their timelines, tells customers' endpoints, and puts recipients that nothing may be sent to any more on the
+ * suppression list. Emails in any other status stay untouched. The caller owns the transaction.
  * @param orgId when given, only that organization's emails
- * @returns ids of the emails that were changed or noted
+ * @returns ids of the emails that were changed or noted, one for each recipient
  */
-export function project(
+export async function project(
   db: Db,
   change: Exclude<EmailChange, 'rescheduled'>,
-  emails: readonly Omit<ChangedEmail, 'event_id'>[],
+  emails: readonly Change[],
   orgId?: string,
 ): Promise<string[]> {
   const now = Date.now();
-  const rows = emails.map((email) => ({ ...email, event_id: newId('evt', now) }));
-  return changeEmails(db, TRANSITIONS[change], rows, orgId);
+  const rows = new Map<string, Change>(emails.map((email) => [newId('evt', now), email]));
+  const wishes = [...rows].map(([event_id, email]) => ({ ...email, event_id }));
+  const changed = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
+  const suppressions = changed.flatMap(({ id, event_id, org_id }) => {
+    const { recipient, bounce_reason } = rows.get(event_id) as Change;
+    const origin = originOf(change, bounce_reason);
+    if (recipient === undefined || origin === undefined) return [];
+    return {
+      id: newId('sup', now),
+      event_id: newId('evt', now),
+      org_id,
+      email: recipient,
+      origin,
+      message_id: id,
+      ...(bounce_reason && { reason: bounce_reason }),
+    };
+  });
+  await addSuppressions(db, suppressions);
+  return changed.map(({ id }) => id);
+}
+
+function originOf(change: EmailChange, reason: Change['bounce_reason']): SuppressionOrigin | undefined {
+  if (change === 'complained') return 'complaint';
+  if (change === 'unsubscribed') return 'unsubscribe';
+  if (change !== 'bounced' || reason === undefined || !SUPPRESSING[reason]) return undefined;
+  return reason === 'provider_suppressed' ? 'provider' : 'bounce';
 }
 
 /** Gives a scheduled email another time. @returns the new time, or undefined when it is not scheduled or time is bad */

@@ -51,12 +51,18 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
   return rows;
 }
 
-/** The status of each email that a workflow carries, its row locked likewise. */
-export async function lockStatuses(db: Db, ids: readonly string[], carrier: string): Promise<Map<string, EmailStatus>> {
-  const { rows } = await db.query<{ id: string; status: EmailStatus }>(
-    `SELECT id, status FROM emails WHERE id = ANY ($1) AND workflow_id = $2 ORDER BY id FOR UPDATE`,
-    [ids, carrier],
-  );
+/** The status of each email, or, with a carrier, of each that this workflow carries; their rows are locked likewise. */
+export async function lockStatuses(
+  db: Db,
+  ids: readonly string[],
+  carrier: string | null = null,
+): Promise<Map<string, EmailStatus>> {
+  const { rows } = await db.query<{ id: string; status: EmailStatus }>({
+    name: 'lock_statuses',
+    text: `SELECT id, status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
+           ORDER BY id FOR UPDATE`,
+    values: [ids, carrier],
+  });
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 

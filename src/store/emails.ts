@@ -1,10 +1,10 @@
 import type { Attachment } from '../domain/attachments.ts';
 import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
-import type { Transition } from '../domain/email-states.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
+import { TELL_ENDPOINTS } from './webhook-events.ts';
 
 /** What the database judges an email by. */
 export interface SenderAndTime {
@@ -169,7 +169,11 @@ const accepting = (also = ''): string => `
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), told AS (
     INSERT INTO outbox (message_id, action) SELECT id, 'start' FROM accepted
-  ), ${STORE_TAGS}${also}
+  ), happened AS MATERIALIZED (
+    SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
+           jsonb_build_object('status', status) AS data
+    FROM accepted
+  )${TELL_ENDPOINTS}, ${STORE_TAGS}${also}
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal
   FROM judged ORDER BY position`;
 
@@ -232,124 +236,4 @@ export async function whyUnmoved(
     [id, orgId, scheduledAt],
   );
   return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';
-}
-
-/** One email in a change that the projection makes to many. */
-export interface ChangedEmail {
-  id: string;
-  event_id: string;
-  error?: string;
-  bounce_reason?: BounceReason;
-  provider?: string;
-  provider_message_id?: string;
-  /** Of a provider's report: an email that has noted it before stays untouched. */
-  dedupe_key?: string;
-}
-
-/**
- * Makes one transition on many emails and notes it in their timelines.
- * @param orgId when given, only that organization's emails
- * @returns ids whose status the transition applied to or was noted on
- */
-export async function changeEmails(
-  db: Db,
-  transition: Transition,
-  emails: readonly ChangedEmail[],
-  orgId: string | null = null,
-): Promise<string[]> {
-  if (emails.length === 0) return [];
-  const { rows } = await db.query<{ id: string }>({
-    name: 'change_emails',
-    text: CHANGE_EMAILS,
-    values: [
-      transition.to,
-      transition.from,
-      transition.noted,
-      transition.event,
-      orgId,
-      emails.map((email) => email.id),
-      emails.map((email) => email.event_id),
-      emails.map((email) => email.error ?? null),
-      emails.map((email) => email.bounce_reason ?? null),
-      emails.map((email) => email.provider ?? null),
-      emails.map((email) => email.provider_message_id ?? null),
-      emails.map((email) => email.dedupe_key ?? null),
-    ],
-  });
-  return rows.map((row) => row.id);
-}
-
-/**
- * Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle.
- * The timeline is written before the email: what it has noted already, also by a change that has only just committed,
- * its unique index alone can tell.
- */
-const CHANGE_EMAILS = `
-  WITH found AS MATERIALIZED (
-    SELECT email.id, email.batch_id, email.status, email.status = ANY ($2::text[]) AS moves, email.last_event_at,
-           wish.event_id, wish.error, wish.bounce_reason, wish.provider, wish.provider_message_id, wish.dedupe_key
-    FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-           AS wish(id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key)
-         JOIN emails AS email USING (id)
-    WHERE ($5::text IS NULL OR email.org_id = $5) AND email.status = ANY ($2::text[] || $3::text[])
-    ORDER BY email.id FOR UPDATE OF email
-  ), noted AS (
-    INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
-    SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key
-    FROM found WHERE $4::text IS NOT NULL
-    ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
-    RETURNING email_id, created_at
-  ), latest AS (
-    SELECT email_id, max(created_at) AS created_at FROM noted GROUP BY email_id
-  ), counted AS (
-    INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
-    SELECT found.batch_id, found.status, $1, count(DISTINCT found.id), coalesce(max(latest.created_at), clock_timestamp())
-    FROM found LEFT JOIN latest ON latest.email_id = found.id
-    WHERE found.batch_id IS NOT NULL AND found.moves AND ($4::text IS NULL OR latest.email_id IS NOT NULL)
-    GROUP BY found.batch_id, found.status
-  )
-  UPDATE emails AS email SET
-    status              = CASE WHEN found.moves THEN $1 ELSE email.status END,
-    error               = CASE WHEN found.moves THEN found.error ELSE email.error END,
-    bounce_reason       = CASE WHEN found.moves THEN found.bounce_reason ELSE email.bounce_reason END,
-    provider            = coalesce(found.provider, email.provider),
-    provider_message_id = coalesce(found.provider_message_id, email.provider_message_id),
-    last_event_at       = coalesce(latest.created_at, email.last_event_at)
-  FROM found LEFT JOIN latest ON latest.email_id = found.id
-  WHERE email.id = found.id AND ($4::text IS NULL OR latest.email_id IS NOT NULL)
-  RETURNING email.id`;
-
-/**
- * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in
- * the future and near enough by the database's clock. From then on it is carried by a workflow of its own.
- * @returns the new time, or undefined when nothing was changed
- */
-export async function moveEmail(
-  db: Db,
-  transition: Transition,
-  orgId: string,
-  id: string,
-  eventId: string,
-  scheduledAt: string,
-): Promise<string | undefined> {
-  const { rows } = await db.query<{ scheduled_at: string }>(
-    `WITH changed AS (
-       UPDATE emails SET
-         status           = $4,
-         scheduled_at     = $3,
-         schedule_version = schedule_version + 1,
-         workflow_id      = id,
-         last_event_at    = greatest(last_event_at, clock_timestamp())
-       WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
-         AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'
-       RETURNING id, scheduled_at, last_event_at
-     ), noted AS (
-       INSERT INTO email_events (email_id, id, type, created_at) SELECT id, $6, $7, last_event_at FROM changed
-     ), told AS (
-       INSERT INTO outbox (message_id, action) SELECT id, 'reschedule' FROM changed
-     )
-     SELECT scheduled_at FROM changed`,
-    [id, orgId, scheduledAt, transition.to, transition.from, eventId, transition.event],
-  );
-  return rows[0]?.scheduled_at;
 }

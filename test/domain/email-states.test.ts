@@ -11,24 +11,24 @@ import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../.
  * Only a scheduled email can be moved or called back; suppression, rejection and failure are decided while it is queued;
  * what the provider reports ranks sent < delayed < delivered < opened < clicked < bounced < complained and never lowers
  * the status. A report may arrive before our own record of the hand-over (queued), or after an email was given up
- * whose sending had no certain end (failed).
+ * whose sending had no certain end (failed). To unsubscribe changes no status: an email may have other recipients.
  */
 const EXPECTED = `
-                 rescheduled canceled claimed suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained
-queued                .         .        .        >         >        >     >          >            >        >       >       >        >
-scheduled             >         >        >        .         .        .     .          .            .        .       .       .        .
-sent                  .         .        .        .         .        .     n          >            >        >       >       >        >
-delivery_delayed      .         .        .        .         .        .     n          n            >        >       >       >        >
-delivered             .         .        .        .         .        .     n          n            n        >       >       >        >
-opened                .         .        .        .         .        .     n          n            n        n       >       >        >
-clicked               .         .        .        .         .        .     n          n            n        n       n       >        >
-bounced               .         .        .        .         .        .     n          n            n        n       n       n        >
-complained            .         .        .        .         .        .     n          n            n        n       n       n        n
-suppressed            .         .        .        .         .        .     .          .            .        .       .       .        .
-canceled              .         .        .        .         .        .     .          .            .        .       .       .        .
-rejected              .         .        .        .         .        .     .          .            .        .       .       .        .
-failed                .         .        .        .         .        .     >          >            >        >       >       >        >
-leads to          scheduled canceled  queued suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained
+                 rescheduled canceled claimed suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained unsubscribed
+queued                .         .        .        >         >        >     >          >            >        >       >       >        >          n
+scheduled             >         >        >        .         .        .     .          .            .        .       .       .        .          .
+sent                  .         .        .        .         .        .     n          >            >        >       >       >        >          n
+delivery_delayed      .         .        .        .         .        .     n          n            >        >       >       >        >          n
+delivered             .         .        .        .         .        .     n          n            n        >       >       >        >          n
+opened                .         .        .        .         .        .     n          n            n        n       >       >        >          n
+clicked               .         .        .        .         .        .     n          n            n        n       n       >        >          n
+bounced               .         .        .        .         .        .     n          n            n        n       n       n        >          n
+complained            .         .        .        .         .        .     n          n            n        n       n       n        n          n
+suppressed            .         .        .        .         .        .     .          .            .        .       .       .        .          .
+canceled              .         .        .        .         .        .     .          .            .        .       .       .        .          .
+rejected              .         .        .        .         .        .     .          .            .        .       .       .        .          .
+failed                .         .        .        .         .        .     >          >            >        >       >       >        >          n
+leads to          scheduled canceled  queued suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained -
 `;
 
 const [head = [], ...lines] = EXPECTED.trim()

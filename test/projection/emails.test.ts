@@ -12,7 +12,7 @@ type Change = Exclude<EmailChange, 'rescheduled'>;
 /**
  * What each change does to an email in each status: `→` moves it, `n` only notes it in the timeline, `.` nothing.
  * Columns: canceled, claimed, suppressed, rejected, failed, sent, delivery_delayed, delivered, opened, clicked, bounced,
- * complained.
+ * complained, unsubscribed.
  */
 const COLUMNS: readonly Change[] = [
   'canceled',
@@ -27,24 +27,25 @@ const COLUMNS: readonly Change[] = [
   'clicked',
   'bounced',
   'complained',
+  'unsubscribed',
 ];
 const MATRIX: Readonly<Record<EmailStatus, string>> = {
-  queued: '. . → → → → → → → → → →',
-  scheduled: '→ → . . . . . . . . . .',
-  sent: '. . . . . n → → → → → →',
-  delivery_delayed: '. . . . . n n → → → → →',
-  delivered: '. . . . . n n n → → → →',
-  opened: '. . . . . n n n n → → →',
-  clicked: '. . . . . n n n n n → →',
-  bounced: '. . . . . n n n n n n →',
-  complained: '. . . . . n n n n n n n',
-  suppressed: '. . . . . . . . . . . .',
-  canceled: '. . . . . . . . . . . .',
-  rejected: '. . . . . . . . . . . .',
-  failed: '. . . . . → → → → → → →',
+  queued: '. . → → → → → → → → → → n',
+  scheduled: '→ → . . . . . . . . . . .',
+  sent: '. . . . . n → → → → → → n',
+  delivery_delayed: '. . . . . n n → → → → → n',
+  delivered: '. . . . . n n n → → → → n',
+  opened: '. . . . . n n n n → → → n',
+  clicked: '. . . . . n n n n n → → n',
+  bounced: '. . . . . n n n n n n → n',
+  complained: '. . . . . n n n n n n n n',
+  suppressed: '. . . . . . . . . . . . .',
+  canceled: '. . . . . . . . . . . . .',
+  rejected: '. . . . . . . . . . . . .',
+  failed: '. . . . . → → → → → → → n',
 };
 /** The status that a change leads to, and the line it leaves; `claimed` is nobody's business but ours. */
-const becomes = (change: Change): EmailStatus => (change === 'claimed' ? 'queued' : change);
+const becomes = (change: Change): EmailStatus => TRANSITIONS[change].to ?? assert.fail(`${change} moves nothing`);
 const lines = (change: Change): string[] => (change === 'claimed' ? [] : [change]);
 
 /** What goes with a change. */
