@@ -7,7 +7,9 @@ import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type Attempt, beginAttempts, lastAttempts, type LockedEmail, lockEmails } from '../src/store/attempts.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import { fail } from './copies.ts';
 import type { FilesOfEmails } from './files.ts';
+import { chooseRecipients } from './recipients.ts';
 
 /** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -16,7 +18,9 @@ const LOST_AFTER = 24 * 3_600_000;
 
 /** An email that nobody else may send now, with its attempt written down. */
 export interface ClaimedEmail {
-  readonly outgoing: OutgoingEmail;
+  readonly id: string;
+  /** Itself, or the copies of a marketing email; at least one. */
+  readonly copies: readonly OutgoingEmail[];
   readonly orgId: string;
   readonly provider: EmailProvider;
   readonly n: number;
@@ -29,6 +33,8 @@ export interface ClaimedEmail {
 export interface UnsettledEmail {
   readonly member: Member;
   readonly attempt: Attempt;
+  /** Whether it goes out in copies, some of which are still to be sent. */
+  readonly isCopied: boolean;
 }
 
 /** An email with files that nobody has read yet. */
@@ -70,7 +76,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
         unread.push({ member, attachments: email.attachments });
       else if (files.get(email.id) === 'lost' && email.late < LOST_AFTER)
         results.push({ id: member.id, ...UNREADABLE });
-      else if (attempt && isUnsettled(attempt)) unsettled.push({ member, attempt });
+      else if (attempt && isUnsettled(attempt)) unsettled.push({ member, attempt, isCopied: email.copies_left });
       else due.push(email);
     }
     const scheduled = due.filter((email) => email.status === 'scheduled');
@@ -79,8 +85,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
       'claimed',
       scheduled.map(({ id }) => ({ id })),
     );
-    const { ready, failed } = await assign(deps, client, due, attempts, files);
-    return { ready, unsettled, unread, results: [...results, ...failed] };
+    const { ready, ended } = await assign(deps, client, due, attempts, files);
+    return { ready, unsettled, unread, results: [...results, ...ended] };
   });
 }
 
@@ -91,7 +97,7 @@ export function isUnsettled(attempt: Attempt): boolean {
 
 /** Why an email is not ours to send now, if so. */
 function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
-  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id } = email;
+  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = email;
   // Another workflow carries it now.
   if (workflow_id !== (carrier ?? id)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
@@ -99,7 +105,7 @@ function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): M
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
   }
   // Claimed before at another version: by another run of its workflow.
-  if (status === 'queued' && schedule_version === version) return undefined;
+  if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
@@ -121,41 +127,53 @@ async function assign(
   emails: readonly LockedEmail[],
   attempts: ReadonlyMap<string, Attempt>,
   files: FilesOfEmails,
-): Promise<{ ready: ClaimedEmail[]; failed: MemberResult[] }> {
+): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
+  const failed: { id: string; error: string }[] = [];
+  const readables = emails.flatMap((email) => {
+    const outgoing = readable(email, files);
+    if (typeof outgoing !== 'string') return { email, outgoing, tried: attempts.has(email.id) };
+    failed.push({ id: email.id, error: outgoing });
+    return [];
+  });
+  const { sendable, ended } = await chooseRecipients(deps, client, readables);
+
   const callOf = makeCalls();
   const claimedAt = performance.now();
   const ready: ClaimedEmail[] = [];
-  const failed: { id: string; error: string }[] = [];
-  for (const email of emails) {
-    const outgoing = readable(email, files);
-    if (typeof outgoing === 'string') {
-      failed.push({ id: email.id, error: outgoing });
-      continue;
-    }
-    const refusals = deps.providers.map((provider) => provider.refusal(outgoing));
+  for (const { email, copies } of sendable) {
+    const refusals = deps.providers.map((provider) => refusal(provider, copies));
     const provider = deps.providers.find((_, index) => refusals[index] === undefined);
     if (!provider) {
       failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
       continue;
     }
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
-    ready.push({ outgoing, orgId: email.org_id, provider, n, call: callOf(provider), claimedAt });
+    const call = callOf(provider, copies.length);
+    ready.push({ id: email.id, copies, orgId: email.org_id, provider, n, call, claimedAt });
   }
   await beginAttempts(
     client,
-    ready.map(({ outgoing, n, call, provider }) => ({ message_id: outgoing.id, n, call, provider: provider.name })),
+    ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
   );
-  await project(client, 'failed', failed);
-  return { ready, failed: failed.map(({ id }) => ({ id, state: 'ended', status: 'failed' })) };
+  for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
+  return { ready, ended };
 }
 
-/** Names the calls of a claim, each of at most as many emails as its provider takes at a time. */
-function makeCalls(): (provider: EmailProvider) => string {
+function refusal(provider: EmailProvider, copies: readonly OutgoingEmail[]): string | undefined {
+  for (const copy of copies) {
+    const refused = provider.refusal(copy);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+
+/** Names the calls of a claim, each of at most as many emails as its provider takes at a time, or the copies of one. */
+function makeCalls(): (provider: EmailProvider, copies: number) => string {
   const open = new Map<EmailProvider, { call: string; room: number }>();
-  return (provider) => {
+  return (provider, copies) => {
     const last = open.get(provider);
-    const place = last && last.room > 0 ? last : { call: newId('call', Date.now()), room: provider.callSize };
-    place.room--;
+    const place = last && last.room >= copies ? last : { call: newId('call', Date.now()), room: provider.callSize };
+    place.room -= copies;
     open.set(provider, place);
     return place.call;
   };

@@ -16,6 +16,8 @@ export interface EmailDeps {
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
   readonly files: EmailFiles;
+  /** Where the recipient at this position (counted from 0) of a marketing email says that he wants no more of them. */
+  readonly unsubscribeUrl: (orgId: string, emailId: string, recipient: number) => string;
   readonly log: Logger;
 }
 

@@ -2,15 +2,14 @@ import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { groupBy } from '../src/domain/group.ts';
 import { maskAddresses } from '../src/domain/mask.ts';
-import { type SendOutcome, type Verdict, verdict } from '../src/domain/retry.ts';
-import { project } from '../src/projection/emails.ts';
-import { type AttemptOutcome, endAttempts } from '../src/store/attempts.ts';
-import { type Db, transaction } from '../src/store/pool.ts';
+import type { SendOutcome } from '../src/domain/retry.ts';
+import { transaction } from '../src/store/pool.ts';
 import { claim, type ClaimedEmail, UNREADABLE, type UnreadEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import type { FilesOfEmails } from './files.ts';
 import { persist } from './persist.ts';
-import { endOfCall, settle } from './settle.ts';
+import { outcomeOf, record, type Sent } from './record.ts';
+import { settle } from './settle.ts';
 
 /** Milliseconds between claim and call. A worker that was frozen longer than that lets others go first. */
 const CLAIM_HOLDS = 20_000;
@@ -61,103 +60,46 @@ async function send(deps: EmailDeps, emails: readonly ClaimedEmail[]): Promise<M
 
 async function makeCall(deps: EmailDeps, emails: readonly ClaimedEmail[]): Promise<MemberResult[]> {
   const outcomes = await callProvider(emails);
-  const records = emails.map((email, index) => {
-    const outcome = outcomes[index] as SendOutcome;
-    return { email, outcome, verdict: verdict(outcome) };
+  const sent = emails.map((email): Sent => ({
+    email,
+    outcomes: outcomes.splice(0, email.copies.length) as [SendOutcome, ...SendOutcome[]],
+  }));
+  let results: MemberResult[] = [];
+  await persist(async () => {
+    results = await transaction(deps.pool, (client) => record(deps, client, sent));
   });
-  await persist(() => transaction(deps.pool, (client) => record(client, records)));
-  return records.map((entry) => {
-    logOutcome(deps.log, entry);
-    return toResult(deps, entry);
-  });
+  for (const entry of sent) logOutcome(deps.log, entry);
+  return results;
 }
 
+/** @returns an outcome for each copy of each email, in their order */
 async function callProvider(emails: readonly ClaimedEmail[]): Promise<SendOutcome[]> {
   const [{ provider, call, claimedAt }] = emails as [ClaimedEmail];
+  const copies = emails.flatMap((email) => email.copies);
   if (performance.now() - claimedAt > CLAIM_HOLDS) {
-    return emails.map(() => ({ kind: 'busy', detail: 'The worker was too slow to send it.' }));
+    return copies.map(() => ({ kind: 'busy', detail: 'The worker was too slow to send it.' }));
   }
-  const outcomes = await provider.send(
-    emails.map(({ outgoing }) => outgoing),
-    call,
-  );
-  return outcomes.map(storable);
+  return (await provider.send(copies, call)).map(storable);
 }
 
 /** A server may say anything, at any length; Postgres takes no NUL, and what it refused could never be recorded. */
 function storable(outcome: SendOutcome): SendOutcome {
-  if (!('detail' in outcome)) return outcome;
-  return { ...outcome, detail: outcome.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH) };
-}
-
-interface Record {
-  readonly email: ClaimedEmail;
-  readonly outcome: SendOutcome;
-  readonly verdict: Verdict;
-}
-
-const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } = {
-  sent: 'sent',
-  bounced: 'refused',
-  rejected: 'refused',
-  busy: 'again',
-  account: 'again',
-  unknown: 'unknown',
-};
-
-async function record(client: Db, records: readonly Record[]): Promise<void> {
-  await endAttempts(
-    client,
-    records.map(({ email, outcome }) => ({
-      message_id: email.outgoing.id,
-      n: email.n,
-      outcome: ATTEMPT_OUTCOMES[outcome.kind],
-      detail: 'detail' in outcome ? outcome.detail : null,
-    })),
-  );
-  const changed = records.flatMap(({ email, outcome, verdict }) =>
-    'change' in verdict ? [{ change: verdict.change, email: toChange(email, outcome, verdict.change) }] : [],
-  );
-  for (const [change, entries] of groupBy(changed, (entry) => entry.change)) {
-    await project(
-      client,
-      change,
-      entries.map((entry) => entry.email),
-    );
-  }
-}
-
-function toChange(
-  { outgoing: { id }, provider: { name }, call }: ClaimedEmail,
-  outcome: SendOutcome,
-  change: 'sent' | 'bounced' | 'rejected',
-) {
-  const said = { id, provider: name, dedupe_key: endOfCall(change, call) };
-  if (outcome.kind === 'sent') return { ...said, provider_message_id: outcome.messageId };
-  const reason = outcome.kind === 'bounced' ? { bounce_reason: outcome.reason } : {};
-  return { ...said, error: outcome.detail, ...reason };
-}
-
-function toResult(deps: EmailDeps, { email, outcome, verdict }: Record): MemberResult {
-  const { id } = email.outgoing;
-  if ('change' in verdict) return { id, state: 'ended', status: verdict.change, provider: email.provider.name };
-  const after = verdict.again === 'at the slowest' ? deps.maximumInterval : verdict.after;
-  return {
-    id,
-    state: 'again',
-    reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
-    ...(after !== undefined && { after }),
-    ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
+  const clean = <T extends { readonly detail: string }>(said: T): T => {
+    return { ...said, detail: said.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH) };
   };
+  const cleaned = 'detail' in outcome ? clean(outcome) : outcome;
+  return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
 }
 
-function logOutcome(log: Logger, { email, outcome }: Record): void {
+function logOutcome(log: Logger, { email, outcomes }: Sent): void {
+  const outcome = outcomeOf(outcomes);
   const line = {
-    email: email.outgoing.id,
+    email: email.id,
     org: email.orgId,
     provider: email.provider.name,
     call: email.call,
     attempt: email.n,
+    ...(outcomes.length > 1 && { copies: outcomes.length }),
     outcome: outcome.kind,
     detail: 'detail' in outcome ? maskAddresses(outcome.detail) : undefined,
   };

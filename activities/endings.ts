@@ -3,11 +3,13 @@ import { project } from '../src/projection/emails.ts';
 import { lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
 import { isUnsettled } from './claim.ts';
+import { fail } from './copies.ts';
 
 /**
  * Fails emails that the workflow `carrier` carries and whose attempts are used up, with their last answers. Attempts are
  * counted by their record: not every failed activity reached a provider.
- * @returns the status of each afterwards; those that it does not carry are missing
+ * @returns the status of each afterwards, `queued` when some of it is still to be sent; those that it does not carry
+ * are missing
  */
 export async function giveUp(
   pool: Pool,
@@ -24,9 +26,8 @@ export async function giveUp(
       const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
       const error = `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
       failed.push({ id: last.message_id, error });
-      statuses.set(last.message_id, 'failed');
     }
-    await project(client, 'failed', failed);
+    for (const [id, status] of await fail(client, failed)) statuses.set(id, status);
     return statuses;
   });
 }

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
-import { bodySizes } from '../src/store/attempts.ts';
+import { weigh } from '../src/store/attempts.ts';
 import { leaveGroup } from '../src/store/outbox.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { deliver } from './deliver.ts';
@@ -82,7 +82,7 @@ export function makeGroupActivities(deps: EmailDeps) {
 }
 export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 
-/** Delivers as many at a time as a provider takes in one call. When none of those was taken, the rest is not tried. */
+/** Delivers as many at a time as a provider takes in one call, copies counted. When none of those was taken, the rest is not tried. */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
   for (const slice of await slices(deps, members)) {
@@ -95,23 +95,22 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
 }
 
 async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
-  const sizes = await bodySizes(
+  const weights = await weigh(
     deps.pool,
     members.map(({ id }) => id),
   );
   const most = deps.providers[0]?.callSize ?? 1;
   const made: Member[][] = [];
-  let bytes = 0;
+  let room = { copies: 0, bytes: 0 };
   for (const member of members) {
-    const size = sizes.get(member.id) ?? 0;
+    const { copies = 1, bytes = 0 } = weights.get(member.id) ?? {};
     const slice = made.at(-1);
-    if (slice && slice.length < most && bytes + size <= SLICE_BYTES) {
-      slice.push(member);
-      bytes += size;
-    } else {
+    if (slice && copies <= room.copies && bytes <= room.bytes) slice.push(member);
+    else {
       made.push([member]);
-      bytes = size;
+      room = { copies: most, bytes: SLICE_BYTES };
     }
+    room = { copies: room.copies - copies, bytes: room.bytes - bytes };
   }
   return made;
 }

@@ -1,10 +1,14 @@
+import type { EmailStatus } from '../src/domain/email.ts';
 import { groupBy } from '../src/domain/group.ts';
+import { copyKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
-import { type AttemptOutcome, endAttempts, noteChecks } from '../src/store/attempts.ts';
-import { transaction } from '../src/store/pool.ts';
+import { type AttemptOutcome, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
+import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
+import { type Db, transaction } from '../src/store/pool.ts';
 import type { UnsettledEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import { endCopied, fail } from './copies.ts';
 
 /**
  * Milliseconds after which a call that nobody reported the end of is over for sure, even if its worker still lives:
@@ -39,16 +43,18 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
   if (!provider?.find) return decideUnasked(deps, emails);
 
   const found = await ask(provider, attempt.call);
-  const taken = emails.filter(({ member }) => found?.has(member.id));
-  const denied = emails.filter(({ member }) => found && !found.has(member.id));
-  const believed = denied.filter(({ attempt }) => (attempt.denied_for ?? -1) >= deps.believeDenialAfter);
-  const open = emails.filter((email) => !taken.includes(email) && !believed.includes(email));
-  await transaction(deps.pool, async (client) => {
+  const { taken, believed, open } = await transaction(deps.pool, async (client) => {
+    const whole = emails.filter(({ isCopied, member }) => !isCopied && found?.has(member.id));
+    const copied = found ? await endCopiesFound(client, provider, emails, found) : [];
+    const taken = [...whole, ...copied];
+    const denied = emails.filter((email) => found && !taken.includes(email));
+    const believed = denied.filter(({ attempt }) => (attempt.denied_for ?? -1) >= deps.believeDenialAfter);
+    const open = emails.filter((email) => !taken.includes(email) && !believed.includes(email));
     await endAttempts(client, taken.map(ending('sent', null)));
     await project(
       client,
       'sent',
-      taken.map(({ member: { id } }) => ({
+      whole.map(({ member: { id } }) => ({
         id,
         provider: provider.name,
         provider_message_id: found?.get(id) as string,
@@ -62,6 +68,7 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
       open.map(({ member }) => member.id),
       found !== undefined,
     );
+    return { taken, believed, open };
   });
   deps.log.info(
     { call: attempt.call, provider: provider.name, taken: taken.length, lost: believed.length, open: open.length },
@@ -77,6 +84,31 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
       }),
     ],
   };
+}
+
+/** Writes down which copies the provider has. @returns the emails of which none is left to be sent */
+async function endCopiesFound(
+  client: Db,
+  provider: EmailProvider,
+  emails: readonly UnsettledEmail[],
+  found: ReadonlyMap<string, string>,
+): Promise<UnsettledEmail[]> {
+  const copied = emails.filter(({ isCopied }) => isCopied);
+  if (copied.length === 0) return [];
+  const ids = copied.map(({ member: { id } }) => id);
+  const locked = await lockEmails(client, ids);
+  const endings = locked.flatMap((email) => {
+    const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
+    return named.flatMap(({ address, copy }): CopyEnding[] => {
+      const messageId = found.get(copyKey(email.id, copy));
+      if (messageId === undefined) return [];
+      const recipient = address.toLowerCase();
+      return [{ email_id: email.id, recipient, status: 'sent', error: null, provider_message_id: messageId }];
+    });
+  });
+  await endCopies(client, endings);
+  const ended = await endCopied(client, ids, provider.name);
+  return copied.filter(({ member: { id } }) => ended.has(id));
 }
 
 async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<string, string> | undefined> {
@@ -111,21 +143,20 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
     return { lost: over.map(({ member }) => member), results };
   }
   const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
-  await transaction(deps.pool, async (client) => {
+  const statuses = await transaction(deps.pool, async (client) => {
     await endAttempts(client, over.map(ending('unknown', error)));
-    await project(
+    return fail(
       client,
-      'failed',
       over.map(({ member: { id } }) => ({ id, error })),
     );
   });
-  return { lost: [], results: [...results, ...over.map(({ member: { id } }) => ended(id, 'failed'))] };
+  return { lost: [], results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))] };
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {
   return ({ attempt: { message_id, n } }: UnsettledEmail) => ({ message_id, n, outcome, detail });
 }
 
-function ended(id: string, status: 'sent' | 'failed', provider?: string): MemberResult {
+function ended(id: string, status: EmailStatus, provider?: string): MemberResult {
   return { id, state: 'ended', status, ...(provider !== undefined && { provider }) };
 }

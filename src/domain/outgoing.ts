@@ -12,6 +12,8 @@ export interface OutgoingFile {
 /** An email as a provider gets it: addresses parsed, no address twice. */
 export interface OutgoingEmail {
   readonly id: string;
+  /** Of a marketing email to several, which of its recipients this copy is for, counted from 0; null for a whole email. */
+  readonly copy: number | null;
   readonly from: Mailbox;
   readonly to: readonly Mailbox[];
   readonly cc: readonly Mailbox[];
@@ -39,21 +41,14 @@ interface StoredEmail {
   headers: Record<string, string>;
 }
 
-/** Makes a stored email ready to leave. An address that stands in several places keeps the first of to, cc, bcc. */
+/** Makes a stored email ready to leave. */
 export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
   const from = stored(email.from);
-  const seen = new Set<string>();
-  const unseen = (addresses: readonly string[] | null): Mailbox[] =>
-    (addresses ?? []).map(stored).filter(({ address }) => {
-      const key = address.toLowerCase();
-      return seen.has(key) ? false : seen.add(key);
-    });
   return {
     id: email.id,
+    copy: null,
     from,
-    to: unseen(email.to),
-    cc: unseen(email.cc),
-    bcc: unseen(email.bcc),
+    ...addressees(email),
     replyTo: (email.reply_to ?? []).map(stored),
     subject: email.subject,
     html: email.html || null,
@@ -64,8 +59,34 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
   };
 }
 
+/** A marketing email as it goes to one of its recipients, addressed to nobody else (its position counted from 0). */
+export function toCopy(email: OutgoingEmail, copy: number): OutgoingEmail {
+  const recipient = recipients(email)[copy];
+  if (!recipient) throw new Error(`there is no recipient ${copy}`);
+  const messageId = `<${email.id}.${copy}@${email.from.domain}>`;
+  return { ...email, copy, to: [recipient], cc: [], bcc: [], messageId };
+}
+
+/** What names an email, or a copy of it, to a provider that is asked about a call. */
+export function copyKey(id: string, copy: number | null): string {
+  return copy === null ? id : `${id}.${copy}`;
+}
+
+type Addressees = Pick<OutgoingEmail, 'to' | 'cc' | 'bcc'>;
+
+/** Who gets a stored email. An address that stands in several places keeps the first of to, cc, bcc. */
+export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addressees {
+  const seen = new Set<string>();
+  const unseen = (addresses: readonly string[] | null): Mailbox[] =>
+    (addresses ?? []).map(stored).filter(({ address }) => {
+      const key = address.toLowerCase();
+      return seen.has(key) ? false : seen.add(key);
+    });
+  return { to: unseen(email.to), cc: unseen(email.cc), bcc: unseen(email.bcc) };
+}
+
 /** Every recipient of the envelope. */
-export function recipients(email: OutgoingEmail): Mailbox[] {
+export function recipients(email: Addressees): Mailbox[] {
   return [...email.to, ...email.cc, ...email.bcc];
 }
 

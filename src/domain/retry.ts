@@ -2,10 +2,15 @@ import type { BounceReason } from './email.ts';
 
 /** What became of one email in one provider call, as its adapter classified it. `detail` is a sentence for customers. */
 export type SendOutcome =
-  /** The provider took it. */
-  | { readonly kind: 'sent'; readonly messageId: string }
-  /** The provider knows that no recipient can get it. */
-  | { readonly kind: 'bounced'; readonly reason: BounceReason; readonly detail: string }
+  /** The provider took it: for all recipients, or for all but those that it refused. */
+  | { readonly kind: 'sent'; readonly messageId: string; readonly refused?: readonly RefusedRecipient[] }
+  /** No recipient can get it; `refused` says it of each where that is known. */
+  | {
+      readonly kind: 'bounced';
+      readonly reason: BounceReason;
+      readonly detail: string;
+      readonly refused?: readonly RefusedRecipient[];
+    }
   /** The provider refused this very message for good. */
   | { readonly kind: 'rejected'; readonly detail: string }
   /**
@@ -17,6 +22,15 @@ export type SendOutcome =
   | { readonly kind: 'account'; readonly detail: string }
   /** It left us and no answer came back: it may have been taken. */
   | { readonly kind: 'unknown'; readonly detail: string };
+
+/** One of several recipients who does not get an email, whatever became of the others. Nothing more is tried for him. */
+export interface RefusedRecipient {
+  /** The bare address as the provider was given it. */
+  readonly recipient: string;
+  readonly reason: BounceReason;
+  /** A sentence for customers. */
+  readonly detail: string;
+}
 
 /** What an outcome means for the email: it ends in `change`, or another attempt is made. */
 export type Verdict =

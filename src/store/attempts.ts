@@ -1,6 +1,7 @@
 import type { Attachment } from '../domain/attachments.ts';
 import type { EmailStatus } from '../domain/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import { HAS_COPIES_LEFT } from './email-recipients.ts';
 import type { Db } from './pool.ts';
 
 /** An email locked for delivery, with all that goes out. */
@@ -28,6 +29,8 @@ export interface LockedEmail {
   due_in: number;
   /** Milliseconds since it was due. */
   late: number;
+  /** Whether it is a marketing email of which copies are still to be sent. */
+  copies_left: boolean;
 }
 
 /**
@@ -43,7 +46,8 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
                   ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
                   greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
-                    AS late
+                    AS late,
+                  ${HAS_COPIES_LEFT('email')} AS copies_left
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
@@ -51,7 +55,10 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
   return rows;
 }
 
-/** The status of each email, or, with a carrier, of each that this workflow carries; their rows are locked likewise. */
+/**
+ * The status of each email, or, with a carrier, of each that this workflow carries; their rows are locked likewise. One
+ * with copies that are still to be sent is `queued`, whatever was reported about the others.
+ */
 export async function lockStatuses(
   db: Db,
   ids: readonly string[],
@@ -59,22 +66,35 @@ export async function lockStatuses(
 ): Promise<Map<string, EmailStatus>> {
   const { rows } = await db.query<{ id: string; status: EmailStatus }>({
     name: 'lock_statuses',
-    text: `SELECT id, status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
+    text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
            ORDER BY id FOR UPDATE`,
     values: [ids, carrier],
   });
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
-/** Bytes of each email's bodies, without reading them. */
-export async function bodySizes(db: Db, ids: readonly string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ email_id: string; bytes: number }>({
-    name: 'body_sizes',
-    text: `SELECT email_id, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) AS bytes
-           FROM email_bodies WHERE email_id = ANY ($1)`,
+/** How much an email is to send. */
+export interface Weight {
+  id: string;
+  /** A marketing email is sent once to each of its recipients. */
+  copies: number;
+  /** Of the bodies of all copies. */
+  bytes: number;
+}
+
+/** How much each email is to send, without reading its bodies. */
+export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string, Weight>> {
+  const { rows } = await db.query<Weight>({
+    name: 'weigh',
+    text: `SELECT id, copies, copies * (coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0))::float8 AS bytes
+           FROM emails JOIN email_bodies ON email_id = id CROSS JOIN LATERAL (
+             SELECT CASE WHEN marketing THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0)
+                                             + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END AS copies
+           ) AS counted
+           WHERE id = ANY ($1)`,
     values: [ids],
   });
-  return new Map(rows.map(({ email_id, bytes }) => [email_id, bytes]));
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** How an attempt ended: see the comments on the table `attempts`. */

@@ -4,7 +4,7 @@ import type { EmailDeps, Member, MemberResult } from '../../activities/contract.
 import { deliver } from '../../activities/deliver.ts';
 import { makeEmailFiles } from '../../activities/files.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import { copyKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -23,8 +23,10 @@ export class ScriptedProvider implements EmailProvider {
   readonly acts: Act[] = [];
   /** Its calls in their order, with the ids of their emails. */
   readonly calls: { call: string; ids: string[] }[] = [];
-  /** Every email it ever took, once for each time. */
+  /** Every email or copy of one that it ever took, once for each time, by its `copyKey`. */
   readonly took: { id: string; call: string; messageId: string }[] = [];
+  /** What it was given, in its order. */
+  readonly given: OutgoingEmail[] = [];
   refuses: (email: OutgoingEmail) => string | undefined = () => undefined;
   /** Whether its search sees what it took. */
   sees = true;
@@ -49,14 +51,15 @@ export class ScriptedProvider implements EmailProvider {
   }
 
   /** Enters an email into the ledger. */
-  take(email: { id: string }, call: string): SendOutcome {
+  take({ id, copy = null }: { id: string; copy?: number | null }, call: string): SendOutcome {
     const messageId = `${this.name} ${this.took.length + 1}`;
-    this.took.push({ id: email.id, call, messageId });
+    this.took.push({ id: copyKey(id, copy), call, messageId });
     return { kind: 'sent', messageId };
   }
 
   async send(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]> {
     this.calls.push({ call, ids: emails.map(({ id }) => id) });
+    this.given.push(...emails);
     const acts = emails.map(() => this.acts.shift());
     return Promise.all(
       emails.map(async (email, i) => {
@@ -91,6 +94,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     ambiguousSend: 'retry',
     believeDenialAfter: 60_000,
     files: makeEmailFiles(NO_STORE, log),
+    unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
     log,
     ...settings,
   };

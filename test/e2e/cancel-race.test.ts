@@ -49,6 +49,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSend: 'retry',
     believeDenialAfter: 1_000,
     files: { read: async () => undefined },
+    unsubscribeUrl: () => 'https://mail.example/unsubscribe',
     log,
   });
   const { connection, namespace, client } = temporal;

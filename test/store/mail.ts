@@ -17,13 +17,15 @@ export async function organization(db: Db, domain = DOMAIN): Promise<string> {
 /** A smallest email on its way into the table. */
 export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
   const now = Date.now();
+  const id = newId('em', now);
   return {
-    id: newId('em', now),
+    id,
     event_id: newId('evt', now),
     batch_id: null,
     from_domain: DOMAIN,
     from: `hello@${DOMAIN}`,
-    to: ['person@example.net'],
+    // Each its own: who bounces gets nothing of the next one.
+    to: [`person-${id}@example.net`],
     cc: null,
     bcc: null,
     reply_to: null,

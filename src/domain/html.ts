@@ -15,14 +15,17 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A template whose values are escaped, for content and for quoted attributes alike, unless they are Html themselves. */
+/** A text as it stands in HTML, in content and in quoted attributes alike. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
+}
+
+/** A template whose values are escaped unless they are Html themselves. */
 export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[])[]): Html {
   const texts = values.map((value) =>
     [value]
       .flat()
-      .map((part) =>
-        part instanceof Html ? part.text : String(part).replace(/[&<>"']/g, (c) => ENTITIES[c] as string),
-      )
+      .map((part) => (part instanceof Html ? part.text : escapeHtml(String(part))))
       .join(''),
   );
   return new Html(String.raw({ raw: strings }, ...texts));

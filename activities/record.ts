@@ -1,0 +1,134 @@
+import type { EmailStatus } from '../src/domain/email.ts';
+import { maskAddresses } from '../src/domain/mask.ts';
+import { type OutgoingEmail, recipients } from '../src/domain/outgoing.ts';
+import { type RefusedRecipient, type SendOutcome, verdict } from '../src/domain/retry.ts';
+import { type Change, project } from '../src/projection/emails.ts';
+import { type AttemptOutcome, endAttempts } from '../src/store/attempts.ts';
+import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
+import type { Db } from '../src/store/pool.ts';
+import type { ClaimedEmail } from './claim.ts';
+import type { EmailDeps, MemberResult } from './contract.ts';
+import { endCopied } from './copies.ts';
+import { endOfCall } from './settle.ts';
+
+/** An email that was handed over, with what became of each of its copies. */
+export interface Sent {
+  readonly email: ClaimedEmail;
+  readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
+}
+
+/** Of several copies, the one that decides what is done next comes first. */
+const DECIDING: readonly SendOutcome['kind'][] = ['unknown', 'account', 'busy', 'sent', 'bounced', 'rejected'];
+
+/** What the copies of an email came to together. */
+export function outcomeOf(outcomes: Sent['outcomes']): SendOutcome {
+  const rank = ({ kind }: SendOutcome) => DECIDING.indexOf(kind);
+  return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
+}
+
+const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } = {
+  sent: 'sent',
+  bounced: 'refused',
+  rejected: 'refused',
+  busy: 'again',
+  account: 'again',
+  unknown: 'unknown',
+};
+
+/** Writes down what became of the emails of one call. @returns what that means for each, in their order */
+export async function record(deps: EmailDeps, client: Db, emails: readonly Sent[]): Promise<MemberResult[]> {
+  await endAttempts(
+    client,
+    emails.map(({ email, outcomes }) => {
+      const outcome = outcomeOf(outcomes);
+      const detail = 'detail' in outcome ? outcome.detail : null;
+      return { message_id: email.id, n: email.n, outcome: ATTEMPT_OUTCOMES[outcome.kind], detail };
+    }),
+  );
+  await endCopies(client, emails.flatMap(copyEndings));
+  for (const change of ['sent', 'bounced', 'rejected'] as const)
+    await project(
+      client,
+      change,
+      emails.flatMap((entry) => changesOf(entry, change)),
+    );
+  const over = emails.filter((entry) => isCopied(entry) && 'change' in verdict(outcomeOf(entry.outcomes)));
+  const statuses = await endCopied(
+    client,
+    over.map(({ email }) => email.id),
+    emails[0]?.email.provider.name,
+  );
+  return emails.map((entry) => toResult(deps, entry, statuses));
+}
+
+function isCopied({ email }: Sent): boolean {
+  return email.copies.some(({ copy }) => copy !== null);
+}
+
+function eachCopy({ email, outcomes }: Sent): { copy: OutgoingEmail; outcome: SendOutcome }[] {
+  return email.copies.map((copy, index) => ({ copy, outcome: outcomes[index] as SendOutcome }));
+}
+
+/** What is written down of copies themselves; of those that bounced, the projection does it. */
+function copyEndings(entry: Sent): CopyEnding[] {
+  if (!isCopied(entry)) return [];
+  return eachCopy(entry).flatMap(({ copy, outcome }): CopyEnding[] => {
+    if (outcome.kind !== 'sent' && outcome.kind !== 'rejected') return [];
+    const said =
+      outcome.kind === 'sent'
+        ? { status: outcome.kind, error: null, provider_message_id: outcome.messageId }
+        : { status: outcome.kind, error: outcome.detail, provider_message_id: null };
+    return recipients(copy).map(({ address }) => ({ email_id: copy.id, recipient: address.toLowerCase(), ...said }));
+  });
+}
+
+/** How one change applies to an email: to the whole, or for a bounce to each recipient that is refused. */
+function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change[] {
+  const { id, provider, call } = entry.email;
+  if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
+  const [outcome] = entry.outcomes;
+  if (isCopied(entry) || outcome.kind !== change) return [];
+  const said = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
+  return [
+    outcome.kind === 'sent' ? { ...said, provider_message_id: outcome.messageId } : { ...said, error: outcome.detail },
+  ];
+}
+
+function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {
+  return refusedOf(copy, outcome).map(({ recipient, reason, detail }) => ({
+    id,
+    provider: provider.name,
+    recipient: recipient.toLowerCase(),
+    error: detail,
+    bounce_reason: reason,
+    dedupe_key: `${endOfCall('bounced', call)} ${recipient.toLowerCase()}`,
+  }));
+}
+
+/** Who does not get it: those that the provider named, and when it took it for nobody, all others too. */
+function refusedOf(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedRecipient[] {
+  if (outcome.kind !== 'sent' && outcome.kind !== 'bounced') return [];
+  const named = outcome.refused ?? [];
+  if (outcome.kind === 'sent') return named;
+  const isNamed = new Set(named.map(({ recipient }) => recipient.toLowerCase()));
+  const others = recipients(copy).filter(({ address }) => !isNamed.has(address.toLowerCase()));
+  const { reason, detail } = outcome;
+  return [...named, ...others.map(({ address }) => ({ recipient: address, reason, detail }))];
+}
+
+function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): MemberResult {
+  const { id, provider } = entry.email;
+  const outcome = outcomeOf(entry.outcomes);
+  const next = verdict(outcome);
+  if ('change' in next) {
+    return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
+  }
+  const after = next.again === 'at the slowest' ? deps.maximumInterval : next.after;
+  return {
+    id,
+    state: 'again',
+    reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
+    ...(after !== undefined && { after }),
+    ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
+  };
+}
