@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Feedback, FeedbackChange } from '../../src/domain/feedback.ts';
+import { groupBy } from '../../src/domain/group.ts';
+import { project } from '../../src/projection/emails.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { accept, acceptOne, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+
+before(async () => {
+  database = await testDatabase(20);
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+/** Mildest first: decisions 3.5. */
+const RANKED = ['sent', 'delivery_delayed', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const;
+type Ranked = (typeof RANKED)[number];
+
+/** Every order of every set of these, the empty one left out. */
+function ordersOf<T>(things: readonly T[]): T[][] {
+  return things.flatMap((thing, i) => {
+    const rest = ordersOf(things.filter((_, j) => j !== i));
+    return [[thing], ...rest.map((order) => [thing, ...order])];
+  });
+}
+
+const report = (
+  emailId: string,
+  change: FeedbackChange,
+  recipient: string,
+  fields: Partial<Feedback> = {},
+): Feedback => ({
+  emailId,
+  change,
+  recipient,
+  dedupeKey: `${change} ${recipient}`,
+  ...(change === 'bounced' && { error: '552 5.2.2 full', bounceReason: 'mailbox_full' }),
+  ...fields,
+});
+
+/** Makes one step of many emails: what their providers report, and our own record of the hand-over. */
+async function step(changes: readonly { id: string; change: Ranked; recipient: string }[]): Promise<void> {
+  const handedOver = changes.filter(({ change }) => change === 'sent');
+  await transaction(pool, (client) =>
+    project(
+      client,
+      'sent',
+      handedOver.map(({ id }) => ({ id, dedupe_key: 'sent' })),
+    ),
+  );
+  await projectFeedback(
+    pool,
+    changes.flatMap(({ id, change, recipient }) => (change === 'sent' ? [] : report(id, change, recipient))),
+  );
+}
+
+const highest = (changes: readonly Ranked[]): string =>
+  RANKED.findLast((each) => changes.includes(each)) ?? assert.fail('nothing happened');
+
+describe('decisions 3.5: what is reported, in any order and repeated', () => {
+  test('leads to the same status, timeline and recipient', async (t) => {
+    const orders = ordersOf(RANKED);
+    for (let from = 0; from < orders.length; from += 5_000) {
+      const emails = orders.slice(from, from + 5_000).map((order) => {
+        const { id, to, ...rest } = newEmail();
+        return { email: { id, to, ...rest }, id, recipient: to[0] as string, order };
+      });
+      await accept(
+        pool,
+        orgId,
+        emails.map(({ email }) => email),
+      );
+      for (let i = 0; i < RANKED.length; i++) {
+        const now = emails.flatMap(({ id, recipient, order }) => {
+          const change = order[i];
+          // What came a step earlier comes again with it.
+          return change
+            ? [
+                { id, recipient, change },
+                { id, recipient, change: order[Math.max(0, i - 1)] as Ranked },
+              ]
+            : [];
+        });
+        await step(now);
+      }
+      const { rows } = await pool.query<{ id: string; status: string; types: string[]; recipients: string[] | null }>(
+        `SELECT id, status, (SELECT array_agg(replace(type, 'email.', '')) FROM email_events WHERE email_id = emails.id) AS types,
+                (SELECT array_agg(status) FROM email_recipients WHERE email_id = emails.id) AS recipients
+         FROM emails WHERE id = ANY ($1)`,
+        [emails.map(({ id }) => id)],
+      );
+      const found = new Map(rows.map((row) => [row.id, row]));
+      for (const { id, order } of emails) {
+        const { status, types, recipients } = found.get(id) ?? assert.fail('it is gone');
+        assert.equal(status, highest(order), order.join(' '));
+        assert.deepEqual(types.toSorted(), ['queued', ...order].toSorted(), order.join(' '));
+        const reported = order.filter((change) => change !== 'sent');
+        assert.deepEqual(recipients ?? [], reported.length > 0 ? [highest(reported)] : [], order.join(' '));
+      }
+    }
+    t.diagnostic(`${orders.length} orders, each event repeated`);
+  });
+
+  test('about two recipients, the worse one decides; each keeps its own', async () => {
+    const orders = ordersOf([0, 1, 2, 3]).filter(({ length }) => length === 4);
+    for (const order of orders) {
+      const to = [`a-${orders.indexOf(order)}@example.net`, `b-${orders.indexOf(order)}@example.net`] as const;
+      const id = await acceptOne(pool, orgId, { to: [...to] });
+      const reports = [
+        report(id, 'delivered', to[0].toUpperCase()),
+        report(id, 'opened', to[0]),
+        report(id, 'delivery_delayed', to[1]),
+        report(id, 'bounced', to[1]),
+      ];
+      for (const index of order) await projectFeedback(pool, [reports[index] as Feedback]);
+      const { status, bounce_reason, error } = await emailRow(pool, id);
+      assert.deepEqual([status, bounce_reason, error], ['bounced', 'mailbox_full', '552 5.2.2 full']);
+      const { rows } = await pool.query<{ recipient: string; status: string }>(
+        'SELECT recipient, status FROM email_recipients WHERE email_id = $1 ORDER BY 1',
+        [id],
+      );
+      assert.deepEqual(
+        rows.map((row) => [row.recipient, row.status]),
+        [
+          [to[0], 'opened'],
+          [to[1], 'bounced'],
+        ],
+      );
+    }
+  });
+
+  test('in one go, as a provider that was away tells it, is the same', async () => {
+    const members = Array.from({ length: 20 }, () => newEmail());
+    await accept(pool, orgId, members);
+    const all = members.flatMap(({ id, to: [recipient] }) =>
+      (['clicked', 'bounced', 'delivered', 'clicked', 'opened'] as const).map((change) =>
+        report(id, change, recipient as string),
+      ),
+    );
+    await Promise.all([
+      projectFeedback(pool, all),
+      projectFeedback(pool, all.toReversed()),
+      projectFeedback(pool, all),
+    ]);
+    for (const { id } of members) {
+      assert.equal((await emailRow(pool, id)).status, 'bounced');
+      assert.deepEqual((await timeline(pool, id)).toSorted(), ['bounced', 'clicked', 'delivered', 'opened', 'queued']);
+    }
+  });
+});
+
+describe('what a report leads to', () => {
+  /** The suppressions of an organization as `email origin reason`. */
+  const suppressions = async (org = orgId) => {
+    const { rows } = await pool.query<{ text: string }>(
+      `SELECT concat_ws(' ', email, origin, reason) AS text FROM suppressions WHERE org_id = $1 ORDER BY created_at, id`,
+      [org],
+    );
+    return rows.map(({ text }) => text);
+  };
+
+  test('is the suppression list where the reason says so, a complaint and an unsubscribe too', async () => {
+    const org = await organization(pool, 'feedback.example');
+    const from = { from: 'x@feedback.example', from_domain: 'feedback.example' };
+    const reports: [FeedbackChange, Partial<Feedback>][] = [
+      ['bounced', { bounceReason: 'mailbox_full', error: 'full' }],
+      ['bounced', { bounceReason: 'unknown', error: 'no' }],
+      ['bounced', { bounceReason: 'provider_suppressed', error: 'no' }],
+      ['complained', {}],
+      ['unsubscribed', {}],
+      ['delivered', {}],
+    ];
+    for (const [i, [change, fields]] of reports.entries()) {
+      const recipient = `P${i}@example.net`;
+      const id = await acceptOne(pool, org, { to: [recipient], ...from });
+      await projectFeedback(pool, [report(id, change, recipient, fields)]);
+    }
+    assert.deepEqual(await suppressions(org), [
+      'p1@example.net bounce unknown',
+      'p2@example.net provider provider_suppressed',
+      'p3@example.net complaint',
+      'p4@example.net unsubscribe',
+    ]);
+  });
+
+  test('is nothing for an email that does not exist', async () => {
+    await projectFeedback(pool, [report('em_00000000000000000000000000', 'bounced', 'nobody@example.net')]);
+    await projectFeedback(pool, []);
+    assert.ok(!(await suppressions()).some((text) => text.startsWith('nobody@')));
+  });
+
+  test('is an event for each endpoint that wants it, in the same transaction', async () => {
+    const org = await organization(pool, 'listens.example');
+    const from = { from: 'x@listens.example', from_domain: 'listens.example' };
+    const endpoint = async (id: string, events: string[], status = 'enabled', of = org) =>
+      pool.query(
+        `INSERT INTO webhook_endpoints (id, org_id, url, events, status, secret, idle) VALUES ($1, $2, 'https://x.example', $3, $4, '\\x00', $5)`,
+        [id, of, events, status, id !== 'wh_awake'],
+      );
+    await endpoint('wh_all', []);
+    await endpoint('wh_awake', ['email.bounced', 'suppression.added']);
+    await endpoint('wh_disabled', [], 'disabled');
+    await endpoint('wh_other', [], 'enabled', orgId);
+    const id = await acceptOne(pool, org, { to: ['e@example.net'], ...from });
+    const bounce = report(id, 'bounced', 'E@example.net', { bounceReason: 'mailbox_inactive', error: 'gone' });
+    await projectFeedback(pool, [
+      bounce,
+      bounce,
+      report(id, 'clicked', 'e@example.net', { link: 'https://l.example' }),
+    ]);
+    const { rows } = await pool.query<{ endpoint_id: string; type: string; data: unknown; message_id: string | null }>(
+      `SELECT endpoint_id, event.type, data, message_id FROM webhook_deliveries AS delivery JOIN webhook_events AS event ON event.id = event_id
+       WHERE event.org_id = $1`,
+      [org],
+    );
+    const heard = groupBy(rows, ({ endpoint_id }) => endpoint_id);
+    assert.deepEqual([...heard.keys()].toSorted(), ['wh_all', 'wh_awake']);
+    assert.deepEqual(
+      heard
+        .get('wh_all')
+        ?.map(({ type }) => type)
+        .toSorted(),
+      ['email.bounced', 'email.clicked', 'email.queued', 'suppression.added'],
+    );
+    assert.deepEqual(
+      heard
+        .get('wh_awake')
+        ?.map(({ type }) => type)
+        .toSorted(),
+      ['email.bounced', 'suppression.added'],
+    );
+    const data = (type: string) => rows.find((row) => row.endpoint_id === 'wh_all' && row.type === type);
+    assert.deepEqual(data('email.bounced'), {
+      endpoint_id: 'wh_all',
+      type: 'email.bounced',
+      data: { status: 'bounced', recipient: 'e@example.net', error: 'gone', bounceReason: 'mailbox_inactive' },
+      message_id: id,
+    });
+    assert.deepEqual(data('email.clicked')?.data, {
+      status: 'bounced',
+      recipient: 'e@example.net',
+      click: { link: 'https://l.example' },
+    });
+    assert.deepEqual(data('email.queued')?.data, { status: 'queued' });
+    const { rows: woken } = await pool.query<{ message_id: string }>(
+      `SELECT DISTINCT message_id FROM outbox WHERE action = 'webhook'`,
+    );
+    assert.deepEqual(woken.map(({ message_id }) => message_id).toSorted(), ['wh_all']);
+  });
+});
