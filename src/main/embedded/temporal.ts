@@ -9,7 +9,7 @@ import { waitUntilServing } from './probe.ts';
  * Limits that would cap throughput before the processor does, and what our workflows gain from: starting activities
  * with the workflow task's answer, and fair shares of a queue for all organizations.
  */
-const DYNAMIC_CONFIG: Record<string, number | boolean> = {
+export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
   'frontend.rps': 20_000,
   'frontend.namespaceRPS': 20_000,
   'frontend.namespaceRPS.visibility': 1_000,
@@ -29,7 +29,8 @@ const DYNAMIC_CONFIG: Record<string, number | boolean> = {
  * each of the many small transactions, is several times slower.
  */
 const SQLITE = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
+/** The gRPC service whose health says that the server serves. */
+export const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
 export interface DevServer {

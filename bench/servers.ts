@@ -1,0 +1,154 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cached, cacheFolder } from '../src/main/embedded/cache.ts';
+import { run } from '../src/main/embedded/command.ts';
+import { checkGo, goBuild } from '../src/main/embedded/go-build.ts';
+import type { Home } from '../src/main/embedded/home.ts';
+import type { PartSpec } from '../src/main/embedded/part.ts';
+import { makePorts } from '../src/main/embedded/ports.ts';
+import { adminUrl, createDatabase, postgresPart, prepareCluster } from '../src/main/embedded/postgres.ts';
+import { waitUntilServing } from '../src/main/embedded/probe.ts';
+import type { Progress } from '../src/main/embedded/progress.ts';
+import type { Supervisor } from '../src/main/embedded/supervisor.ts';
+import { findTemporalCli } from '../src/main/embedded/temporal-cli.ts';
+import { DYNAMIC_CONFIG, FRONTEND } from '../src/main/embedded/temporal.ts';
+import { makePool } from '../src/store/pool.ts';
+
+/** Pinned by the Go module that the development server is built from. */
+const SERVER = '1.31.2';
+const PASSWORD = 'bench';
+const STATES = ['temporal', 'visibility'] as const;
+/** What a server of one machine is told besides; the rest are the server's own defaults. */
+const SIZES = { NUM_HISTORY_SHARDS: '8', SQL_MAX_CONNS: '20', SQL_VIS_MAX_CONNS: '5' };
+/** Temporal keeps the numbers of its ports in two bytes with a sign. */
+const LOWEST = 12_000;
+const LISTENERS = [
+  'FRONTEND_GRPC_PORT',
+  'FRONTEND_MEMBERSHIP_PORT',
+  'FRONTEND_HTTP_PORT',
+  'MATCHING_GRPC_PORT',
+  'MATCHING_MEMBERSHIP_PORT',
+  'HISTORY_GRPC_PORT',
+  'HISTORY_MEMBERSHIP_PORT',
+  'WORKER_GRPC_PORT',
+  'WORKER_MEMBERSHIP_PORT',
+] as const;
+
+/**
+ * Starts what production has and `npm start` has not: Temporal's full server on Postgres, in the cluster that holds the
+ * application's database too. @returns the settings that name both
+ */
+export async function startServers(
+  home: Home,
+  supervisor: Supervisor,
+  progress: Progress,
+): Promise<{ DATABASE_URL: string; TEMPORAL_ADDRESS: string }> {
+  const programs = await Promise.all([
+    findTemporalCli(process.env, progress),
+    built('temporal-server', 'go.temporal.io/server/cmd/server', progress),
+    built('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', progress),
+  ]);
+  const [cli, server, sqlTool] = programs;
+  const ports = makePorts();
+  const cluster = await prepareCluster(home.postgres, PASSWORD, progress);
+  const port = await ports.choose(0);
+  await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log')));
+  const admin = adminUrl(cluster, port);
+  const databaseUrl = await createDatabase(admin, PASSWORD);
+  await makeStates(admin, port, sqlTool);
+  const listeners: number[] = [];
+  for (let i = 0; i < LISTENERS.length; i++) listeners.push(await ports.choose((listeners.at(-1) ?? LOWEST) + 1));
+  const [frontend = 0] = listeners;
+  const listening = Object.fromEntries(LISTENERS.map((name, i) => [name, String(listeners[i])]));
+  await supervisor.start('temporal', await serverPart(home, server, port, frontend, listening));
+  const address = `127.0.0.1:${frontend}`;
+  const name = ['-n', 'default', '--retention', '72h', '--address', address];
+  await run(cli, ['operator', 'namespace', 'create', ...name], { env: process.env });
+  await ports.release();
+  return { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: address };
+}
+
+/** A program of Temporal's server, built once by Go and kept where the development server is. */
+async function built(name: string, program: string, progress: Progress): Promise<string> {
+  const path = join(cacheFolder(process.env), `${name}-${SERVER}-${process.platform}-${process.arch}`);
+  await cached(
+    path,
+    async (workspace) => {
+      await checkGo(undefined);
+      const destination = join(workspace, name);
+      await progress.step(`${name} ${SERVER}, built from source`, (step) =>
+        goBuild(program, '', destination, step, undefined),
+      );
+      return destination;
+    },
+    { onWait: () => progress.say(`  ${name}: another process is building it; waiting for that`) },
+  );
+  return path;
+}
+
+/** Temporal's two databases. They flush their log with the application's, whose commits wait for it. */
+async function makeStates(admin: string, port: number, sqlTool: string): Promise<void> {
+  const pool = makePool(admin, 'bench', 1, () => undefined);
+  for (const state of STATES) {
+    await pool.query(`CREATE DATABASE ${databaseOf(state)}`);
+    await pool.query(`ALTER DATABASE ${databaseOf(state)} SET synchronous_commit = off`);
+  }
+  await pool.end();
+  const account = [
+    '--ep',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-u',
+    'postgres',
+    '--pw',
+    PASSWORD,
+    '--pl',
+    'postgres12_pgx',
+  ];
+  for (const state of STATES) {
+    const tool = (...args: string[]) => run(sqlTool, [...account, '--db', databaseOf(state), ...args], { env: {} });
+    await tool('setup-schema', '-v', '0.0');
+    await tool('update-schema', '--schema-name', `postgresql/v12/${state}`);
+  }
+}
+
+function databaseOf(state: (typeof STATES)[number]): string {
+  return state === 'temporal' ? 'temporal' : 'temporal_visibility';
+}
+
+async function serverPart(
+  home: Home,
+  server: string,
+  databasePort: number,
+  frontend: number,
+  listening: Record<string, string>,
+): Promise<PartSpec<void>> {
+  const config = join(home.path, 'dynamic-config.yaml');
+  const values = Object.entries(DYNAMIC_CONFIG).map(([key, value]) => `${key}:\n  - value: ${JSON.stringify(value)}\n`);
+  await writeFile(config, values.join(''));
+  return {
+    command: server,
+    args: ['--allow-no-auth', 'start'],
+    env: {
+      ...SIZES,
+      ...listening,
+      DB: 'postgres12_pgx',
+      POSTGRES_SEEDS: '127.0.0.1',
+      DB_PORT: String(databasePort),
+      POSTGRES_USER: 'postgres',
+      POSTGRES_PWD: PASSWORD,
+      DBNAME: databaseOf('temporal'),
+      VISIBILITY_DBNAME: databaseOf('visibility'),
+      BIND_ON_IP: '127.0.0.1',
+      TEMPORAL_BROADCAST_ADDRESS: '127.0.0.1',
+      DYNAMIC_CONFIG_FILE_PATH: config,
+      LOG_LEVEL: 'error',
+    },
+    mark: server,
+    log: join(home.logs, 'temporal.log'),
+    ipc: false,
+    ready: (_message, signal) => waitUntilServing(frontend, FRONTEND, signal),
+    stop: [['SIGTERM', 3_000]],
+  };
+}
