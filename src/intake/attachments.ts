@@ -40,7 +40,7 @@ export function makeKeepFiles(files: FileStore, fetchPublic: PublicFetch): KeepF
     const releases: Release[] = [];
     const budget: Budget = {
       left: ATTACHMENTS_BYTES,
-      makeRoom: async (bytes, signal) => releases.push(await memory.take(bytes, signal)),
+      makeRoom: async (bytes, signal) => releases.push(await memory.take(bytes, { signal })),
     };
     try {
       const contents = new Map<number, Buffer>();

@@ -56,15 +56,42 @@ describe('a limit of bytes in memory', () => {
     assert.equal(other, true);
   });
 
+  it('leaves room for others when one would hold it all; who waits for himself holds up nobody', async () => {
+    const limit = makeByteLimit(30, 20);
+    const begun: string[] = [];
+    const take = (holder: string, bytes: number) =>
+      limit.take(bytes, { holder }).then((release) => {
+        begun.push(`${holder} ${bytes}`);
+        return release;
+      });
+    const first = take('a', 10);
+    const second = take('a', 10);
+    const third = take('a', 10);
+    const other = take('b', 10);
+    await setImmediate();
+    assert.deepEqual(begun, ['a 10', 'a 10', 'b 10']);
+    (await other)();
+    await setImmediate();
+    assert.equal(begun.length, 3, 'it still holds its share');
+    (await first)();
+    await setImmediate();
+    assert.equal(begun.length, 4);
+    for (const held of [second, third]) (await held)();
+    // More than a share is all of a share.
+    const all = await take('a', 1_000);
+    (await take('b', 10))();
+    all();
+  });
+
   it('is waited for no longer than the caller wants', async () => {
     const limit = makeByteLimit(10);
     const release = await limit.take(10);
     const giveUp = new AbortController();
-    const given = limit.take(8, giveUp.signal);
+    const given = limit.take(8, { signal: giveUp.signal });
     const behind = limit.take(10);
     giveUp.abort(new Error('enough'));
     await assert.rejects(given, /enough/);
-    await assert.rejects(limit.take(1, giveUp.signal), /enough/);
+    await assert.rejects(limit.take(1, { signal: giveUp.signal }), /enough/);
     release();
     (await behind)();
     (await limit.take(10))();
@@ -74,7 +101,7 @@ describe('a limit of bytes in memory', () => {
     const limit = makeByteLimit(10);
     await limit.take(5);
     const giveUp = new AbortController();
-    const large = limit.take(10, giveUp.signal);
+    const large = limit.take(10, { signal: giveUp.signal });
     const small = limit.take(5);
     giveUp.abort(new Error('enough'));
     await assert.rejects(large, /enough/);

@@ -17,26 +17,31 @@ const MB = 1_048_576;
 describe('large bodies', () => {
   let service: Service;
   let org: Organization;
+  let other: Organization;
   before(async () => {
     service = await startService({ maxBodyBytes: 4 * MB });
     org = await service.organization();
+    other = await service.organization();
   });
   after(() => service.close());
 
   /** Sends the head of a request and the first bytes of its body, and waits with the rest. */
-  async function begin(headers: string) {
+  async function begin(headers: string, { key } = org) {
     const socket = connect(service.port, '127.0.0.1');
     let answer = '';
     socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
     socket.write(
-      `POST /v1/emails HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${org.key}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`,
+      `POST /v1/emails HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`,
     );
     await once(socket, 'connect');
     return { socket, answer: () => answer };
   }
 
+  /** As many as are let in at a time: one organization alone is let in with two. */
+  const fill = (headers: string) => Promise.all([org, org, other].map((of) => begin(headers, of)));
+
   it('are let in three of the largest at a time; the others wait and are answered, small ones at once', async () => {
-    const slow = await Promise.all([1, 2, 3].map(() => begin(`content-length: ${4 * MB}`)));
+    const slow = await fill(`content-length: ${4 * MB}`);
     await sleep(50);
     const waiting = org.send({ text: 'x'.repeat(1_000_000), html: 'x'.repeat(500_000) });
     let answered = false;
@@ -51,7 +56,7 @@ describe('large bodies', () => {
   });
 
   it('that are chunked may become as large as any, and wait too', async () => {
-    const slow = await Promise.all([1, 2, 3].map(() => begin('transfer-encoding: chunked')));
+    const slow = await fill('transfer-encoding: chunked');
     await sleep(50);
     const fourth = await begin('transfer-encoding: chunked');
     const body = JSON.stringify(org.mail());
@@ -64,7 +69,7 @@ describe('large bodies', () => {
   });
 
   it('are refused for their key and their length without waiting', async () => {
-    const slow = await Promise.all([1, 2, 3].map(() => begin(`content-length: ${4 * MB}`)));
+    const slow = await fill(`content-length: ${4 * MB}`);
     await sleep(50);
     const raw = Buffer.alloc(2 * MB, ' ');
     const headers = { 'content-type': 'application/json' };
@@ -75,6 +80,14 @@ describe('large bodies', () => {
       headers,
     });
     assertRefused(tooLarge, 413, 'payload_too_large');
+    for (const { socket } of slow) socket.destroy();
+  });
+
+  it('of one organization, however many, leave room for others', async () => {
+    const slow = await Promise.all(Array.from({ length: 5 }, () => begin(`content-length: ${4 * MB}`)));
+    await sleep(50);
+    const answer = await other.send({ text: 'x'.repeat(1_000_000), html: 'x'.repeat(500_000) });
+    assert.equal(answer.status, 202, answer.text);
     for (const { socket } of slow) socket.destroy();
   });
 
