@@ -1,0 +1,55 @@
+import type { BounceReason } from './email.ts';
+
+/** A reason and the phrases by which servers give it. */
+export interface Rule {
+  readonly reason: BounceReason;
+  /**
+   * Sources of expressions over readable words (`bounces.ts`), all lower-case. ` … ` is a gap of up to 40 characters
+   * within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand for what was
+   * recognised in the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
+   */
+  readonly phrases: readonly string[];
+}
+
+/** Words that stand for each other in a phrase. */
+const LISTS: Readonly<Record<string, string>> = {
+  who:
+    'users?|user ?names?|user ?ids?|rec[ei]{1,2}pi[ea]nts?|receivers?|mailbox(?:es)?|accounts?|address(?:es)?|' +
+    'addressees?|inbox|local ?part|alias|subscriber|customer',
+  sender:
+    '(?:sender|envelope|from|return path|reverse path|mail ?from|originator)(?: email)?(?: address| domain| host)?',
+  is: 'is|was|are|has been|have been|has|being|currently|now|temporarily|permanently',
+  bad:
+    'no such|unknown?|invalid|illegal|bad|incorrect|wrong|non ?existent|non ?existing|undeliverable|unrecogni[sz]ed|' +
+    'unroutable|no valid|not a valid|not a known|not an existing|no',
+  missing:
+    'unknown|not present|not correct|incorrect|not in service|not found|not (?:be )?found|not known|not exists?|' +
+    'not existing|non ?existent|not listed|not recogni[sz]ed|not valid|invalid|(?<!temporarily )not available|' +
+    '(?<!temporarily )unavailable|undeliverable|not registered|not local|not match|unrecogni[sz]ed|' +
+    'no longer (?:available|valid|exists?|here|on server|at)|not accepting mail here',
+  ended:
+    'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked|frozen|closed|archived|' +
+    'discontinued|terminated|cancell?ed|dormant|retired|not active|not activated|not enabled|abandoned|blocked|' +
+    'no longer (?:active|in use|used|accept\\w*)|not in use|(?<!message )expired|unused|delinquent|barred|restricted',
+  blocked:
+    'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed)?|denied|' +
+    '(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
+  list: '(?:(?:dns|r|rhs)bl|black ?list|block ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
+  unproven:
+    'fail|invalid|not|missing|require|none|verif|bad|unsigned|unauth\\w*|prohibit|reject|error|policy|sign|record|' +
+    'deny|denied|violation|check|mismatch|forbid|hard|soft',
+  disproving:
+    'fail\\w*|invalid|missing|bad|per|no|without|require\\w*|lack\\w*|not|reject\\w*|violat\\w*|with|either|by|must|should|use',
+  parallel: 'concurrent|simultaneous|open|new|smtp|tls|parallel|active|related',
+};
+
+const GAP = '[^.a-z0-9@](?:[^.]|\\.(?! )){0,40}?(?<![a-z])';
+
+/** One expression for all phrases of a rule; a phrase begins at a word. Linear: gaps are bounded, so are runs. */
+export function expression(rule: Rule): RegExp {
+  return new RegExp(`(?<![a-z@])(?:${rule.phrases.map(source).join('|')})`, 'u');
+}
+
+function source(phrase: string): string {
+  return phrase.replace(/\{([a-z]+)\}/g, (_, name: string) => LISTS[name] ?? '').replaceAll(' … ', GAP);
+}

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { RULES } from '../../src/domain/bounce-rules.ts';
+import { classifyBounce, spokenReason } from '../../src/domain/bounces.ts';
+import { SUPPRESSING } from '../../src/domain/suppression.ts';
+import { BOUNCE_REASONS, type BounceReason } from '../../src/domain/email.ts';
+import { REPLIES } from './bounce-replies.ts';
+
+const reasons = (cases: readonly (readonly [string, BounceReason | undefined])[]): void => {
+  for (const [reply, reason] of cases) assert.equal(spokenReason(reply), reason, reply);
+};
+
+describe('the reason of a bounce', () => {
+  for (const reason of BOUNCE_REASONS) {
+    it(`${reason}: is read from what servers say`, () => {
+      const wrong = REPLIES[reason]
+        .map((reply) => ({ reply, ...classifyBounce(reply) }))
+        .filter((found) => found.reason !== reason || found.suppress !== SUPPRESSING[reason]);
+      assert.deepEqual(wrong, []);
+      assert.ok(REPLIES[reason].length >= 6);
+    });
+  }
+
+  it('suppresses by the table of the contract', () => {
+    assert.deepEqual(
+      BOUNCE_REASONS.filter((reason) => SUPPRESSING[reason]),
+      ['mailbox_not_found', 'mailbox_inactive', 'dns_failure', 'policy_block', 'provider_suppressed', 'unknown'],
+    );
+  });
+
+  it('is undefined where neither words nor codes give one, and unknown then', () => {
+    for (const reply of REPLIES.unknown) {
+      assert.equal(spokenReason(reply), undefined, reply);
+      assert.deepEqual(classifyBounce(reply), { reason: 'unknown', suppress: true });
+    }
+  });
+
+  it('is the same in capitals, on many lines and in odd spaces', () => {
+    const shapes = [
+      (reply: string) => reply.replaceAll(' ', '  '),
+      (reply: string) => reply.replaceAll(' ', '\r\n '),
+      (reply: string) => `smtp;${reply}`,
+      (reply: string) => `host mx.spam-quota.example[192.0.2.9] said: ${reply} (in reply to RCPT TO command)`,
+    ];
+    for (const reason of BOUNCE_REASONS) {
+      if (reason === 'unknown') continue;
+      for (const reply of REPLIES[reason]) {
+        for (const shape of shapes) assert.equal(spokenReason(shape(reply)), reason, shape(reply));
+        // A name like RecipientNotFound is one word in capitals.
+        const capitals = reply.toUpperCase();
+        if (!/[a-z][A-Z]/.test(reply)) assert.equal(spokenReason(capitals), reason, capitals);
+      }
+    }
+  });
+
+  it('does not depend on the words in an address, a host or a help page', () => {
+    for (const name of ['spam', 'quota.exceeded', 'user-unknown', 'virus', 'relay.denied', 'blacklist']) {
+      reasons([
+        [`550 5.1.1 <${name}@shop.example>: Recipient address rejected: User unknown`, 'mailbox_not_found'],
+        [`552 5.2.2 <ada@${name}.shop.example> mailbox full`, 'mailbox_full'],
+        [`550 ${name}@shop.example`, undefined],
+      ]);
+    }
+    reasons([['554 mx.spam.virus.example ESMTP', undefined]]);
+  });
+});
+
+describe('where two reasons can be read', () => {
+  it('words beat codes', () => {
+    reasons([
+      ['552 5.1.1 Recipient overquota', 'mailbox_full'],
+      ['550 5.2.1 User unknown', 'mailbox_not_found'],
+      ['550 5.1.1 too many recipients this hour', 'rate_limited'],
+      ['550 5.7.1 Mailbox is full', 'mailbox_full'],
+      ['550 5.1.1 blocked using zen.spamhaus.org', 'reputation_block'],
+    ]);
+  });
+
+  it('the cause beats what follows from it', () => {
+    reasons([
+      ['421 4.7.0 rate limited due to IP reputation', 'reputation_block'],
+      ['550 5.2.1 Mailbox unavailable. Your IP address 192.0.2.7 is blacklisted', 'reputation_block'],
+      ['421 4.7.27 rate limited: SPF did not pass', 'authentication_failure'],
+      ['550 5.7.1 rejected by policy: DMARC', 'authentication_failure'],
+      ['552 5.2.2 out of storage space and inactive', 'mailbox_full'],
+      ['550 5.7.1 policy: mailbox does not exist', 'mailbox_not_found'],
+    ]);
+  });
+
+  it("a sender's fault never suppresses the recipient", () => {
+    for (const reply of [
+      '450 4.1.8 <news@shop.invalid>: Sender address rejected: Domain not found',
+      '550 Sender verify failed',
+      '550 5.7.25 no PTR record for your address',
+      '550 5.7.1 Access denied, your IP is not allowed by local policy',
+      '501 HELO requires a valid host name',
+      '530 5.7.0 Must issue a STARTTLS command first',
+      '535 5.7.8 Username and password not accepted',
+      '451 4.3.0 Temporary system problem, try again later',
+    ]) {
+      assert.equal(classifyBounce(reply).suppress, false, reply);
+    }
+  });
+
+  it('Gmail explains its spam to us in replies about something else', () => {
+    reasons([
+      [
+        '550-5.7.1 Encoded-word syntax is not permitted in message header From. To reduce the amount of\n550-5.7.1 spam sent to Gmail, this message has been blocked.',
+        'content_rejected',
+      ],
+    ]);
+  });
+});
+
+describe('a reply of codes alone', () => {
+  it('goes by the enhanced code, the first that says something', () => {
+    reasons([
+      ['550 5.1.1', 'mailbox_not_found'],
+      ['550 5.1.2', 'dns_failure'],
+      ['550 5.1.10', 'dns_failure'],
+      ['550 5.2.0', undefined],
+      ['550 5.2.1', 'mailbox_inactive'],
+      ['452 4.2.2', 'mailbox_full'],
+      ['552 5.2.3', 'message_too_large'],
+      ['552 5.3.4', 'message_too_large'],
+      ['451 4.4.2', 'rate_limited'],
+      ['554 5.6.1', 'content_rejected'],
+      ['550 5.7.13', 'mailbox_inactive'],
+      ['550 5.7.23', 'authentication_failure'],
+      ['550 5.7.25', 'reputation_block'],
+      ['550 5.7.26', 'authentication_failure'],
+      ['550 5.7.640', 'reputation_block'],
+      ['550 5.7.0', 'policy_block'],
+      ['451 4.7.1', 'rate_limited'],
+      ['554 5.0.0 (5.2.2)', 'mailbox_full'],
+      ['550-5.1.1\r\n550 5.1.1', 'mailbox_not_found'],
+      ['#5.1.1', 'mailbox_not_found'],
+    ]);
+  });
+
+  it('goes by the basic code where there is no other', () => {
+    reasons([
+      ['421', 'rate_limited'],
+      ['452', 'mailbox_full'],
+      ['521', 'dns_failure'],
+      ['551', 'mailbox_not_found'],
+      ['552', 'mailbox_full'],
+      ['556', 'dns_failure'],
+      ['550', undefined],
+      ['554', undefined],
+    ]);
+  });
+
+  it('does not take an address or a version for a code', () => {
+    reasons([
+      ['550 relay-5.1.1.4', undefined],
+      ['554 5.2.2.1', undefined],
+      ['550 v15.1.1', undefined],
+    ]);
+  });
+});
+
+describe('any text', () => {
+  it('has a reason', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
+        const { reason, suppress } = classifyBounce(text);
+        assert.equal(suppress, SUPPRESSING[reason]);
+      }),
+    );
+  });
+
+  it('is read up to 2,000 characters', () => {
+    assert.equal(spokenReason(`${'x '.repeat(990)}mailbox full`), 'mailbox_full');
+    assert.equal(spokenReason(`${'x '.repeat(1_000)}mailbox full`), undefined);
+  });
+});
+
+/** What an expression might try again and again: its own words, and what lies between them. */
+function unitsOf(expression: RegExp): string[] {
+  const own = expression.source.match(/[@\p{L}]{3,}/gu) ?? [];
+  return [...new Set(own), 'a', ' ', '. ', '@', '@ip ', 'no ', 'not ', 'is ', 'x.x ', '1', ':'];
+}
+
+/** Milliseconds of the fastest of three runs: a slow one may be the machine's fault, a fast one cannot. */
+function fastest(run: () => unknown): number {
+  let best = Infinity;
+  for (let i = 0; i < 3 && best >= 5; i++) {
+    const started = performance.now();
+    run();
+    best = Math.min(best, performance.now() - started);
+  }
+  return best;
+}
+
+function assertLinear(run: (text: string) => unknown, unit: string, length: number): void {
+  const time = (size: number): number => fastest(() => run(unit.repeat(Math.ceil(size / unit.length))));
+  const whole = time(length);
+  if (whole < 50) return;
+  const half = time(length / 2);
+  assert.ok(whole < 4 * half, `${JSON.stringify(unit)}: ${half} ms, then ${whole} ms`);
+}
+
+describe('hostile text', () => {
+  it('costs the rules no more than its length', () => {
+    for (const { words } of RULES) {
+      for (const unit of unitsOf(words)) {
+        assertLinear((text) => words.test(text), unit, 20_000);
+        assertLinear((text) => words.test(text), `${unit} `, 20_000);
+      }
+    }
+  });
+
+  it('of 100 kB costs no more than its first 2,000 characters', () => {
+    const units = [
+      'a',
+      'a.',
+      'a@',
+      '@a',
+      '<a',
+      '1.',
+      '5.1.1 ',
+      '550-',
+      'http://',
+      'x-',
+      "n't ",
+      'host a ',
+      'aB',
+      '&lt;',
+    ];
+    for (const unit of [...units, 'server a ', 'smtp error from remote server ', '\u00E9', '\uD83D', '\u0000']) {
+      assertLinear(classifyBounce, unit, 100_000);
+      assert.deepEqual(
+        classifyBounce(unit.repeat(Math.ceil(100_000 / unit.length))),
+        classifyBounce(unit.repeat(2_000).slice(0, 2_000)),
+      );
+    }
+  });
+});
