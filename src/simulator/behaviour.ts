@@ -26,6 +26,10 @@ export interface Behaviour {
   readonly garbage: Calls;
   /** Postmark's search does not see messages younger than this many milliseconds. */
   readonly search_lag_ms: number;
+  /** How many more times each report about messages that come now is posted. */
+  readonly repeat_reports: number;
+  /** Whether the reports about messages that come now are posted in any order. */
+  readonly shuffle_reports: boolean;
 }
 
 const NORMAL: Behaviour = {
@@ -39,6 +43,8 @@ const NORMAL: Behaviour = {
   reset_before_accept: 0,
   garbage: 0,
   search_lag_ms: 0,
+  repeat_reports: 0,
+  shuffle_reports: false,
 };
 
 /** What happens to a call that is not simply answered; the first whose turn it is wins. */
@@ -76,6 +82,8 @@ const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
   reset_before_accept: calls,
   garbage: calls,
   search_lag_ms: milliseconds,
+  repeat_reports: integer(0, 1_000),
+  shuffle_reports: { must: 'must be true or false', holds: (value) => typeof value === 'boolean' },
 };
 
 /** The switches as they stand; those that hold for some calls count down. */

@@ -1,35 +1,57 @@
+import { type Bounce, bounceOf } from './bounces.ts';
+
 /** What an address makes the simulator do, whatever its domain. */
 export interface Magic {
   /** How the provider answers when a message to it is handed over. */
   readonly handover: 'accept' | 'slow' | 'fail-once' | 'fail-always';
-  /** What the provider reports about this recipient afterwards, in this order. */
+  /** What the provider reports about this recipient afterwards. */
   readonly reports: readonly Report[];
+  /** Why its server refuses it, if it does. */
+  readonly bounce: Bounce | null;
 }
 
-/** A record that Postmark posts. */
-export type Report = 'Delivery';
+/** One thing that is reported: the later, the greater its step. */
+export interface Report {
+  readonly kind: ReportKind;
+  readonly step: Step;
+}
 
-const PLAIN: Magic = { handover: 'accept', reports: ['Delivery'] };
-/** Accepted, and never heard of again. */
-const SILENT: Magic = { handover: 'accept', reports: [] };
+/** Postmark's record types; Transient is a Bounce that says that a message was put off. */
+export type ReportKind = 'Delivery' | 'Open' | 'Click' | 'Transient' | 'Bounce' | 'SpamComplaint';
+/** The first report about a message comes after a moment, the next after twice that, and so on. */
+export const STEPS = [1, 2, 3, 4] as const;
+export type Step = (typeof STEPS)[number];
+
+const DELIVERED: Report = { kind: 'Delivery', step: 1 };
+const OPENED: Report = { kind: 'Open', step: 2 };
+
+const PLAIN: Magic = { handover: 'accept', reports: [DELIVERED], bounce: null };
+const BOUNCED: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
 
 /** Local parts, each alone or with a detail behind `+`, such as `bounced+mailbox_full@`. All others are plain. */
 const MAGIC: Readonly<Record<string, Magic>> = {
   delivered: PLAIN,
-  bounced: SILENT,
-  complained: SILENT,
-  opened: SILENT,
-  clicked: SILENT,
-  delayed: SILENT,
-  slow: { handover: 'slow', reports: [] },
-  'fail-once': { handover: 'fail-once', reports: [] },
-  'fail-always': { handover: 'fail-always', reports: [] },
+  bounced: BOUNCED,
+  complained: { ...PLAIN, reports: [DELIVERED, { kind: 'SpamComplaint', step: 2 }] },
+  opened: { ...PLAIN, reports: [DELIVERED, OPENED] },
+  clicked: { ...PLAIN, reports: [DELIVERED, OPENED, { kind: 'Click', step: 3 }] },
+  delayed: {
+    ...PLAIN,
+    reports: [
+      { kind: 'Transient', step: 1 },
+      { kind: 'Delivery', step: 4 },
+    ],
+  },
+  slow: { handover: 'slow', reports: [], bounce: null },
+  'fail-once': { handover: 'fail-once', reports: [], bounce: null },
+  'fail-always': { handover: 'fail-always', reports: [], bounce: null },
 };
 
 /** What this bare address does; case does not matter. */
 export function magicOf(address: string): Magic {
-  const local = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 1)[0] as string;
-  return (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN;
+  const [local = '', detail = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 2);
+  const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN;
+  return magic === BOUNCED ? { ...magic, bounce: bounceOf(detail) } : magic;
 }
 
 /** What a message to all of these does: the worst that any of them does. */

@@ -7,6 +7,7 @@ import { inboxRoutes } from './inbox/routes.ts';
 import { FailedOnce } from './magic.ts';
 import { Callbacks, type CallbackTarget } from './postmark/callbacks.ts';
 import { postmarkRoutes } from './postmark/routes.ts';
+import { Suppressions } from './postmark/suppressions.ts';
 import { startSmtp } from './smtp/server.ts';
 
 export interface SimulatorOptions {
@@ -64,6 +65,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     switches: new Switches(),
     failedOnce: new FailedOnce(),
     callbacks,
+    suppressions: new Suppressions(),
     slow: times.slow,
     reportAfter: times.report,
     ending: ending.signal,

@@ -17,6 +17,8 @@ test('the switches are set as a whole, shown, and put back to normal', async (t)
     reset_before_accept: 0,
     garbage: 0,
     search_lag_ms: 0,
+    repeat_reports: 0,
+    shuffle_reports: false,
   });
   assert.deepEqual(await (await behave({ latency_ms: 5, hang: true })).json(), {
     ...normal,
@@ -37,6 +39,8 @@ test('a switch that is wrong is named, and changes nothing', async (t) => {
     ],
     [{ status: 200 }, 'status: must be a whole number from 400 to 599'],
     [{ retry_after: 1.5 }, 'retry_after: must be a whole number from 0 to 86400, or null'],
+    [{ repeat_reports: true }, 'repeat_reports: must be a whole number from 0 to 1000'],
+    [{ shuffle_reports: 1 }, 'shuffle_reports: must be true or false'],
     [{ toString: 1 }, /^toString: is not a switch; there are latency_ms, /],
   ] as const) {
     const answer = await behave(input);

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { mail, start, until } from './start.ts';
+import { classifyBounce } from '../../src/domain/bounces.ts';
+import { BOUNCE_REASONS } from '../../src/domain/email.ts';
+import type { Feedback } from '../../src/domain/feedback.ts';
+import { groupBy } from '../../src/domain/group.ts';
+import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import { bounceOf } from '../../src/simulator/bounces.ts';
+import { at } from '../providers/simulator.ts';
+import { mail, start, TOKEN, until } from './start.ts';
 
 interface Hit {
   readonly url: string;
@@ -47,8 +54,8 @@ test('a delivery is posted for each recipient that takes its mail, and no other'
   const { MessageID, SubmittedAt } = await postmark.sendEmail(
     mail({
       To: 'Plain <Plain@example.net>, delivered@example.net, plain@EXAMPLE.net',
-      Cc: 'bounced+mailbox_full@example.net, complained@example.net, opened@example.net',
-      Bcc: 'clicked@example.net, delayed@example.net, slow@example.net',
+      Cc: 'bounced+mailbox_full@example.net',
+      Bcc: 'slow@example.net',
       Tag: 'welcome',
       Metadata: { email: 'em_1', call: 'call_1' },
     }),
@@ -56,8 +63,10 @@ test('a delivery is posted for each recipient that takes its mail, and no other'
   await mailer.sendMail({ from: 'a@example.com', to: 'smtp@example.net', text: 'x' });
   await settled();
 
-  assert.deepEqual(hits.map(({ body }) => body['Recipient']).sort(), ['delivered@example.net', 'plain@EXAMPLE.net']);
-  for (const { url, headers, body } of hits) {
+  const deliveries = hits.filter(({ body }) => body['RecordType'] === 'Delivery');
+  const to = deliveries.map(({ body }) => body['Recipient']).sort();
+  assert.deepEqual(to, ['delivered@example.net', 'plain@EXAMPLE.net']);
+  for (const { url, headers, body } of deliveries) {
     assert.equal(url, '/callbacks/postmark?a=1');
     assert.equal(headers['content-type'], 'application/json');
     assert.equal(headers['authorization'], `Basic ${Buffer.from('postmark:pass:wörd').toString('base64')}`);
@@ -80,13 +89,112 @@ test('a delivery is posted for each recipient that takes its mail, and no other'
   }
 });
 
-test('what the details tell is the same event as what is posted', async (t) => {
+/** What is posted about a message to one address, in the order it comes. */
+async function postedAbout(t: TestContext, address: string, fields: object = {}) {
   const { hits, target } = await receiver(t);
   const { postmark } = await start(t, { deliveryCallback: target });
-  const { MessageID } = await postmark.sendEmail(mail());
-  const { body } = await until(() => hits[0]);
-  const { MessageEvents } = await postmark.getOutboundMessageDetails(MessageID);
-  assert.equal(MessageEvents[0]?.ReceivedAt, body['DeliveredAt']);
+  await postmark.sendEmail(mail({ To: address, Metadata: { email: 'em_1' }, ...fields }));
+  await settled();
+  return hits.map(({ body }) => body);
+}
+
+for (const [address, expected] of Object.entries({
+  'opened@example.net': ['Delivery', 'Open'],
+  'clicked@example.net': ['Delivery', 'Open', 'Click'],
+  'complained@example.net': ['Delivery', 'SpamComplaint'],
+  'delayed@example.net': ['Bounce', 'Delivery'],
+  'bounced+spam_block@example.net': ['Bounce'],
+  'bounced@example.net': ['Bounce'],
+  'slow@example.net': [],
+})) {
+  test(`${address} is reported as ${expected.join(', ') || 'nothing'}`, async (t) => {
+    const records = await postedAbout(t, address);
+    assert.deepEqual(
+      records.map((record) => record['RecordType']),
+      expected,
+    );
+    for (const record of records) {
+      assert.deepEqual(record['Metadata'], { email: 'em_1' });
+      assert.equal(record['Recipient'] ?? record['Email'], address);
+    }
+  });
+}
+
+test('each reason for a bounce is read back from its record, and from its reply by SMTP', async (t) => {
+  for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {
+    const [record] = await postedAbout(t, `bounced+${reason}@example.net`);
+    const callback = parsePostmarkCallback(record);
+    assert.ok(callback.is === 'feedback', reason);
+    assert.equal(callback.feedback.bounceReason, reason);
+    assert.equal(classifyBounce(bounceOf(reason).reply).reason, reason);
+  }
+  assert.equal(classifyBounce(bounceOf('provider_suppressed').reply).reason, 'provider_suppressed');
+});
+
+test('a click leads to the first link of the HTML', async (t) => {
+  const link = async (HtmlBody: string) => {
+    const records = await postedAbout(t, 'clicked@example.net', { HtmlBody });
+    return records.at(-1)?.['OriginalLink'];
+  };
+  assert.equal(
+    await link('<p><a class="x" HREF="https://a.example/?b=1&amp;c=2">a</a> <a href="https://b.example">'),
+    'https://a.example/?b=1&c=2',
+  );
+  assert.equal(await link("<a href='http://a.example/x'>"), 'http://a.example/x');
+  assert.equal(await link('<p>nothing'), 'https://example.com/');
+});
+
+test('what the details tell are the same reports as what is posted', async (t) => {
+  const { hits, target } = await receiver(t);
+  const { postmark, postmarkUrl } = await start(t, { deliveryCallback: target });
+  const locals = ['opened', 'clicked', 'complained', 'delayed', 'bounced+mailbox_full', 'bounced+unknown', 'plain'];
+  const sent = await postmark.sendEmail(
+    mail({
+      To: locals.map((local) => `${local}@example.net`).join(', '),
+      HtmlBody: '<a href="https://a.example/">',
+      Metadata: { email: 'em_1' },
+    }),
+  );
+  await until(() => (hits.length >= 12 ? hits : undefined));
+  const posted = hits.map(({ body }) => parsePostmarkCallback(body));
+  const { reports } = at(postmarkUrl, 5, TOKEN);
+  const told = (await reports?.('em_1', sent.MessageID)) ?? [];
+  const byKey = (a: Feedback, b: Feedback) => a.dedupeKey.localeCompare(b.dedupeKey);
+  assert.equal(told.length, 12);
+  assert.deepEqual(
+    told.toSorted(byKey),
+    posted.map((callback) => (callback as { feedback: Feedback }).feedback).toSorted(byKey),
+  );
+});
+
+test('reports are repeated on demand', async (t) => {
+  const { hits, target } = await receiver(t);
+  const { postmark, behave } = await start(t, { deliveryCallback: target });
+  await behave({ repeat_reports: 4 });
+  await postmark.sendEmail(mail({ To: 'opened@example.net' }));
+  await settled();
+  assert.equal(hits.length, 10);
+  assert.equal(new Set(hits.map(({ body }) => JSON.stringify(body))).size, 2);
+  assert.equal(new Set(hits.map(({ headers }) => headers['x-pm-webhook-trace-id'])).size, 2);
+});
+
+test('reports come in any order on demand, each once and with its own time', async (t) => {
+  const { hits, target } = await receiver(t);
+  const { postmark, behave } = await start(t, { deliveryCallback: target });
+  await behave({ shuffle_reports: true });
+  await postmark.sendEmailBatch(Array.from({ length: 40 }, () => mail({ To: 'clicked@example.net' })));
+  await until(() => (hits.length === 120 ? hits : undefined));
+  const byMessage = groupBy(hits, ({ body }) => String(body['MessageID']));
+  const orders = [...byMessage.values()].map((of) => of.map(({ body }) => String(body['RecordType'])).join());
+  assert.ok(new Set(orders).size > 1, orders[0]);
+  for (const order of orders) assert.deepEqual(order.split(',').sort(), ['Click', 'Delivery', 'Open']);
+  for (const of of byMessage.values()) {
+    const time = (type: string) => {
+      const { DeliveredAt, ReceivedAt } = of.find(({ body }) => body['RecordType'] === type)?.body ?? {};
+      return Date.parse(String(DeliveredAt ?? ReceivedAt));
+    };
+    assert.ok(time('Delivery') < time('Open') && time('Open') < time('Click'));
+  }
 });
 
 test('a callback is tried again after 5xx, 429, 408 and a broken connection, with the same trace', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { temporaryFolder } from '../support/folder.ts';
 import { mail, start, TOKEN, until } from './start.ts';
 
 interface Found {
@@ -122,13 +123,42 @@ test('details tell the events, from the moment they happen', async (t) => {
   assert.deepEqual([early.TextBody, early.HtmlBody, early.MessageEvents], ['Hi.', '<p>x', []]);
   const events = await until(async () => {
     const { MessageEvents } = await postmark.getOutboundMessageDetails(MessageID);
-    return MessageEvents.length > 0 ? MessageEvents : undefined;
+    return MessageEvents.length > 1 ? MessageEvents : undefined;
   });
   assert.deepEqual(
     events.map(({ Recipient, Type }) => [Recipient, Type]),
-    [['plain@example.net', 'Delivered']],
+    [
+      ['plain@example.net', 'Delivered'],
+      ['bounced+mailbox_full@example.net', 'Bounced'],
+    ],
   );
   assert.equal(Date.parse(events[0]?.ReceivedAt ?? '') - Date.parse(early.ReceivedAt), 100);
+});
+
+test('a bounce is found by the number that the details give, once it has happened, and after a restart', async (t) => {
+  const folder = await temporaryFolder(t);
+  const first = await start(t, { folder, times: { report: 100 } });
+  const To = 'plain@example.net, bounced+mailbox_full@example.net, complained@example.net';
+  const { MessageID } = await first.postmark.sendEmail(mail({ To, Tag: 'welcome', From: 'Acme <a@example.com>' }));
+  const events = await until(async () => {
+    const { MessageEvents } = await first.postmark.getOutboundMessageDetails(MessageID);
+    return MessageEvents.length === 4 ? MessageEvents : undefined;
+  });
+  const ids = events.map(({ Details }) => (Details as { BounceID?: number }).BounceID);
+  const [bounce, complaint] = ids.filter((id) => id !== undefined);
+  assert.ok(bounce !== undefined && complaint !== undefined);
+  await first.close();
+
+  const { postmark } = await start(t, { folder, times: { report: 100 } });
+  const { Type, Email, From, Subject, Tag, Details, Inactive } = await postmark.getBounce(bounce);
+  assert.deepEqual(
+    [Type, Email, From, Subject, Tag, Inactive],
+    ['SoftBounce', 'bounced+mailbox_full@example.net', 'a@example.com', 'Hello', 'welcome', false],
+  );
+  assert.match(Details, /^smtp;552 5\.2\.2 /);
+  assert.equal((await postmark.getBounce(complaint)).Type, 'SpamComplaint');
+  for (const id of [bounce - 1, 7, bounce + 64])
+    await assert.rejects(postmark.getBounce(id), { code: 407, statusCode: 422 });
 });
 
 test('details of what is no Postmark message are an error', async (t) => {

@@ -1,3 +1,5 @@
+import { magicOf } from '../magic.ts';
+
 /** A message as `GET /inbox/messages` shows it; operating.md names the fields. */
 export interface InboxMessage {
   readonly provider: 'postmark' | 'smtp';
@@ -53,7 +55,16 @@ export const KEY = {
   metadata: (name: string, value: string) => `metadata ${name.toLowerCase()}\n${value}`,
   tag: (tag: string) => `tag ${tag}`,
   stream: (stream: string) => `stream ${stream}`,
+  /** The end of a message's id that the ids of its bounces are made of. */
+  bounces: (tail: string) => `bounces ${tail}`,
 } as const;
+
+/** The end of a message's id by which its bounces are found. */
+export function tailOf(messageId: string): string {
+  return messageId.slice(-11);
+}
+
+const BOUNCES = new Set(['Bounce', 'SpamComplaint', 'Transient']);
 
 /** Every key of a message, each once. */
 export function keysOf(head: Head): Set<string> {
@@ -62,5 +73,7 @@ export function keysOf(head: Head): Set<string> {
   for (const [name, value] of Object.entries(head.metadata)) keys.add(KEY.metadata(name, value));
   if (head.tag !== null) keys.add(KEY.tag(head.tag));
   if (head.stream !== null) keys.add(KEY.stream(head.stream));
+  const bounces = head.recipients.some((address) => magicOf(address).reports.some(({ kind }) => BOUNCES.has(kind)));
+  if (bounces && head.provider === 'postmark') keys.add(KEY.bounces(tailOf(head.id)));
   return keys;
 }

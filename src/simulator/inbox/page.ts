@@ -1,4 +1,4 @@
-import { html, Html } from '../html.ts';
+import { html, Html } from '../../domain/html.ts';
 import type { InboxMessage } from './message.ts';
 
 const STYLE = new Html(`

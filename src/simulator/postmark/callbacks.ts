@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Pool } from 'undici';
-import type { Head } from '../inbox/message.ts';
-import { type Due, reportsOf, webhookRecord } from './reports.ts';
+import type { Behaviour } from '../behaviour.ts';
+import { STEPS } from '../magic.ts';
+import { type Due, type Reported, reportsOf, webhookRecord } from './reports.ts';
 
 /** Where records are posted, with HTTP Basic credentials. */
 export interface CallbackTarget {
@@ -16,9 +17,11 @@ const IN_FLIGHT = 20;
 const WAITING = 100_000;
 
 interface Job {
-  readonly head: Head;
+  readonly reported: Reported;
   readonly due: Due;
   readonly trace: string;
+  /** How often it was tried before. */
+  readonly tries: number;
 }
 
 /** Posts records as Postmark does. What is still waiting when the process ends is lost; the details of a message tell it. */
@@ -28,7 +31,7 @@ export class Callbacks {
   readonly #retries: readonly number[];
   readonly #log: Logger;
   readonly #pool: Pool;
-  /** One for each try, so that within each the jobs stand in the order of their time. */
+  /** One for each step of a message's reports and one for each further try: within each, times only grow. */
   readonly #lanes: Lane[];
   #inFlight = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -45,16 +48,22 @@ export class Callbacks {
     this.#log = log;
     const timeouts = { headersTimeout: 10_000, bodyTimeout: 10_000, connect: { timeout: 5_000 } };
     this.#pool = new Pool(new URL(target.url).origin, timeouts);
-    this.#lanes = Array.from({ length: retries.length + 1 }, () => new Lane());
+    this.#lanes = Array.from({ length: STEPS.length + retries.length }, () => new Lane());
   }
 
   /** Will post all that there is to report about these messages. */
-  expect(heads: readonly Head[]): void {
-    const lane = this.#lanes[0] as Lane;
-    for (const head of heads) {
-      for (const due of reportsOf(head, this.#after)) {
-        if (lane.length < WAITING) lane.push({ head, due, trace: randomUUID() }, due.at);
-        else this.#log.warn({ message: head.id }, 'callback dropped: too many are waiting');
+  expect(messages: readonly Reported[], behaviour: Pick<Behaviour, 'repeat_reports' | 'shuffle_reports'>): void {
+    for (const reported of messages) {
+      const reports = reportsOf(reported.head, this.#after);
+      const turns = behaviour.shuffle_reports ? shuffled(reports) : reports;
+      for (const [i, due] of reports.entries()) {
+        const { step, at } = turns[i] as Due;
+        const lane = this.#lanes[step - 1] as Lane;
+        const trace = randomUUID();
+        for (let times = 0; times <= behaviour.repeat_reports; times++) {
+          if (lane.length < WAITING) lane.push({ reported, due, trace, tries: 0 }, at);
+          else this.#log.warn({ message: reported.head.id }, 'callback dropped: too many are waiting');
+        }
       }
     }
     this.#pump();
@@ -70,8 +79,7 @@ export class Callbacks {
   #pump(): void {
     clearTimeout(this.#timer);
     while (!this.#closed && this.#inFlight < IN_FLIGHT) {
-      const tries = this.#lanes.reduce((best, lane, i) => (lane.next < (this.#lanes[best] as Lane).next ? i : best), 0);
-      const lane = this.#lanes[tries] as Lane;
+      const lane = this.#lanes.reduce((best, other) => (other.next < best.next ? other : best));
       if (lane.length === 0) return;
       const wait = lane.next - Date.now();
       if (wait > 0) {
@@ -79,7 +87,7 @@ export class Callbacks {
         return;
       }
       this.#inFlight++;
-      void this.#try(lane.shift(), tries).finally(() => {
+      void this.#try(lane.shift()).finally(() => {
         this.#inFlight--;
         this.#pump();
       });
@@ -87,16 +95,18 @@ export class Callbacks {
   }
 
   /** One try. Postmark tries again after 408, 429, 5xx or no answer, and drops the record at any other 4xx. */
-  async #try(job: Job, tries: number): Promise<void> {
-    const status = await this.#post(job, tries).catch(() => undefined);
+  async #try(job: Job): Promise<void> {
+    const { tries } = job;
+    const status = await this.#post(job).catch(() => undefined);
     if ((status !== undefined && status < 400) || this.#closed) return;
     const again = status === undefined || status === 408 || status === 429 || status >= 500;
     const wait = this.#retries[tries];
-    if (again && wait !== undefined) this.#lanes[tries + 1]?.push(job, Date.now() + wait);
-    else this.#log.warn({ message: job.head.id, status }, 'callback dropped');
+    if (again && wait !== undefined)
+      this.#lanes[STEPS.length + tries]?.push({ ...job, tries: tries + 1 }, Date.now() + wait);
+    else this.#log.warn({ message: job.reported.head.id, status }, 'callback dropped');
   }
 
-  async #post({ head, due, trace }: Job, tries: number): Promise<number> {
+  async #post({ reported, due, trace, tries }: Job): Promise<number> {
     const { url, user, password } = this.#target;
     const { pathname, search } = new URL(url);
     const { statusCode, body } = await this.#pool.request({
@@ -109,11 +119,21 @@ export class Callbacks {
         'x-pm-webhook-trace-id': trace,
         'x-pm-retries-remaining': String(this.#retries.length - tries),
       },
-      body: JSON.stringify(webhookRecord(head, due)),
+      body: JSON.stringify(webhookRecord(reported, due)),
     });
     await body.dump();
     return statusCode;
   }
+}
+
+/** A copy in any order (Fisher and Yates). */
+function shuffled<T>(items: readonly T[]): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = randomInt(i + 1);
+    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
+  }
+  return copy;
 }
 
 interface Entry {

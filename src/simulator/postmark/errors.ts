@@ -5,6 +5,8 @@ export const CODE = {
   invalidEmail: 300,
   invalidJson: 402,
   incompatibleJson: 403,
+  inactiveRecipient: 406,
+  bounceNotFound: 407,
   jsonRequired: 409,
   tooManyInBatch: 410,
   forbiddenAttachment: 411,

@@ -1,50 +1,176 @@
-import type { Head } from '../inbox/message.ts';
-import { magicOf, type Report } from '../magic.ts';
+import { type Head, type Received, tailOf } from '../inbox/message.ts';
+import { magicOf, type ReportKind, type Step } from '../magic.ts';
+import { parseAddress } from './addresses.ts';
 import { postmarkTime } from './time.ts';
 
 /** One thing that Postmark will tell about one recipient. */
 export interface Due {
-  readonly report: Report;
+  readonly kind: ReportKind;
   readonly recipient: string;
+  /** The recipient's place among those of the message. */
+  readonly place: number;
+  readonly step: Step;
   /** When it happens, in Unix milliseconds. Follows from the message alone: a restart changes no event. */
   readonly at: number;
 }
 
-/** The words of the receiving server. */
+/** What reports tell of a message. */
+export interface Reported {
+  readonly head: Head;
+  readonly from: string;
+  readonly subject: string;
+  /** Where a click leads. */
+  readonly link: string;
+}
+
+/** The words of receiving servers. */
 const ACCEPTED = 'smtp;250 2.0.0 Ok: queued';
+const DEFERRED = 'smtp;451 4.7.1 Greylisting in action, please come back later';
+
+const A_LINK = 'https://example.com/';
+const HREF = /href\s{0,9}=\s{0,9}["']?(https?:\/\/[^"'\s<>]+)/i;
+
+/** What reports tell of a message: a click leads to the first link of its HTML, or to an example where it has none. */
+export function toReported({ head, message }: Received): Reported {
+  const from = parseAddress(message.from)?.Email ?? message.from;
+  const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? A_LINK;
+  return { head, from, subject: message.subject, link };
+}
 
 /**
  * Everything that will be reported about a message.
  * @param after milliseconds between a message and the first report about it
  */
 export function reportsOf(head: Head, after: number): Due[] {
-  return head.recipients.flatMap((recipient) =>
-    magicOf(recipient).reports.map((report, i) => ({ report, recipient, at: head.received_at + after * (i + 1) })),
+  return head.recipients.flatMap((recipient, place) =>
+    magicOf(recipient).reports.map(({ kind, step }) => {
+      return { kind, recipient, place, step, at: head.received_at + after * step };
+    }),
   );
 }
 
-/** What Postmark posts, https://postmarkapp.com/developer/webhooks/delivery-webhook. */
-export function webhookRecord(head: Head, due: Due): Record<string, unknown> {
-  return {
-    RecordType: due.report,
-    ServerID: 1,
+/** What Postmark posts, https://postmarkapp.com/developer/webhooks/webhooks-overview. */
+export function webhookRecord(reported: Reported, due: Due): Record<string, unknown> {
+  const { head, link } = reported;
+  const common = {
     MessageStream: head.stream,
     MessageID: head.id,
     Recipient: due.recipient,
-    ...(head.tag !== null && { Tag: head.tag }),
-    DeliveredAt: postmarkTime(due.at),
-    Details: ACCEPTED,
     Metadata: head.metadata,
+    ...(head.tag !== null && { Tag: head.tag }),
+  };
+  const time = postmarkTime(due.at);
+  switch (due.kind) {
+    case 'Delivery':
+      return { RecordType: 'Delivery', ServerID: SERVER, ...common, DeliveredAt: time, Details: ACCEPTED };
+    case 'Open':
+      return { RecordType: 'Open', FirstOpen: true, ...common, ReceivedAt: time, ReadSeconds: 5, ...READER };
+    case 'Click':
+      return { RecordType: 'Click', ClickLocation: 'HTML', ...common, ReceivedAt: time, OriginalLink: link, ...READER };
+    case 'Bounce':
+    case 'SpamComplaint':
+    case 'Transient':
+      return { ...bounceRecord(reported, due), Metadata: head.metadata };
+  }
+}
+
+const SERVER = 1;
+/** Who opens and clicks. */
+const READER = {
+  UserAgent: 'Simulator/1.0',
+  Platform: 'Desktop',
+  OS: { Name: 'Simulated', Family: 'Simulated', Company: '' },
+  Client: { Name: 'Simulator 1.0', Family: 'Simulator', Company: '' },
+  Geo: {
+    IP: '127.0.0.1',
+    City: '',
+    Country: '',
+    CountryISOCode: '',
+    Region: '',
+    RegionISOCode: '',
+    Zip: '',
+    Coords: '',
+  },
+};
+
+/** A bounce, a delay or a complaint as Postmark's API shows it, https://postmarkapp.com/developer/api/bounce-api. */
+export function bounceRecord({ head, from, subject }: Reported, due: Due): Record<string, unknown> {
+  const { kind, recipient, place, at } = due;
+  return {
+    RecordType: kind === 'SpamComplaint' ? 'SpamComplaint' : 'Bounce',
+    ID: bounceId(head.id, place),
+    ...explanation(kind, recipient),
+    ...(head.tag !== null && { Tag: head.tag }),
+    MessageID: head.id,
+    ServerID: SERVER,
+    MessageStream: head.stream,
+    Email: recipient,
+    From: from,
+    BouncedAt: postmarkTime(at),
+    DumpAvailable: false,
+    CanActivate: kind === 'Bounce',
+    Subject: subject,
   };
 }
 
+function explanation(kind: ReportKind, recipient: string): Record<string, unknown> {
+  if (kind === 'SpamComplaint') {
+    const Description = 'The subscriber explicitly marked this message as spam.';
+    return { Type: kind, TypeCode: 100001, Name: 'Spam complaint', Description, Details: '', Inactive: true };
+  }
+  const { bounce } = magicOf(recipient);
+  if (bounce) {
+    const { type, typeCode, name, description, reply, inactive } = bounce;
+    const said = { Description: description, Details: `smtp;${reply}` };
+    return { Type: type, TypeCode: typeCode, Name: name, ...said, Inactive: inactive };
+  }
+  const Description = 'The server could not temporarily deliver the message.';
+  const said = { Name: 'Message delayed/Undeliverable', Description, Details: DEFERRED };
+  return { Type: 'Transient', TypeCode: 2, ...said, Inactive: false };
+}
+
 /** The same in the list of a message's details, https://postmarkapp.com/developer/api/messages-api. */
-export function messageEvent(due: Due): Record<string, unknown> {
-  const domain = due.recipient.slice(due.recipient.lastIndexOf('@') + 1);
+export function messageEvent({ head, link }: Reported, { kind, recipient, place, at }: Due): Record<string, unknown> {
+  const event = { Recipient: recipient, ReceivedAt: postmarkTime(at) };
+  const BounceID = bounceId(head.id, place);
+  const server = {
+    DestinationServer: `mx.${recipient.slice(recipient.lastIndexOf('@') + 1)}`,
+    DestinationIP: '127.0.0.1',
+  };
+  switch (kind) {
+    case 'Delivery':
+      return { ...event, Type: 'Delivered', Details: { DeliveryMessage: ACCEPTED, ...server } };
+    case 'Transient':
+      return { ...event, Type: 'Transient', Details: { DeliveryMessage: DEFERRED, ...server } };
+    case 'Open':
+      return { ...event, Type: 'Opened', Details: { Summary: `Email opened with ${READER.Client.Name}` } };
+    case 'Click':
+      return {
+        ...event,
+        Type: 'LinkClicked',
+        Details: { Summary: `Tracked ${link}`, Link: link, ClickLocation: 'HTML' },
+      };
+    case 'Bounce':
+      return { ...event, Type: 'Bounced', Details: { Summary: `smtp;${magicOf(recipient).bounce?.reply}`, BounceID } };
+    case 'SpamComplaint':
+      return { ...event, Type: 'SpamComplaint', Details: { Summary: 'Marked as spam', BounceID } };
+  }
+}
+
+/** The most recipients that a message can have, and room to spare: bounces of one message have neighbouring ids. */
+const PLACES = 64;
+
+/** Follows from the message's id, so that a bounce is found again: 44 bits of it, and the recipient's place. */
+function bounceId(messageId: string, place: number): number {
+  return parseInt(tailOf(messageId), 16) * PLACES + place;
+}
+
+/** Which message and which of its recipients a bounce is about. */
+export function readBounceId(id: number): { readonly tail: string; readonly place: number } {
   return {
-    Recipient: due.recipient,
-    Type: 'Delivered',
-    ReceivedAt: postmarkTime(due.at),
-    Details: { DeliveryMessage: ACCEPTED, DestinationServer: `mx.${domain}`, DestinationIP: '127.0.0.1' },
+    tail: Math.floor(id / PLACES)
+      .toString(16)
+      .padStart(11, '0'),
+    place: id % PLACES,
   };
 }

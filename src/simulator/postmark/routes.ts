@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { CODE, Refusal } from './errors.ts';
 import { searchRoutes, type SearchParts } from './search.ts';
 import { sendRoutes, type SendParts } from './send.ts';
+import { suppressionRoutes } from './suppressions.ts';
 
 export interface PostmarkParts extends SendParts, SearchParts {
   /** The token that callers must give; null accepts any. */
@@ -28,6 +29,7 @@ export function postmarkRoutes(app: FastifyInstance, parts: PostmarkParts): void
 
   sendRoutes(app, parts);
   searchRoutes(app, parts);
+  suppressionRoutes(app, parts.suppressions);
 }
 
 function sameText(a: string, b: string): boolean {

@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Switches } from '../behaviour.ts';
 import type { Found, Inbox } from '../inbox/inbox.ts';
 import { type Head, type InboxMessage, KEY } from '../inbox/message.ts';
+import type { ReportKind } from '../magic.ts';
 import { parseAddress } from './addresses.ts';
 import { CODE, Refusal } from './errors.ts';
-import { messageEvent, reportsOf } from './reports.ts';
+import { bounceRecord, messageEvent, readBounceId, reportsOf, toReported } from './reports.ts';
 import { postmarkTime } from './time.ts';
 
 export interface SearchParts {
@@ -19,8 +20,8 @@ const PAGE = 500;
 const REACH = 10_000;
 
 /**
- * `GET /messages/outbound` and `GET /messages/outbound/:id/details`,
- * https://postmarkapp.com/developer/api/messages-api. A filter that the simulator lacks is an error, never passed over.
+ * `GET /messages/outbound`, `GET /messages/outbound/:id/details` and `GET /bounces/:id`,
+ * https://postmarkapp.com/developer/api/messages-api and …/bounce-api. A filter that the simulator lacks is an error, never passed over.
  */
 export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfter }: SearchParts): void {
   app.get('/messages/outbound', (request) => {
@@ -42,14 +43,29 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
     if (found === undefined || head?.provider !== 'postmark')
       throw new Refusal(422, CODE.messageNotFound, 'This message was not found.');
     const message = parsed(found);
+    const reported = toReported({ head, message });
     const happened = reportsOf(head, reportAfter).filter(({ at }) => at <= Date.now());
     return {
       ...summary(head, message),
       TextBody: message.text ?? '',
       HtmlBody: message.html ?? '',
-      MessageEvents: happened.map(messageEvent),
+      MessageEvents: happened.map((due) => messageEvent(reported, due)),
     };
   });
+
+  app.get<{ Params: { id: string } }>('/bounces/:id', ({ params }) => {
+    const { tail, place } = readBounceId(Number(params.id));
+    for (const found of inbox.find(KEY.bounces(tail))) {
+      const head = found.head();
+      const due = reportsOf(head, reportAfter).find((report) => report.place === place && isBounce(report.kind));
+      if (due && due.at <= Date.now()) return bounceRecord(toReported({ head, message: parsed(found) }), due);
+    }
+    throw new Refusal(422, CODE.bounceNotFound, 'The bounce was not found.');
+  });
+}
+
+function isBounce(kind: ReportKind): boolean {
+  return kind === 'Bounce' || kind === 'SpamComplaint' || kind === 'Transient';
 }
 
 type Query = Readonly<Record<string, string | string[]>>;

@@ -6,6 +6,8 @@ import { type FailedOnce, handoverOf } from '../magic.ts';
 import { type Acceptable, judge, MESSAGE_BYTES } from './accept.ts';
 import type { Callbacks } from './callbacks.ts';
 import { CODE, type PostmarkError, Refusal } from './errors.ts';
+import { reportsOf, toReported } from './reports.ts';
+import type { Suppressions } from './suppressions.ts';
 import { postmarkTime } from './time.ts';
 
 const BATCH = 500;
@@ -19,6 +21,9 @@ export interface SendParts {
   readonly switches: Switches;
   readonly failedOnce: FailedOnce;
   readonly callbacks: Callbacks | null;
+  readonly suppressions: Suppressions;
+  /** Milliseconds between a message and the first report about it. */
+  readonly reportAfter: number;
   /** Milliseconds before a message to `slow@` is answered. */
   readonly slow: number;
   /** Ends all waiting. */
@@ -27,7 +32,13 @@ export interface SendParts {
 
 /** What became of one message of a call. */
 type Item =
-  | { readonly is: 'accepted'; readonly mail: Acceptable; readonly slow: boolean }
+  | {
+      readonly is: 'accepted';
+      readonly mail: Acceptable;
+      readonly slow: boolean;
+      /** Recipients that it is not delivered to. */
+      readonly inactive: readonly string[];
+    }
   | { readonly is: 'refused' | 'failed'; readonly error: PostmarkError };
 
 /** `POST /email` and `POST /email/batch`, https://postmarkapp.com/developer/api/email-api. */
@@ -84,22 +95,28 @@ async function call(
   }
 
   const now = Date.now();
-  const items = mails.map((mail) => decide(mail, now, parts.failedOnce));
-  const accepted = items.filter((item) => item.is === 'accepted');
-  inbox.add(accepted.map(({ mail }) => mail));
-  parts.callbacks?.expect(accepted.map(({ mail }) => mail.head));
+  const items = mails.map((mail) => decide(mail, now, parts));
+  const accepted = items.filter((item) => item.is === 'accepted').map(({ mail }) => mail);
+  inbox.add(accepted);
+  for (const { head } of accepted) parts.suppressions.expect(head, reportsOf(head, parts.reportAfter));
+  parts.callbacks?.expect(accepted.map(toReported), behaviour);
 
   if (fate === 'reset_after_accept') return reset(reply);
   if (fate === 'hang') return reply.hijack();
-  const slow = accepted.some((item) => item.slow) ? parts.slow : 0;
+  const slow = items.some((item) => item.is === 'accepted' && item.slow) ? parts.slow : 0;
   await pause(Math.max(behaviour.latency_ms, slow), ending);
   return fate === 'garbage' ? garbage(reply) : answer(items);
 }
 
-function decide(input: unknown, now: number, failedOnce: FailedOnce): Item {
+function decide(input: unknown, now: number, { failedOnce, suppressions }: SendParts): Item {
   const mail = judge(input, now);
   if ('ErrorCode' in mail) return { is: 'refused', error: mail };
-  const { metadata, recipients } = mail.head;
+  const { metadata, recipients, stream } = mail.head;
+  const inactive = recipients.filter((address) => suppressions.has(stream, address, now));
+  if (inactive.length === recipients.length) {
+    const Message = `You tried to send to recipients that have been marked as inactive. ${namesOf('Found', inactive)}`;
+    return { is: 'refused', error: { ErrorCode: CODE.inactiveRecipient, Message } };
+  }
   const handover = handoverOf(recipients);
   const key = metadata['email'] ?? `${recipients.join()} ${mail.message.subject}`;
   if (handover === 'fail-always' || (handover === 'fail-once' && failedOnce.fails(`postmark ${key}`)))
@@ -107,18 +124,26 @@ function decide(input: unknown, now: number, failedOnce: FailedOnce): Item {
       is: 'failed',
       error: { ErrorCode: CODE.maintenance, Message: `The address asks for this: ${handover}@.` },
     };
-  return { is: 'accepted', mail, slow: handover === 'slow' };
+  const active = recipients.filter((address) => !inactive.includes(address));
+  const head = { ...mail.head, recipients: active };
+  return { is: 'accepted', mail: { ...mail, head }, slow: handover === 'slow', inactive };
+}
+
+/** Postmark's words for recipients on its suppression list. */
+function namesOf(start: string, inactive: readonly string[]): string {
+  return `${start} inactive addresses: ${inactive.join(', ')}. They bounced, complained or were deactivated.`;
 }
 
 function answerTo(item: Item): object {
   if (item.is !== 'accepted') return item.error;
   const { head, given } = item.mail;
+  const { inactive } = item;
   return {
     ...given,
     SubmittedAt: postmarkTime(head.received_at),
     MessageID: head.id,
     ErrorCode: 0,
-    Message: 'OK',
+    Message: inactive.length > 0 ? `Message OK, but ${namesOf('will not deliver to these', inactive)}` : 'OK',
   };
 }
 

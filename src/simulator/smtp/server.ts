@@ -79,7 +79,8 @@ export async function startSmtp(host: string, port: number, parts: SmtpParts) {
 }
 
 function refusalOf(address: string, failedOnce: FailedOnce): Reply | null {
-  const { handover } = magicOf(address);
+  const { handover, bounce } = magicOf(address);
+  if (bounce) return new Reply(Number(bounce.reply.slice(0, 3)), bounce.reply.slice(4));
   const fails = handover === 'fail-always' || (handover === 'fail-once' && failedOnce.fails(`smtp ${address}`));
   return fails ? new Reply(451, `4.3.0 The address asks for this: ${handover}@.`) : null;
 }
