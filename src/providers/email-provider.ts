@@ -1,4 +1,5 @@
 import type { EmailProviderName } from '../domain/email.ts';
+import type { Feedback } from '../domain/feedback.ts';
 import type { OutgoingEmail } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 
@@ -20,4 +21,9 @@ export interface EmailProvider {
    * Rejects when it cannot be asked now.
    */
   find?(call: string): Promise<ReadonlyMap<string, string>>;
+  /**
+   * What the provider has to tell about one message so far: the same reports as its callbacks, so that none counts twice.
+   * Missing where a provider cannot be asked. Rejects when it cannot be asked now.
+   */
+  readonly reports?: (emailId: string, messageId: string) => Promise<Feedback[]>;
 }

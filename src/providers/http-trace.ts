@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent, type Dispatcher, fetch, type RequestInit } from 'undici';
+import { parseRetryAfter } from '../domain/retry-after.ts';
 
 /** What happened on the wire during one call, which an SDK does not tell. */
 export interface Trace {
@@ -94,20 +95,4 @@ function codes(error: unknown): string[] {
   if (!(error instanceof Error)) return [];
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown[] };
   return [...(typeof code === 'string' ? [code] : []), ...codes(cause), ...(errors ?? []).flatMap(codes)];
-}
-
-/** Milliseconds of the longest Retry-After that is believed. */
-const DAY = 86_400_000;
-
-/**
- * Retry-After (RFC 9110 §10.2.3), seconds or a date, in milliseconds from `now`, a day at most; undefined when it is
- * neither.
- * @param now Unix milliseconds
- */
-export function parseRetryAfter(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined;
-  if (/^\d{1,10}$/.test(value.trim())) return Math.min(Number(value) * 1_000, DAY);
-  // Node finds a date in nearly everything: only what begins with the name of a day is one.
-  const date = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : NaN;
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), DAY);
 }

@@ -1,24 +1,132 @@
-/** What a callback says about one email. */
-export interface Report {
-  readonly change: 'delivered';
-  readonly email: { readonly id: string; readonly dedupe_key: string };
+import { createHash } from 'node:crypto';
+import type { Feedback } from '../domain/feedback.ts';
+import type { SuppressionOrigin } from '../domain/suppression.ts';
+import { bodyProblem } from '../domain/text.ts';
+import { meaningOf } from './postmark-bounces.ts';
+
+/** What a record that Postmark posted comes to. */
+export type Callback =
+  | { readonly is: 'feedback'; readonly feedback: Feedback }
+  /** Postmark began to refuse an address, or takes it again. */
+  | { readonly is: 'suppression'; readonly suppression: SuppressionChange }
+  /** About no email of ours, or nothing that changes anything. */
+  | { readonly is: 'kept' };
+
+/** What Postmark's own suppression list says now about the recipient of one of our emails. */
+export interface SuppressionChange {
+  readonly emailId: string;
+  /** The bare address as Postmark wrote it. */
+  readonly recipient: string;
+  /** How it came onto the list; null when it is off it. */
+  readonly origin: SuppressionOrigin | null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const KEPT: Callback = { is: 'kept' };
+
+/**
+ * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
+ * Our own id comes back in its metadata, so it is told apart before our record of the hand-over exists.
+ */
+export function parsePostmarkCallback(body: unknown): Callback {
+  if (!isObject(body)) return KEPT;
+  const emailId = isObject(body['Metadata']) ? body['Metadata']['email'] : undefined;
+  if (!isText(emailId)) return KEPT;
+  if (body['RecordType'] === 'SubscriptionChange') return readSubscription(emailId, body);
+  const feedback = readFeedback(emailId, body);
+  return feedback ? { is: 'feedback', feedback } : KEPT;
+}
+
+function readFeedback(emailId: string, record: Fields): Feedback | undefined {
+  const { RecordType, MessageID: messageId, Recipient: recipient } = record;
+  if (RecordType === 'Bounce' || RecordType === 'SpamComplaint') return readBounce(emailId, record);
+  if (!isText(messageId) || !isText(recipient)) return undefined;
+  const of = { emailId, messageId, recipient };
+  switch (RecordType) {
+    case 'Delivery':
+      return happened({ ...of, change: 'delivered', at: record['DeliveredAt'] });
+    case 'Open':
+      return happened({ ...of, change: 'opened', at: record['ReceivedAt'] });
+    case 'Click':
+      return happened({ ...of, change: 'clicked', at: record['ReceivedAt'], link: record['OriginalLink'] });
+    default:
+      return undefined;
+  }
 }
 
 /**
- * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/delivery-webhook).
- * Our own id comes back in its metadata, so it can be told apart before our record of the hand-over exists.
- * @returns 'foreign' for a delivery that is not of our email, undefined for a record that is not understood
+ * Reads a bounce or complaint, whether it was posted or asked for.
+ * @returns undefined when it changes nothing, or lacks what it needs
  */
-export function parsePostmarkCallback(body: unknown): Report | 'foreign' | undefined {
-  const record = (body ?? {}) as Partial<Record<'RecordType' | 'MessageID' | 'Recipient' | 'DeliveredAt', unknown>> & {
-    Metadata?: { email?: unknown };
-  };
-  const { RecordType, MessageID, Recipient, DeliveredAt } = record;
-  const id = record.Metadata?.email;
-  if (RecordType !== 'Delivery') return undefined;
-  if (typeof id !== 'string') return 'foreign';
-  return {
-    change: 'delivered',
-    email: { id, dedupe_key: `Delivery ${String(MessageID)} ${String(Recipient)} ${String(DeliveredAt)}` },
-  };
+export function readBounce(emailId: string, record: Fields): Feedback | undefined {
+  const { MessageID: messageId, Email: recipient, ID: id, BouncedAt: at } = record;
+  if (!isText(messageId) || !isText(recipient)) return undefined;
+  const meaning = meaningOf({
+    type: record['RecordType'] === 'SpamComplaint' ? 'SpamComplaint' : textOf(record['Type']),
+    details: textOf(record['Details']),
+    description: textOf(record['Description']),
+    inactive: record['Inactive'] === true,
+  });
+  if (!meaning) return undefined;
+  const { change } = meaning;
+  // The list of a message's events gives a delay no id, only its time.
+  if (change === 'delivery_delayed') return happened({ emailId, messageId, recipient, change, at });
+  if (!Number.isSafeInteger(id) && !isText(id)) return undefined;
+  return { emailId, recipient, dedupeKey: keyOf('bounce', String(id)), ...meaning };
+}
+
+/** Something that happened to one recipient of a message, at a time. */
+interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
+  readonly messageId: string;
+  readonly at: unknown;
+  readonly link?: unknown;
+}
+
+/** @returns undefined when its time cannot be read */
+export function happened({ messageId, at, link, ...of }: Happening): Feedback | undefined {
+  const time = Date.parse(textOf(at));
+  if (Number.isNaN(time)) return undefined;
+  // A callback tells the time more finely than the list of a message's events: both must be the same report.
+  const second = String(Math.floor(time / 1_000));
+  const words = [of.change, messageId, of.recipient.toLowerCase(), second];
+  if (!isText(link)) return { ...of, dedupeKey: keyOf(...words) };
+  return { ...of, link, dedupeKey: keyOf(...words, link) };
+}
+
+/** An index takes no more than some 2,700 bytes of a key, and links may be longer than that. */
+const KEY_LENGTH = 300;
+
+function keyOf(...words: string[]): string {
+  const key = words.join(' ');
+  if (key.length <= KEY_LENGTH) return key;
+  return `${words[0]} ${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
+function readSubscription(emailId: string, record: Fields): Callback {
+  const { MessageID: messageId, Recipient: recipient, ChangedAt: at, SuppressSending: suppress } = record;
+  if (!isText(recipient)) return KEPT;
+  if (suppress === false) return { is: 'suppression', suppression: { emailId, recipient, origin: null } };
+  if (suppress !== true) return KEPT;
+  if (record['SuppressionReason'] === 'ManualSuppression' && record['Origin'] === 'Recipient') {
+    const feedback = happened({ emailId, change: 'unsubscribed', messageId: textOf(messageId), recipient, at });
+    return feedback ? { is: 'feedback', feedback } : KEPT;
+  }
+  // Its bounce or complaint is told besides, with its reason; whichever comes first makes the entry.
+  const origin = record['SuppressionReason'] === 'SpamComplaint' ? 'complaint' : 'provider';
+  return { is: 'suppression', suppression: { emailId, recipient, origin } };
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A text that can be stored and is not empty. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

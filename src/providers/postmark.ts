@@ -1,8 +1,9 @@
 import { Errors, type Message, type Models, ServerClient } from 'postmark';
-import { formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../domain/outgoing.ts';
+import { copyKey, formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 import type { EmailProvider } from './email-provider.ts';
 import { type Trace, traced, tracedFetch } from './http-trace.ts';
+import { askForReports } from './postmark-reports.ts';
 
 export interface PostmarkSettings {
   readonly serverToken: string;
@@ -18,6 +19,11 @@ const MAX_RECIPIENTS = 50;
 const MAX_BATCH = 500;
 /** Of one message as JSON. */
 const MAX_BYTES = 10 * 1_048_576;
+/** Of files in base64 that one request takes: it may hold 50 MB, and is in memory as a whole. */
+const MAX_FILES = 30 * 1_048_576;
+/** Milliseconds for which further requests are begun for one call: the copies of an email with files may be many. */
+const GO_ON_WITHIN = 20_000;
+const NOT_TRIED: SendOutcome = { kind: 'busy', detail: 'The files of its other copies took all the time there was.' };
 /** UTF-16 units of both bodies up to which MAX_BYTES is out of reach: JSON writes one in at most six bytes. */
 const SURELY_FITS = 1_000_000;
 const NOTHING = Buffer.alloc(0);
@@ -30,17 +36,23 @@ const TIMEOUT = 30;
 
 /** Carries email through Postmark's API by its SDK. */
 export function postmark(settings: PostmarkSettings): EmailProvider {
-  const base = new URL(settings.baseUrl);
-  const client = new ServerClient(settings.serverToken, {
-    useHttps: base.protocol === 'https:',
-    requestHost: base.host + base.pathname.replace(/\/$/, ''),
-    timeout: settings.timeout ?? TIMEOUT,
-    fetch: tracedFetch,
-  });
+  const client = new ServerClient(settings.serverToken, { ...clientOptions(settings), fetch: tracedFetch });
 
   async function post(messages: Message[]): Promise<unknown> {
     const [single] = messages;
     return single && messages.length === 1 ? [await client.sendEmail(single)] : client.sendEmailBatch(messages);
+  }
+
+  async function sendPart(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]> {
+    const { trace, result } = await traced(() =>
+      post(emails.map((email) => toMessage(email, call, settings.messageStream))),
+    );
+    if (result.status === 'rejected') return forAll(emails, classifyFailure(result.reason, trace));
+    const { value } = result;
+    const each = Array.isArray(value) && value.length === emails.length;
+    return each
+      ? emails.map((email, i) => withRefused(email, value[i], classifyAnswer(value[i])))
+      : forAll(emails, classifyAnswer(value));
   }
 
   return {
@@ -48,21 +60,33 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     callSize: MAX_BATCH,
     refusal: (email) => refusal(email, settings.messageStream),
     async send(emails, call) {
-      const { trace, result } = await traced(() =>
-        post(emails.map((email) => toMessage(email, call, settings.messageStream))),
-      );
-      if (result.status === 'rejected') return forAll(emails, classifyFailure(result.reason, trace));
-      const { value } = result;
-      const each = Array.isArray(value) && value.length === emails.length;
-      return each ? value.map(classifyAnswer) : forAll(emails, classifyAnswer(value));
+      const began = performance.now();
+      const outcomes: SendOutcome[] = [];
+      for (const part of parts(emails)) {
+        const isLate = outcomes.length > 0 && performance.now() - began > GO_ON_WITHIN;
+        outcomes.push(...(isLate ? part.map(() => NOT_TRIED) : await sendPart(part, call)));
+      }
+      return outcomes;
     },
     async find(call) {
       // The SDK's type of the filter lacks the metadata fields that the API documents.
       const filter = { count: MAX_BATCH, offset: 0, metadata_call: call };
       const found = await client.getOutboundMessages(filter);
-      return new Map(found.Messages.map((message) => [message.Metadata['email'] ?? '', message.MessageID]));
+      return new Map(
+        found.Messages.map(({ Metadata: { email = '', copy }, MessageID }) => [
+          copyKey(email, copy === undefined ? null : Number(copy)),
+          MessageID,
+        ]),
+      );
     },
+    reports: (emailId, messageId) => askForReports(client, emailId, messageId),
   };
+}
+
+/** Where Postmark's API is, for its SDK. */
+export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkSettings) {
+  const { protocol, host, pathname } = new URL(baseUrl);
+  return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };
 }
 
 function refusal(email: OutgoingEmail, stream: string): string | undefined {
@@ -89,7 +113,7 @@ function toMessage(email: OutgoingEmail, call: string, stream: string): Message 
       { Name: 'Message-ID', Value: email.messageId },
       ...email.headers.map(([name, value]) => ({ Name: name, Value: value })),
     ],
-    Metadata: { email: email.id, call },
+    Metadata: { email: email.id, call, ...(email.copy !== null && { copy: String(email.copy) }) },
     ...(email.cc.length > 0 && { Cc: list(email.cc) }),
     ...(email.bcc.length > 0 && { Bcc: list(email.bcc) }),
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
@@ -99,19 +123,37 @@ function toMessage(email: OutgoingEmail, call: string, stream: string): Message 
   };
 }
 
+/** As few requests as their files allow. Bodies alone never fill one: whoever calls reads at most 16 MB of them. */
+function parts(emails: readonly OutgoingEmail[]): OutgoingEmail[][] {
+  const made: OutgoingEmail[][] = [];
+  let room = 0;
+  for (const email of emails) {
+    const bytes = filesOf(email);
+    const part = made.at(-1);
+    if (part && bytes <= room) part.push(email);
+    else {
+      made.push([email]);
+      room = MAX_FILES;
+    }
+    room -= bytes;
+  }
+  return made;
+}
+
+/** Base64 needs no escapes, so its length is known without making it. */
+function filesOf({ files }: OutgoingEmail): number {
+  return files.reduce((sum, { content }) => sum + Math.ceil(content.length / 3) * 4, 0);
+}
+
 function toAttachment({ filename, contentType, contentId, content }: OutgoingFile) {
   const id = contentId === null ? null : `cid:${contentId}`;
   return { Name: filename, Content: content.toString('base64'), ContentID: id, ContentType: contentType };
 }
 
-/** Bytes of an email as JSON. Base64 needs no escapes, so its length is known without making it. */
+/** Bytes of an email as JSON. */
 function sizeOf(email: OutgoingEmail, stream: string): number {
   const bare = { ...email, files: email.files.map((file) => ({ ...file, content: NOTHING })) };
-  const contents = email.files.map(({ content }) => Math.ceil(content.length / 3) * 4);
-  return contents.reduce(
-    (sum, bytes) => sum + bytes,
-    Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, stream))),
-  );
+  return filesOf(email) + Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, stream)));
 }
 
 type Answer = Partial<Models.MessageSendingResponse>;
@@ -127,6 +169,28 @@ function classifyAnswer(answer: unknown): SendOutcome {
   if (code === 0 && messageId) return { kind: 'sent', messageId };
   if (typeof code === 'number' && code !== 0) return classifyCode(code, message ?? '');
   return UNTOLD;
+}
+
+const SUPPRESSED = 'Postmark does not send to this address any more: it is on its list of inactive addresses.';
+/** What Postmark says of an email that it takes although it gave some of its recipients up. */
+const NOT_TO_ALL = /will not deliver to these inactive addresses:(.*)/s;
+
+/** Adds the recipients to whom Postmark will not deliver what it took: its message names them. */
+function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome): SendOutcome {
+  if (outcome.kind !== 'sent') return outcome;
+  const { Message: message } = answer as Answer;
+  const named = typeof message === 'string' && NOT_TO_ALL.exec(message)?.[1];
+  if (!named) return outcome;
+  const words = new Set(
+    named
+      .toLowerCase()
+      .split(/[\s,;<>"]+/)
+      .flatMap((word) => [word, word.replace(/\.$/, '')]),
+  );
+  const refused = recipients(email)
+    .filter(({ address }) => words.has(address.toLowerCase()))
+    .map(({ address }) => ({ recipient: address, reason: 'provider_suppressed' as const, detail: SUPPRESSED }));
+  return refused.length > 0 ? { ...outcome, refused } : outcome;
 }
 
 /**

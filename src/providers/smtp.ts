@@ -2,6 +2,7 @@ import { createTransport } from 'nodemailer';
 import { type OutgoingEmail, recipients } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 import type { EmailProvider } from './email-provider.ts';
+import { classifyRefusal, refusedRecipients, type SmtpError } from './smtp-refusals.ts';
 
 /** Milliseconds. */
 interface Times {
@@ -45,10 +46,11 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     const progress: Progress = { wroteAll: false };
     const message = { ...toMessage(email), progress, signal: AbortSignal.timeout(times.whole) };
     try {
-      await transport.sendMail(message);
-      return { kind: 'sent', messageId: email.messageId };
+      const { rejectedErrors = [] } = await transport.sendMail(message);
+      const refused = refusedRecipients(rejectedErrors);
+      return { kind: 'sent', messageId: email.messageId, ...(refused.length > 0 && { refused }) };
     } catch (error) {
-      return classifyFailure(error, progress);
+      return classifyFailure(error as SmtpError, progress, recipients(email).length);
     }
   }
 
@@ -92,14 +94,6 @@ function toMessage(email: OutgoingEmail) {
   };
 }
 
-/** What nodemailer adds to an error: its own code, the SMTP command it waited for, and the server's reply. */
-interface SmtpError extends Error {
-  code?: string;
-  command?: string;
-  response?: string;
-  responseCode?: number;
-}
-
 const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
   EDNS: 'host name not found',
   ECONNECTION: 'connection lost',
@@ -109,8 +103,8 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
   ETLS: 'no encrypted connection',
 };
 
-function classifyFailure(failure: unknown, progress: Progress): SendOutcome {
-  const { code = '', command = '', response, responseCode } = failure as SmtpError;
+function classifyFailure(failure: SmtpError, progress: Progress, recipientCount: number): SendOutcome {
+  const { code = '', responseCode } = failure;
   // No reply, or one that is no answer: only 4xx and 5xx say that the message was not taken.
   if (responseCode === undefined || responseCode < 400) {
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
@@ -118,9 +112,5 @@ function classifyFailure(failure: unknown, progress: Progress): SendOutcome {
       ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
       : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };
   }
-  const detail = `The SMTP server answered: ${response ?? String(responseCode)}`;
-  if (responseCode < 500) return { kind: 'busy', detail };
-  // Greeting, AUTH and MAIL FROM are about us; RCPT TO and DATA about this message.
-  const aboutMessage = command === 'RCPT TO' || command === 'DATA';
-  return { kind: aboutMessage ? 'rejected' : 'account', detail };
+  return classifyRefusal(failure, recipientCount);
 }

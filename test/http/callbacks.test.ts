@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { project } from '../../src/projection/emails.ts';
+import { makePool } from '../../src/store/pool.ts';
+import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
 import { assertRefused, CALLBACK, inFuture, type Organization, type Service, startService } from './service.ts';
 
 let service: Service;
@@ -91,7 +93,7 @@ describe('a Delivery', () => {
     assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.sent', 'email.delivered']);
   });
 
-  it('may come before our own record of the hand-over: a late event never lowers the status', async () => {
+  it('F12: may come before our own record of the hand-over: a late event never lowers the status', async () => {
     const id = await ours.sent();
     assert.equal((await report(delivery(id))).status, 200);
     assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.delivered']);
@@ -141,54 +143,183 @@ describe('a Delivery', () => {
     assert.deepEqual((await service.pool.query('SELECT count(*) FROM email_events')).rows, before);
   });
 
-  it('with what no text of ours holds is refused', async () => {
+  it('with what no text of ours holds is kept, and changes nothing', async () => {
     const id = await ours.sent();
-    assertRefused(await report(delivery('\uD800')), 422, 'validation_error');
-    assertRefused(await report(delivery(`${id}\0`)), 422, 'validation_error');
-    assertRefused(await report(delivery(id, { MessageID: '\0' })), 422, 'validation_error');
-    assertRefused(await report(delivery(id, { Recipient: 'a\0b@example.net' })), 422, 'validation_error');
+    for (const record of [
+      delivery('\uD800'),
+      delivery(`${id}\0`),
+      delivery(id, { MessageID: '\0' }),
+      delivery(id, { Recipient: 'a\0b@example.net' }),
+    ]) {
+      assert.deepEqual(await keptOf(record), [JSON.stringify(record)]);
+    }
     assert.deepEqual(await told(id), ['queued', 'email.queued']);
   });
 });
 
-describe('what cannot be handled yet gets 503, so that Postmark tries again', () => {
-  for (const type of ['Bounce', 'SpamComplaint', 'Open', 'Click', 'SubscriptionChange', 'Inbound', '', 'delivery']) {
-    it(`RecordType ${JSON.stringify(type)}`, async () => {
-      const id = await ours.sent();
-      const answer = await report(delivery(id, { RecordType: type }));
-      assertRefused(answer, 503, 'unavailable');
-      assert.ok(answer.headers['retry-after']);
-      assert.deepEqual(await told(id), ['queued', 'email.queued']);
-    });
-  }
+/** What a record that is answered with 200 leaves among the kept ones. */
+async function keptOf(record: unknown): Promise<string[]> {
+  await service.pool.query('DELETE FROM provider_callbacks');
+  const { status, body } = await report(record);
+  assert.deepEqual([status, body], [200, {}]);
+  const { rows } = await service.pool.query<{ provider: string; body: string }>(
+    'SELECT provider, body FROM provider_callbacks',
+  );
+  assert.deepEqual(new Set(rows.map(({ provider }) => provider)), new Set(rows.length > 0 ? ['postmark'] : []));
+  return rows.map((row) => row.body);
+}
 
-  for (const [what, json] of Object.entries({
-    'an empty object': {},
-    null: null,
-    'an array': [],
-    'a number': 5,
-    'a string': 'Delivery',
-    'no RecordType': delivery('em_1', { RecordType: undefined }),
-  })) {
-    it(what, async () => {
-      assertRefused(await report(json), 503, 'unavailable');
-    });
-  }
+async function suppressed(address: string): Promise<string[]> {
+  const { rows } = await service.pool.query<{ origin: string }>(
+    'SELECT origin FROM suppressions WHERE org_id = $1 AND email = $2 ORDER BY origin',
+    [ours.id, address],
+  );
+  return rows.map(({ origin }) => origin);
+}
+
+const about = <T extends object>(record: T, email: string, recipient: string) => ({
+  ...record,
+  MessageID: `m${++count}`,
+  Metadata: { email, call: 'call_1' },
+  ...('Email' in record ? { Email: recipient, ID: count } : { Recipient: recipient }),
 });
 
-describe('a Delivery of what we did not send, as when somebody tries the webhook out, gets 200 and changes nothing', () => {
-  for (const [what, json] of Object.entries({
+describe('each record type reaches the timeline, the status and the suppression list', () => {
+  const refused = { ...BOUNCE, Details: 'smtp;550 5.1.1 user unknown' };
+  for (const [name, record, status, origins] of [
+    ['Delivery', DELIVERY, 'delivered', []],
+    ['Open', OPEN, 'opened', []],
+    ['Click', CLICK, 'clicked', []],
+    ['Bounce', refused, 'bounced', ['bounce']],
+    ['Bounce that passes', { ...BOUNCE, Details: 'smtp;552 5.2.2 mailbox full' }, 'bounced', []],
+    ['Bounce that is a delay', { ...BOUNCE, Type: 'Transient', Inactive: false }, 'delivery_delayed', []],
+    ['Bounce of a deactivated address', { ...BOUNCE, Type: 'ManuallyDeactivated' }, 'bounced', ['provider']],
+    ['SpamComplaint', COMPLAINT, 'complained', ['complaint']],
+    ['SubscriptionChange', SUBSCRIPTION_CHANGE, 'sent', ['unsubscribe']],
+  ] as const) {
+    it(name, async () => {
+      const to = `someone${++count}@example.net`;
+      const id = await ours.sent({ to });
+      await project(service.pool, 'sent', [{ id }]);
+      assert.deepEqual(await keptOf(about(record, id, to)), []);
+      const event = status === 'sent' ? 'email.unsubscribed' : `email.${status}`;
+      assert.deepEqual(await told(id), [status, 'email.queued', 'email.sent', event]);
+      assert.deepEqual(await suppressed(to), origins);
+      const { error, bounce_reason } = await ours.email(id);
+      assert.equal(error !== null, status === 'bounced');
+      assert.equal(bounce_reason !== null, status === 'bounced');
+    });
+  }
+
+  it('a bounce is shown with its reason and the words of the server', async () => {
+    const id = await ours.sent({ to: 'gone@example.net' });
+    await report(about(refused, id, 'gone@example.net'));
+    const { error, bounce_reason } = await ours.email(id);
+    assert.deepEqual(
+      [bounce_reason, error],
+      ['mailbox_not_found', "The recipient's server refused it: 550 5.1.1 user unknown"],
+    );
+  });
+});
+
+describe('F12: repeated reports and reports in the wrong order', () => {
+  const records = (id: string, to: string) =>
+    [DELIVERY, OPEN, CLICK, { ...BOUNCE, Details: 'smtp;552 5.2.2 mailbox full' }, COMPLAINT].map((record) =>
+      about(record, id, to),
+    );
+
+  it('all types, 100 times each and all at once, before the hand-over is recorded: one event each', async () => {
+    const to = `storm${++count}@example.net`;
+    const id = await ours.sent({ to });
+    const storm = Array.from({ length: 100 }, () => records(id, to).map((record) => ({ ...record })));
+    // One message: `about` gave each call new ids.
+    const [first] = storm as [object[]];
+    const answers = await Promise.all(storm.flatMap(() => first.map((record) => report(record))));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    await project(service.pool, 'sent', [{ id }]);
+    const [status, ...events] = await told(id);
+    assert.equal(status, 'complained');
+    assert.deepEqual(events.toSorted(), [
+      ...['email.bounced', 'email.clicked', 'email.complained', 'email.delivered', 'email.opened'],
+      ...['email.queued', 'email.sent'],
+    ]);
+    assert.deepEqual(await suppressed(to), ['complaint']);
+  });
+
+  it('backwards: the status never goes back', async () => {
+    const to = `back${++count}@example.net`;
+    const id = await ours.sent({ to });
+    const seen = [];
+    for (const record of records(id, to).reverse()) {
+      await report(record);
+      const [status] = await told(id);
+      seen.push(status);
+    }
+    await project(service.pool, 'sent', [{ id }]);
+    assert.deepEqual([...seen, (await told(id))[0]], Array(6).fill('complained'));
+  });
+});
+
+describe("changes of Postmark's own suppression list", () => {
+  it('come to ours and go from it, as far as only Postmark said so', async () => {
+    const to = `Listed${++count}@example.net`;
+    const id = await ours.sent({ to });
+    const change = (fields: object) => report({ ...about(SUBSCRIPTION_CHANGE, id, to), ...fields });
+    await change({ Origin: 'Customer' });
+    await change({ Origin: 'Customer' });
+    await change({});
+    assert.deepEqual(await suppressed(to.toLowerCase()), ['provider', 'unsubscribe']);
+    await change({ SuppressSending: false, SuppressionReason: null });
+    assert.deepEqual(await suppressed(to.toLowerCase()), []);
+    await report(about({ ...BOUNCE, Details: 'smtp;550 5.1.1 user unknown' }, id, to));
+    await change({ SuppressSending: false, SuppressionReason: null });
+    assert.deepEqual(await suppressed(to.toLowerCase()), ['bounce']);
+    assert.equal((await told(id)).includes('email.suppressed'), false);
+  });
+
+  it('are kept when there is no such email, or none is named', async () => {
+    const change = { ...SUBSCRIPTION_CHANGE, Origin: 'Customer' };
+    for (const Metadata of [{ email: `em_${'0'.repeat(26)}` }, {}, null]) {
+      assert.equal((await keptOf({ ...change, Metadata })).length, 1);
+    }
+  });
+});
+
+describe('what is not ours, or means nothing to us, is kept as it came', () => {
+  for (const [what, record] of Object.entries({
+    'another record type': delivery('em_1', { RecordType: 'Inbound' }),
+    'no record type': delivery('em_1', { RecordType: undefined }),
+    'an automatic answer': { ...BOUNCE, Type: 'AutoResponder' },
     'no metadata': delivery('em_1', { Metadata: undefined }),
     'metadata that is null': delivery('em_1', { Metadata: null }),
     'metadata that is a string': delivery('em_1', { Metadata: 'x' }),
     'metadata of others': delivery('em_1', { Metadata: { order: '7' } }),
     'an id that is a number': delivery(5),
     'an id that is an object': delivery({}),
+    'an empty object': {},
+    null: null,
+    'an array': [],
+    'a number': 5,
+    'a string': 'Delivery',
   })) {
     it(what, async () => {
-      const answer = await report(json);
-      assert.deepEqual([answer.status, answer.body], [200, {}]);
+      assert.deepEqual(await keptOf(record), [JSON.stringify(record)]);
     });
+  }
+});
+
+it('503 while the database is away, whatever is reported, so that Postmark tries again', async (t) => {
+  const away = makePool('postgres://nobody@127.0.0.1:1/none', 'test', 2, () => undefined);
+  const shut = await startService({ pool: away });
+  t.after(async () => {
+    await shut.close();
+    await away.end();
+  });
+  const customer = { ...SUBSCRIPTION_CHANGE, Origin: 'Customer' };
+  for (const json of [DELIVERY, BOUNCE, customer, { RecordType: 'Inbound' }]) {
+    const answer = await shut.call('POST', PATH, { json, headers: { authorization } });
+    assertRefused(answer, 503, 'unavailable');
+    assert.ok(answer.headers['retry-after']);
   }
 });
 
@@ -201,6 +332,20 @@ describe('garbage', () => {
       assertRefused(await post(raw), 400, 'invalid_json');
     }
     assertRefused(await service.call('POST', PATH, { headers: { authorization } }), 400, 'invalid_json');
+  });
+
+  it('413 for what is larger than a record can be, announced or not', async () => {
+    const large = Buffer.from(JSON.stringify(delivery('em_1', { Content: 'x'.repeat(1_048_576) })));
+    assertRefused(await post(large), 413, 'payload_too_large');
+    const chunked = await fetch(service.url + PATH, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: new Blob([large]).stream(),
+      duplex: 'half',
+    });
+    assert.equal(chunked.status, 413);
+    const fits = JSON.stringify(delivery('em_1', { Content: 'x'.repeat(1_048_576 - 500) }));
+    assert.equal((await post(fits)).status, 200);
   });
 
   it('415 for what is another type', async () => {

@@ -1,63 +1,284 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import type { BounceReason } from '../../src/domain/email.ts';
+import type { Feedback } from '../../src/domain/feedback.ts';
+import { type Callback, parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 
-/** Shaped as the Delivery record on Postmark's page about that webhook. */
-const DELIVERY = {
-  RecordType: 'Delivery',
-  ServerID: 23,
-  MessageStream: 'outbound',
-  MessageID: '883953f4-6105-42a2-a16a-77a8eac79483',
-  Recipient: 'john@example.com',
-  Tag: '',
-  DeliveredAt: '2026-03-01T09:30:00.0000000Z',
-  Details: 'smtp;250 2.0.0 OK',
-  Metadata: { email: 'em_1', call: 'call_1' },
-};
+const KEPT: Callback = { is: 'kept' };
 
-function dedupeKey(body: unknown): string | undefined {
-  const report = parsePostmarkCallback(body);
-  return typeof report === 'object' ? report.email.dedupe_key : undefined;
+function feedback(body: unknown): Feedback {
+  const callback = parsePostmarkCallback(body);
+  assert.ok(callback.is === 'feedback', JSON.stringify(callback));
+  return callback.feedback;
 }
 
-describe('a callback of Postmark', () => {
-  test('about a delivery names our email and what makes it the same report', () => {
-    assert.deepEqual(parsePostmarkCallback(DELIVERY), {
-      change: 'delivered',
-      email: {
-        id: 'em_1',
-        dedupe_key: 'Delivery 883953f4-6105-42a2-a16a-77a8eac79483 john@example.com 2026-03-01T09:30:00.0000000Z',
+const second = (time: string): number => Date.parse(time) / 1_000;
+
+describe('a record of Postmark and what it reports', () => {
+  const pairs: readonly (readonly [string, object, Feedback])[] = [
+    [
+      'Delivery',
+      DELIVERY,
+      {
+        emailId: 'em_1',
+        change: 'delivered',
+        recipient: 'John@example.net',
+        dedupeKey: `delivered ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:30:00Z')}`,
       },
+    ],
+    [
+      'Open',
+      OPEN,
+      {
+        emailId: 'em_1',
+        change: 'opened',
+        recipient: 'john@example.net',
+        dedupeKey: `opened ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:31:00Z')}`,
+      },
+    ],
+    [
+      'Click',
+      CLICK,
+      {
+        emailId: 'em_1',
+        change: 'clicked',
+        recipient: 'john@example.net',
+        link: CLICK.OriginalLink,
+        dedupeKey: `clicked ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:32:00Z')} ${CLICK.OriginalLink}`,
+      },
+    ],
+    [
+      'Bounce',
+      { ...BOUNCE, Details: 'smtp;550 5.1.1 The email account that you tried to reach does not exist.' },
+      {
+        emailId: 'em_1',
+        change: 'bounced',
+        recipient: 'john@example.net',
+        bounceReason: 'mailbox_not_found',
+        error: "The recipient's server refused it: 550 5.1.1 The email account that you tried to reach does not exist.",
+        dedupeKey: 'bounce 4323372036854',
+      },
+    ],
+    [
+      'Bounce that is a delay',
+      { ...BOUNCE, Type: 'Transient', TypeCode: 2, Details: 'smtp;451 4.7.1 come back later', Inactive: false },
+      {
+        emailId: 'em_1',
+        change: 'delivery_delayed',
+        recipient: 'john@example.net',
+        dedupeKey: `delivery_delayed ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:33:00Z')}`,
+      },
+    ],
+    [
+      'SpamComplaint',
+      COMPLAINT,
+      { emailId: 'em_1', change: 'complained', recipient: 'john@example.net', dedupeKey: 'bounce 42' },
+    ],
+    [
+      'SubscriptionChange by the recipient',
+      SUBSCRIPTION_CHANGE,
+      {
+        emailId: 'em_1',
+        change: 'unsubscribed',
+        recipient: 'john@example.net',
+        dedupeKey: `unsubscribed ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:34:00Z')}`,
+      },
+    ],
+  ];
+  for (const [name, record, expected] of pairs) {
+    test(name, () => {
+      assert.deepEqual(parsePostmarkCallback(record), { is: 'feedback', feedback: expected });
     });
-  });
+  }
+});
 
-  test('about another recipient, message or time is another report', () => {
-    const keys = [{}, { Recipient: 'j@example.com' }, { MessageID: 'x' }, { DeliveredAt: '2026-03-01T09:30:01Z' }].map(
-      (fields) => dedupeKey({ ...DELIVERY, ...fields }),
+describe('a bounce by its type', () => {
+  const SILENT = '';
+  const FULL = 'smtp;552 5.2.2 mailbox full';
+  const active = { Inactive: false };
+  const pairs: readonly (readonly [
+    string,
+    string,
+    BounceReason | 'delayed' | 'complained' | 'unsubscribed',
+    object?,
+  ])[] = [
+    // Where the server says nothing, the type decides.
+    ['HardBounce', SILENT, 'mailbox_not_found'],
+    ['BadEmailAddress', SILENT, 'mailbox_not_found'],
+    ['SpamNotification', SILENT, 'spam_block', active],
+    ['Blocked', SILENT, 'reputation_block', active],
+    ['VirusNotification', SILENT, 'content_rejected', active],
+    ['DMARCPolicy', SILENT, 'authentication_failure', active],
+    ['ManuallyDeactivated', SILENT, 'provider_suppressed'],
+    ['SMTPApiError', SILENT, 'provider_suppressed'],
+    ['DnsError', SILENT, 'dns_failure'],
+    ['DnsError', SILENT, 'delayed', active],
+    ['SoftBounce', SILENT, 'unknown'],
+    ['SoftBounce', SILENT, 'delayed', active],
+    ['Unknown', SILENT, 'unknown'],
+    ['Transient', SILENT, 'delayed', active],
+    ['SpamComplaint', SILENT, 'complained'],
+    ['Unsubscribe', SILENT, 'unsubscribed'],
+    // Where it says something, that comes first, but not before what Postmark itself decided.
+    ['HardBounce', FULL, 'mailbox_full'],
+    ['Blocked', 'smtp;550 5.1.1 user unknown', 'mailbox_not_found'],
+    ['SoftBounce', FULL, 'mailbox_full'],
+    ['SoftBounce', FULL, 'mailbox_full', active],
+    ['Unknown', FULL, 'mailbox_full'],
+    ['ManuallyDeactivated', FULL, 'provider_suppressed'],
+    ['SMTPApiError', FULL, 'provider_suppressed'],
+    ['DnsError', 'smtp;550 5.4.4 host not found', 'delayed', active],
+    ['Transient', 'smtp;550 5.1.1 user unknown', 'delayed'],
+  ];
+  for (const [Type, Details, expected, fields] of pairs) {
+    const inactive = fields ? 'active' : 'inactive';
+    test(`${Type}, ${inactive}, saying ${JSON.stringify(Details)} is ${expected}`, () => {
+      const { change, bounceReason, error } = feedback({ ...BOUNCE, Type, Details, ...fields });
+      if (['delayed', 'complained', 'unsubscribed'].includes(expected)) {
+        assert.deepEqual([change, bounceReason, error], [change, undefined, undefined]);
+        assert.equal(change.replace('delivery_', ''), expected);
+      } else {
+        assert.deepEqual([change, bounceReason], ['bounced', expected]);
+        assert.match(error ?? '', /^[A-Z].*: .+/);
+      }
+    });
+  }
+
+  for (const Type of [
+    ...['Subscribe', 'AutoResponder', 'AddressChange', 'OpenRelayTest', 'ChallengeVerification', 'Unconfirmed'],
+    ...['InboundError', 'TemplateRenderingFailed', 'SomethingNew', 'toString', '', 7, null],
+  ]) {
+    test(`${JSON.stringify(Type)} changes nothing and is kept`, () => {
+      assert.deepEqual(parsePostmarkCallback({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT);
+    });
+  }
+
+  test('Unknown, while Postmark still sends there, is kept', () => {
+    assert.deepEqual(parsePostmarkCallback({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), KEPT);
+  });
+});
+
+describe('the sentence about a bounce', () => {
+  const sentence = (fields: object) => feedback({ ...BOUNCE, ...fields }).error;
+
+  test('holds the words of the server, on all their lines, without the name of the protocol', () => {
+    const Details = 'SMTP;  550-5.7.26 Unauthenticated\r\n550 5.7.26 go away ';
+    assert.equal(
+      sentence({ Details }),
+      "The recipient's server refused it: 550-5.7.26 Unauthenticated\r\n550 5.7.26 go away",
     );
-    assert.equal(new Set(keys).size, 4);
   });
 
+  test('tells a missing server and a list of Postmark from a refusal', () => {
+    const Details = 'smtp;550 5.4.4 no such host';
+    assert.match(
+      sentence({ Type: 'DnsError', Details }) ?? '',
+      /domain cannot be found or reached: 550 5\.4\.4 no such/,
+    );
+    assert.match(sentence({ Type: 'ManuallyDeactivated' }) ?? '', /^Postmark does not send to this address any more: /);
+  });
+
+  test("has Postmark's words where the server has none, and an end where nobody has any", () => {
+    assert.equal(sentence({}), `The recipient's server refused it: ${BOUNCE.Description}`);
+    assert.equal(sentence({ Description: '' }), "The recipient's server refused it.");
+    assert.equal(sentence({ Description: 7, Details: null }), "The recipient's server refused it.");
+  });
+
+  test('can be stored, whatever the server said', () => {
+    const said = sentence({ Details: `smtp;550 a\0b\uD800 ${'x'.repeat(10_000)}` }) ?? '';
+    assert.ok(said.isWellFormed() && !said.includes('\0'));
+    assert.ok(said.length < 2_100, `${said.length} characters`);
+  });
+});
+
+describe('two records are the same report', () => {
+  const same = (one: object, other: object) => feedback(one).dedupeKey === feedback(other).dedupeKey;
+
+  test('when only the precision or the zone of their time differs, or the case of the address', () => {
+    assert.ok(same(DELIVERY, { ...DELIVERY, DeliveredAt: '2026-03-01T09:30:00Z' }));
+    assert.ok(same(DELIVERY, { ...DELIVERY, DeliveredAt: '2026-03-01T04:30:00.0000000-05:00' }));
+    assert.ok(same(DELIVERY, { ...DELIVERY, Recipient: 'JOHN@EXAMPLE.NET' }));
+  });
+
+  for (const [name, one, other] of [
+    ['another message', DELIVERY, { MessageID: 'x' }],
+    ['another recipient', DELIVERY, { Recipient: 'j@example.net' }],
+    ['another time', DELIVERY, { DeliveredAt: '2026-03-01T09:30:01Z' }],
+    ['another link', CLICK, { OriginalLink: 'https://example.com/b' }],
+    ['another bounce', BOUNCE, { ID: 7 }],
+    ['another kind', OPEN, { RecordType: 'Click', OriginalLink: '' }],
+  ] as const) {
+    test(`but not when it is about ${name}`, () => {
+      assert.ok(!same(one, { ...one, ...other }));
+    });
+  }
+
+  test('also with links of any length, in a key that an index can take', () => {
+    const long = (end: string) => ({ ...CLICK, OriginalLink: `https://example.com/${'x'.repeat(100_000)}${end}` });
+    assert.ok(same(long('1'), long('1')));
+    assert.ok(!same(long('1'), long('2')));
+    assert.ok(feedback(long('1')).dedupeKey.length <= 300);
+    assert.equal(feedback(long('1')).link?.length, 100_021);
+  });
+});
+
+describe("a change of Postmark's own suppression list", () => {
+  const says = (fields: object) => parsePostmarkCallback({ ...SUBSCRIPTION_CHANGE, ...fields });
+  const change = (origin: string | null) => ({
+    is: 'suppression',
+    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin },
+  });
+
+  test('that is not the wish of the recipient goes to our list with its origin', () => {
+    assert.deepEqual(says({ Origin: 'Customer' }), change('provider'));
+    assert.deepEqual(says({ Origin: 'Admin' }), change('provider'));
+    assert.deepEqual(says({ SuppressionReason: 'HardBounce' }), change('provider'));
+    assert.deepEqual(says({ SuppressionReason: 'SpamComplaint' }), change('complaint'));
+  });
+
+  test('that frees an address takes it off ours', () => {
+    assert.deepEqual(says({ SuppressSending: false, SuppressionReason: null }), change(null));
+  });
+
+  test('needs no message', () => {
+    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('provider'));
+    assert.equal(says({ MessageID: null }).is, 'feedback');
+  });
+
+  test('that does not say what has changed, or about whom, is kept', () => {
+    assert.deepEqual(says({ SuppressSending: undefined }), KEPT);
+    assert.deepEqual(says({ SuppressSending: 'true' }), KEPT);
+    assert.deepEqual(says({ Recipient: '' }), KEPT);
+  });
+});
+
+describe('what is kept', () => {
   for (const [name, body] of [
     ['nothing', undefined],
     ['null', null],
     ['a text', 'Delivery'],
     ['a list', [DELIVERY]],
-    ['another record', { ...DELIVERY, RecordType: 'Open' }],
+    ['another record type', { ...DELIVERY, RecordType: 'Inbound' }],
+    ['no record type', { ...DELIVERY, RecordType: undefined }],
+    ['no metadata', { ...DELIVERY, Metadata: undefined }],
+    ['null for metadata', { ...DELIVERY, Metadata: null }],
+    ['a text for metadata', { ...DELIVERY, Metadata: 'em_1' }],
+    ['metadata of others', { ...DELIVERY, Metadata: { order: '7' } }],
+    ['an id that is no text', { ...DELIVERY, Metadata: { email: 7 } }],
+    ['an id that is empty', { ...DELIVERY, Metadata: { email: '' } }],
+    ['an id that cannot be stored', { ...DELIVERY, Metadata: { email: 'em_\0' } }],
+    ['no message id', { ...DELIVERY, MessageID: undefined }],
+    ['a recipient that is no text', { ...DELIVERY, Recipient: ['a@example.net'] }],
+    ['a recipient that cannot be stored', { ...DELIVERY, Recipient: 'a\uD800@example.net' }],
+    ['no time', { ...DELIVERY, DeliveredAt: undefined }],
+    ['a time that is none', { ...DELIVERY, DeliveredAt: 'yesterday' }],
+    ['a bounce without an id', { ...BOUNCE, ID: undefined }],
+    ['a bounce with an id that is no number', { ...BOUNCE, ID: {} }],
+    ['a bounce without an address', { ...BOUNCE, Email: null }],
   ] as const) {
-    test(`that is ${name} is not understood`, () => {
-      assert.equal(parsePostmarkCallback(body), undefined);
-    });
-  }
-
-  for (const [name, metadata] of [
-    ['no metadata', undefined],
-    ['null metadata', null],
-    ['metadata of others', { order: '7' }],
-    ['an id that is no text', { email: 7 }],
-  ] as const) {
-    test(`about a delivery with ${name} is not about our email`, () => {
-      assert.equal(parsePostmarkCallback({ ...DELIVERY, Metadata: metadata }), 'foreign');
+    test(name, () => {
+      assert.deepEqual(parsePostmarkCallback(body), KEPT);
     });
   }
 });

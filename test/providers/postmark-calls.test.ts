@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import { type OutgoingEmail, toCopy } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import { outgoing } from './outgoing.ts';
+import { addresses, outgoing } from './outgoing.ts';
 import { answering, closedPort, httpServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';
 
@@ -30,6 +30,39 @@ describe('a call for many', { concurrency: true }, () => {
     await behave({ fail_next: 1, status: 503 });
     assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['busy']));
     assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['sent']));
+  });
+
+  test('makes as many requests as the files of its copies need, each below 50 MB', async (t) => {
+    const sizes: number[] = [];
+    const url = await httpServer(t, (request, response) => {
+      let size = 0;
+      request.on('data', (chunk: Buffer) => (size += chunk.length));
+      request.once('end', () => {
+        sizes.push(size);
+        const answers = Array.from({ length: Math.round(size / 9_300_000) }, (_, i) => {
+          return sizes.length === 2
+            ? { ErrorCode: 300, Message: 'no' }
+            : { ErrorCode: 0, MessageID: `${sizes.length} ${i}` };
+        });
+        response.end(JSON.stringify(answers.length === 1 ? answers[0] : answers));
+      });
+    });
+    const file = {
+      filename: 'a.pdf',
+      contentType: 'application/pdf',
+      contentId: null,
+      content: Buffer.alloc(7_000_000),
+    };
+    const email = { ...outgoing({ to: addresses(7) }), files: [file] };
+    const outcomes = await at(url).send(
+      Array.from({ length: 7 }, (_, i) => toCopy(email, i)),
+      CALL,
+    );
+    assert.deepEqual(
+      sizes.map((size) => Math.round(size / 9_300_000)),
+      [3, 3, 1],
+    );
+    assert.deepEqual(kinds(outcomes), ['sent', 'sent', 'sent', 'rejected', 'rejected', 'rejected', 'sent']);
   });
 
   for (const [name, body] of [
@@ -92,6 +125,14 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual(await find(postmarkUrl, CALL), new Map([[first.id, sent.messageId]]));
     const found = await find(postmarkUrl, 'call_00000000000000000000000002');
     assert.deepEqual([...(found?.keys() ?? [])], [second.id]);
+  });
+
+  test('tells the copies of one email apart', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const email = outgoing({ to: addresses(3) });
+    const copies = [toCopy(email, 0), toCopy(email, 2)];
+    await at(postmarkUrl).send(copies, CALL);
+    assert.deepEqual([...((await find(postmarkUrl, CALL))?.keys() ?? [])].sort(), [`${email.id}.0`, `${email.id}.2`]);
   });
 
   test('tells of nothing when it has nothing, or does not see it yet', async (t) => {

@@ -42,11 +42,12 @@ describe('a reply of the server', { concurrency: true }, () => {
     ['4xx to MAIL FROM', { MAIL: '451 later' }, 'busy'],
     ['5xx to MAIL FROM', { MAIL: '553 not your address' }, 'account'],
     ['4xx to RCPT TO', { RCPT: '450 greylisted' }, 'busy'],
-    ['5xx to RCPT TO', { RCPT: '550 no such user' }, 'rejected'],
+    ['5xx to RCPT TO', { RCPT: '550 no such user' }, 'bounced'],
     ['4xx to DATA', { DATA: '451 later' }, 'busy'],
-    ['5xx to DATA', { DATA: '554 no valid recipients' }, 'rejected'],
+    ['5xx to DATA', { DATA: '554 no valid recipients' }, 'bounced'],
     ['4xx to the message', { message: '451 4.7.1 later' }, 'busy'],
-    ['5xx to the message', { message: '554 5.7.1 spam' }, 'rejected'],
+    ['5xx to the message', { message: '554 5.7.1 spam' }, 'bounced'],
+    ['5xx without a reason to the message', { message: '554 no' }, 'rejected'],
     ['421 to the message', { message: '421 shutting down' }, 'busy'],
   ];
   for (const [name, script, kind] of cases) {
@@ -69,7 +70,7 @@ describe('a reply of the server', { concurrency: true }, () => {
 
   test('5xx in the middle of the data is a refusal', async (t) => {
     const { outcome, server } = await converse(t, { chunk: '552 too large' }, LARGE);
-    assert.deepEqual([outcome.kind, server.messages.length], ['rejected', 0]);
+    assert.deepEqual([outcome.kind, server.messages.length], ['bounced', 0]);
   });
 
   test('to some recipients only is sent to the others', async (t) => {
@@ -248,7 +249,7 @@ describe('connections', { concurrency: true }, () => {
     const kinds = [];
     for (const to of ['a@example.net', 'no@example.net', 'b@example.net'])
       kinds.push((await provider.send([outgoing({ to: [to] })], CALL))[0]?.kind);
-    assert.deepEqual([kinds, server.messages.length], [['sent', 'rejected', 'sent'], 2]);
+    assert.deepEqual([kinds, server.messages.length], [['sent', 'bounced', 'sent'], 2]);
   });
 
   test('broken by one email of a call do not take the others along', async (t) => {

@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { bodyProblem } from '../../domain/text.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
-import { project } from '../../projection/emails.ts';
+import { gatherFeedback } from '../../projection/gathered-feedback.ts';
+import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';
 import { parsePostmarkCallback } from '../../providers/postmark-callbacks.ts';
-import { route } from '../route.ts';
+import { keepCallback } from '../../store/callbacks.ts';
+import { type Route, route } from '../route.ts';
 
 /** User name and password of HTTP Basic authentication (RFC 7617). */
 export interface Credentials {
@@ -13,9 +14,16 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** What Postmark reports after the hand-over. It tries again on 5xx and gives up on other refusals. */
-export function postmark(deps: IntakeDeps, credentials: Credentials | null) {
-  return route(
+/** Bytes of a record; the whole email that a bounce may carry is not asked for. */
+const RECORD_BYTES = 1_048_576;
+
+/**
+ * What Postmark reports after the hand-over. It tries again on 5xx and gives up on other refusals, so what we cannot store
+ * now is answered with 503, and what we do not understand is kept and answered with 200.
+ */
+export function postmark({ pool }: IntakeDeps, credentials: Credentials | null): Route {
+  const projectOne = gatherFeedback(pool);
+  const callback = route(
     {
       tags: ['Callbacks'],
       summary: 'Events from Postmark',
@@ -24,12 +32,10 @@ export function postmark(deps: IntakeDeps, credentials: Credentials | null) {
       response: { 200: Type.Object({}) },
     },
     async (request) => {
-      const report = parsePostmarkCallback(request.body);
-      if (!report) throw new ServiceError('unavailable', 'this record type cannot be taken yet');
-      if (report === 'foreign') return {};
-      const problem = bodyProblem(report.email.id + report.email.dedupe_key);
-      if (problem) throw new ServiceError('validation_error', `the record ${problem}`);
-      await project(deps.pool, report.change, [report.email]);
+      const said = parsePostmarkCallback(request.body);
+      if (said.is === 'feedback') await projectOne(said.feedback);
+      else if (said.is === 'kept' || !(await projectProviderSuppression(pool, said.suppression)))
+        await keepCallback(pool, 'postmark', JSON.stringify(request.body));
       return {};
     },
     (request) => {
@@ -37,6 +43,7 @@ export function postmark(deps: IntakeDeps, credentials: Credentials | null) {
       throw new ServiceError('unauthorized', 'the user name and password of the Postmark webhook are required');
     },
   );
+  return { ...callback, bodyLimit: RECORD_BYTES };
 }
 
 /** Compares digests, so that neither contents nor lengths show in the time it takes. */

@@ -1,0 +1,25 @@
+import { newId } from '../domain/ids.ts';
+import { announceBatch, findBatch, findOver } from '../store/batches.ts';
+import { type Pool, transaction } from '../store/pool.ts';
+import { tellEndpoints } from '../store/webhook-events.ts';
+
+/**
+ * Tells customers' endpoints of batches of which no member waits any more, each batch once. Called after the commit that
+ * may have ended the last one: of two that end members at the same time, the later sees both.
+ * @param ids some members of the batches in question, or batches
+ */
+export async function announceBatches(pool: Pool, ids: readonly string[]): Promise<number> {
+  let announced = 0;
+  for (const { id, org_id } of await findOver(pool, ids)) {
+    await transaction(pool, async (client) => {
+      if (!(await announceBatch(client, id))) return;
+      const batch = await findBatch(client, org_id, id);
+      if (!batch) return;
+      const { total, status, counts, completed_at } = batch;
+      const data = { batchId: id, total, status, counts, ...(completed_at !== null && { completedAt: completed_at }) };
+      await tellEndpoints(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'batch.completed', data }]);
+      announced++;
+    });
+  }
+  return announced;
+}

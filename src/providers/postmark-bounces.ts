@@ -1,0 +1,106 @@
+import { spokenReason } from '../domain/bounces.ts';
+import type { BounceReason } from '../domain/email.ts';
+import type { Feedback } from '../domain/feedback.ts';
+
+/** What a bounce of Postmark says about itself, as far as it is looked at. */
+export interface Bounce {
+  readonly type: string;
+  /** The reply of the recipient's server, mostly behind `smtp;`; empty when no server spoke. */
+  readonly details: string;
+  /** Postmark's own words for bounces of this type. */
+  readonly description: string;
+  /** Whether Postmark will not send to the address any more. */
+  readonly inactive: boolean;
+}
+
+/** What became of the recipient. */
+export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
+
+/**
+ * How much a type says by itself (https://postmarkapp.com/developer/api/bounce-api#bounce-types). The server's reply is
+ * asked first; `fallback` is the reason when it says nothing.
+ */
+type Meaning =
+  /** Refused for good. */
+  | { readonly is: 'bounced'; readonly fallback: BounceReason; readonly says: string }
+  /** Refused for good by Postmark itself, whatever a server said before. */
+  | { readonly is: 'decided'; readonly reason: BounceReason; readonly says: string }
+  | GivenUp
+  | { readonly is: 'delivery_delayed' | 'complained' | 'unsubscribed' };
+
+/** Refused for good if Postmark gave the address up. */
+interface GivenUp {
+  readonly is: 'given up';
+  readonly fallback: BounceReason;
+  readonly says: string;
+  /** Whether a reply that gives a reason is the end too: Postmark tries no further. */
+  readonly byWords: boolean;
+  /** What it is when it is not the end; undefined when nobody can tell. */
+  readonly otherwise?: 'delivery_delayed';
+}
+
+const REFUSED = "The recipient's server refused it";
+const UNREACHABLE = "The mail server of the recipient's domain cannot be found or reached";
+const SUPPRESSED = 'Postmark does not send to this address any more';
+
+/** Types that are not listed change nothing: automatic answers, confirmations, what is about inbound mail. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  HardBounce: { is: 'bounced', fallback: 'mailbox_not_found', says: REFUSED },
+  BadEmailAddress: { is: 'bounced', fallback: 'mailbox_not_found', says: REFUSED },
+  SpamNotification: { is: 'bounced', fallback: 'spam_block', says: REFUSED },
+  Blocked: { is: 'bounced', fallback: 'reputation_block', says: REFUSED },
+  VirusNotification: { is: 'bounced', fallback: 'content_rejected', says: REFUSED },
+  DMARCPolicy: { is: 'bounced', fallback: 'authentication_failure', says: REFUSED },
+  ManuallyDeactivated: { is: 'decided', reason: 'provider_suppressed', says: SUPPRESSED },
+  SMTPApiError: { is: 'decided', reason: 'provider_suppressed', says: SUPPRESSED },
+  DnsError: {
+    is: 'given up',
+    fallback: 'dns_failure',
+    says: UNREACHABLE,
+    byWords: false,
+    otherwise: 'delivery_delayed',
+  },
+  SoftBounce: { is: 'given up', fallback: 'unknown', says: REFUSED, byWords: true, otherwise: 'delivery_delayed' },
+  Unknown: { is: 'given up', fallback: 'unknown', says: REFUSED, byWords: false },
+  Transient: { is: 'delivery_delayed' },
+  SpamComplaint: { is: 'complained' },
+  Unsubscribe: { is: 'unsubscribed' },
+};
+
+/** What a bounce means for its recipient; undefined when it means nothing to us. */
+export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
+  const meaning = Object.hasOwn(MEANINGS, bounce.type) ? MEANINGS[bounce.type] : undefined;
+  if (!meaning) return undefined;
+  switch (meaning.is) {
+    case 'delivery_delayed':
+    case 'complained':
+    case 'unsubscribed':
+      return { change: meaning.is };
+    case 'decided':
+      return bounced(meaning.reason, meaning.says, bounce);
+    case 'bounced':
+      return bounced(spokenReason(bounce.details) ?? meaning.fallback, meaning.says, bounce);
+    case 'given up':
+      return endOrDelay(meaning, bounce);
+  }
+}
+
+function endOrDelay({ fallback, says, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
+  const spoken = spokenReason(bounce.details);
+  if (bounce.inactive || (byWords && spoken)) return bounced(spoken ?? fallback, says, bounce);
+  return otherwise && { change: otherwise };
+}
+
+/** UTF-16 units of a server's words that are kept. */
+const REPLY_LENGTH = 2_000;
+
+function bounced(bounceReason: BounceReason, says: string, { details, description }: Bounce): BounceMeaning {
+  // The name of the protocol (RFC 3464 §2.3.6) is nobody's words.
+  const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
+  return { change: 'bounced', bounceReason, error: words === '' ? `${says}.` : `${says}: ${words}` };
+}
+
+/** A server may say anything, at any length; Postgres takes no NUL. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed().slice(0, REPLY_LENGTH).toWellFormed();
+}

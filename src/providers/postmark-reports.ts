@@ -1,0 +1,68 @@
+import { Errors, type ServerClient } from 'postmark';
+import type { Feedback } from '../domain/feedback.ts';
+import { happened, readBounce } from './postmark-callbacks.ts';
+
+/** https://postmarkapp.com/developer/api/overview#error-codes: what Postmark does not have, or has no more. */
+const NOT_FOUND = new Set([407, 701]);
+
+/** One line of a message's history; which of the details are there follows from its type. */
+interface MessageEvent {
+  readonly Recipient: string;
+  readonly Type: string;
+  readonly ReceivedAt: string;
+  readonly Details: { readonly Link?: string; readonly BounceID?: number | string };
+}
+
+/**
+ * What Postmark has to tell about one message so far, each report the same as its callback would have been
+ * (https://postmarkapp.com/developer/api/messages-api). Nothing when it does not know the message.
+ */
+export async function askForReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
+  const details = await unlessMissing(client.getOutboundMessageDetails(messageId));
+  const events = (details?.MessageEvents ?? []) as unknown as readonly MessageEvent[];
+  const reports: Feedback[] = [];
+  for (const { Recipient: recipient, Type: type, ReceivedAt: at, Details: details } of events) {
+    const report = await read(client, type, { emailId, messageId, recipient, at }, details);
+    if (report) reports.push(report);
+  }
+  return reports;
+}
+
+/** Who was told what, and when. */
+interface Of {
+  readonly emailId: string;
+  readonly messageId: string;
+  readonly recipient: string;
+  readonly at: string;
+}
+
+/** @returns undefined for what changes nothing, as changes of Postmark's suppression list, whose reason is not told here */
+async function read(
+  client: ServerClient,
+  type: string,
+  of: Of,
+  { Link: link, BounceID: bounceId }: MessageEvent['Details'],
+): Promise<Feedback | undefined> {
+  switch (type) {
+    case 'Delivered':
+      return happened({ ...of, change: 'delivered' });
+    case 'Transient':
+      return happened({ ...of, change: 'delivery_delayed' });
+    case 'Opened':
+      return happened({ ...of, change: 'opened' });
+    case 'LinkClicked':
+      return happened({ ...of, change: 'clicked', link });
+    default: {
+      // Its kind, and whether the address was given up, is told by the bounce itself.
+      const bounce = bounceId === undefined ? undefined : await unlessMissing(client.getBounce(Number(bounceId)));
+      return bounce && readBounce(of.emailId, { ...bounce });
+    }
+  }
+}
+
+async function unlessMissing<T>(asking: Promise<T>): Promise<T | undefined> {
+  return asking.catch((error: unknown) => {
+    if (error instanceof Errors.PostmarkError && NOT_FOUND.has(error.code)) return undefined;
+    throw error;
+  });
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import { personalize } from '../../src/domain/marketing.ts';
+import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import { makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/unsubscribe-token.ts';
+import { smtp } from '../../src/providers/smtp.ts';
+import { outgoing } from './outgoing.ts';
+import { at, CALL, simulator } from './simulator.ts';
+import { smtpScript } from './smtp-script.ts';
+
+/** A link as long as they are, under an address that is longer than most. */
+const token = makeUnsubscribeTokens('a secret key for links').make({
+  orgId: newId('org', Date.now()),
+  emailId: newId('em', Date.now()),
+  position: 149,
+});
+const link = unsubscribeUrl(`https://${'mail.'.repeat(20)}example.com/a-path?tenant=1&x=`, token);
+const marketing = () =>
+  personalize(
+    outgoing({
+      html: '<a href="{{{unsubscribe_url}}}">Unsubscribe</a>',
+      text: 'Unsubscribe: {{{unsubscribe_url}}}',
+      headers: { 'list-unsubscribe': '<mailto:old@example.net>', 'X-A': '1' },
+    }),
+    link,
+  );
+
+function assertOneClick(headers: Readonly<Record<string, string>>): void {
+  const named = (name: string) => Object.entries(headers).filter(([key]) => key.toLowerCase() === name);
+  const [both, post] = [named('list-unsubscribe'), named('list-unsubscribe-post')];
+  assert.deepEqual(
+    both.map(([, value]) => value),
+    [`<${link}>`],
+  );
+  assert.deepEqual(
+    post.map(([, value]) => value),
+    ['List-Unsubscribe=One-Click'],
+  );
+}
+
+describe('3.7: a marketing email has its link and both headers', { concurrency: true }, () => {
+  async function received(send: (email: OutgoingEmail) => Promise<unknown>, inbox: () => Promise<unknown[]>) {
+    await send(marketing());
+    const [message] = (await inbox()) as { headers: Record<string, string>; html: string; text: string }[];
+    assert.ok(message);
+    assertOneClick(message.headers);
+    assert.equal(message.html.trim(), `<a href="${link.replace('&', '&amp;')}">Unsubscribe</a>`);
+    assert.equal(message.text.trim(), `Unsubscribe: ${link}`);
+  }
+
+  test('by Postmark', async (t) => {
+    const { postmarkUrl, inbox } = await simulator(t);
+    await received((email) => at(postmarkUrl).send([email], CALL), inbox);
+  });
+
+  test('by SMTP', async (t) => {
+    const { smtpUrl, inbox } = await simulator(t);
+    await received((email) => smtp(smtpUrl).send([email], CALL), inbox);
+  });
+
+  test('by SMTP, in lines that no server breaks', async (t) => {
+    const server = await smtpScript(t, {});
+    await smtp(server.url).send([marketing()], CALL);
+    const [head = ''] = (server.messages[0] as string).split('\r\n\r\n', 1);
+    assert.ok(head.split('\r\n').every((line) => line.length <= 998));
+    assert.match(
+      head.replace(/\r\n(?=[ \t])/g, ''),
+      new RegExp(`^List-Unsubscribe: +<${link.replace(/[?.]/g, '\\$&')}>$`, 'm'),
+    );
+    assert.match(head, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click$/m);
+    assert.doesNotMatch(head, /old@example\.net/);
+  });
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { BOUNCE_REASONS } from '../../src/domain/email.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { smtp } from '../../src/providers/smtp.ts';
+import { addresses, outgoing } from './outgoing.ts';
+import { answering, httpServer } from './servers.ts';
+import { at, CALL, simulator } from './simulator.ts';
+import { type Script, smtpScript } from './smtp-script.ts';
+
+async function converse(t: TestContext, script: Script, to = addresses(1)): Promise<SendOutcome> {
+  const server = await smtpScript(t, script);
+  const [outcome] = await smtp(server.url).send([outgoing({ to })], CALL);
+  return outcome as SendOutcome;
+}
+
+/** Answers each RCPT TO by its address; all others are taken. */
+const byAddress = (replies: Readonly<Record<string, string>>) => (line: string) =>
+  replies[/<(.*)>/.exec(line)?.[1]?.split('@')[0] ?? ''] ?? '250 ok';
+
+describe('what an SMTP server has against a recipient or the message is a bounce with its reason', () => {
+  for (const reason of BOUNCE_REASONS) {
+    test(`by the simulator: ${reason}`, async (t) => {
+      const { smtpUrl, inbox } = await simulator(t);
+      const [outcome] = await smtp(smtpUrl).send([outgoing({ to: [`bounced+${reason}@example.net`] })], CALL);
+      assert.ok(outcome?.kind === 'bounced');
+      assert.equal(outcome.reason, reason);
+      assert.match(outcome.detail, /^The SMTP server answered: 5\d\d /);
+      assert.deepEqual(await inbox(), []);
+    });
+  }
+
+  test('also after the data', async (t) => {
+    const outcome = await converse(t, { message: '552 5.3.4 message too big' });
+    const detail = 'The SMTP server answered: 552 5.3.4 message too big';
+    assert.deepEqual(outcome, { kind: 'bounced', reason: 'message_too_large', detail });
+  });
+
+  test('after the data, about one of several whom it does not name, nobody is suppressed', async (t) => {
+    const message = '550 5.1.1 user unknown';
+    assert.equal((await converse(t, { message }, addresses(2))).kind, 'rejected');
+    assert.equal((await converse(t, { message })).kind, 'bounced');
+    assert.equal((await converse(t, { message: '554 5.7.1 spam' }, addresses(2))).kind, 'bounced');
+  });
+
+  test('when all are refused, each for his own reason, the whole is the one that suppresses nobody', async (t) => {
+    const RCPT = byAddress({ r0: '550 5.1.1 user unknown', r1: '552 5.2.2 mailbox full' });
+    const outcome = await converse(t, { RCPT }, addresses(2));
+    assert.deepEqual(outcome, {
+      kind: 'bounced',
+      reason: 'mailbox_full',
+      detail: 'The SMTP server answered: 552 5.2.2 mailbox full',
+      refused: [
+        {
+          recipient: 'r0@example.net',
+          reason: 'mailbox_not_found',
+          detail: 'The SMTP server answered: 550 5.1.1 user unknown',
+        },
+        {
+          recipient: 'r1@example.net',
+          reason: 'mailbox_full',
+          detail: 'The SMTP server answered: 552 5.2.2 mailbox full',
+        },
+      ],
+    });
+  });
+});
+
+describe('what an SMTP server has against us is about the account, in whatever phase it says so', () => {
+  for (const reply of [
+    '554 5.7.1 <r0@example.net>: Relay access denied',
+    '550 relaying denied',
+    '550 5.7.1 Unable to relay: you are not permitted to relay through this server',
+    '530 5.7.0 Authentication required',
+    '535 5.7.8 bad credentials',
+    '553 5.7.1 <hello@acme.example>: Sender address rejected: not owned by user u',
+    '554 5.7.1 <unknown[192.0.2.1]>: Client host rejected: Access denied',
+    '504 5.5.2 <x>: Helo command rejected: need fully-qualified hostname',
+    '554 5.2.252 SendAsDenied; u not allowed to send as hello@acme.example',
+  ]) {
+    test(reply, async (t) => {
+      for (const step of ['RCPT', 'DATA', 'message']) {
+        assert.equal((await converse(t, { [step]: reply })).kind, 'account', step);
+      }
+    });
+  }
+});
+
+describe('what is taken for some and refused for others', () => {
+  test('by SMTP is sent, and names the others', async (t) => {
+    const RCPT = byAddress({
+      r0: '550 5.1.1 user unknown',
+      r2: '450 4.2.0 greylisted',
+      r3: '452 4.2.2 over quota',
+      r4: '451 4.1.1 no such user yet',
+      r5: '554 5.7.1 relay access denied',
+    });
+    const outcome = await converse(t, { RCPT }, addresses(7));
+    assert.ok(outcome.kind === 'sent');
+    assert.deepEqual(
+      outcome.refused?.map(({ recipient, reason }) => [recipient.split('@')[0], reason]),
+      [
+        ['r0', 'mailbox_not_found'],
+        // Put off, and yet the end: never for a reason that suppresses.
+        ['r2', 'rate_limited'],
+        ['r3', 'mailbox_full'],
+        ['r4', 'rate_limited'],
+        // Our fault.
+        ['r5', 'reputation_block'],
+      ],
+    );
+    const [first, second] = outcome.refused;
+    assert.equal(first?.detail, 'The SMTP server answered: 550 5.1.1 user unknown');
+    assert.match(second?.detail ?? '', /450 4\.2\.0 greylisted .*not tried again/);
+  });
+
+  test('by SMTP with pipelining too', async (t) => {
+    const EHLO = '250-here\r\n250 PIPELINING';
+    const outcome = await converse(t, { EHLO, RCPT: byAddress({ r1: '550 5.1.1 user unknown' }) }, addresses(2));
+    assert.ok(outcome.kind === 'sent');
+    assert.deepEqual(
+      outcome.refused?.map(({ recipient }) => recipient),
+      ['r1@example.net'],
+    );
+  });
+
+  test('by Postmark is sent, and names the others', async (t) => {
+    const { postmarkUrl, inbox } = await simulator(t);
+    const inactive = 'Bounced+provider_suppressed@example.net';
+    const emails = [outgoing({ to: ['a@example.net', inactive] }), outgoing({ to: [inactive] }), outgoing()];
+    const [first, second, third] = await at(postmarkUrl).send(emails, CALL);
+    const [, message] = await inbox();
+    assert.deepEqual(first, {
+      kind: 'sent',
+      messageId: message?.id,
+      refused: [
+        {
+          recipient: inactive,
+          reason: 'provider_suppressed',
+          detail: 'Postmark does not send to this address any more: it is on its list of inactive addresses.',
+        },
+      ],
+    });
+    assert.ok(second?.kind === 'bounced' && second.reason === 'provider_suppressed');
+    assert.ok(third?.kind === 'sent' && third.refused === undefined);
+  });
+
+  for (const [words, expected] of [
+    ['r1@example.net', ['r1@example.net']],
+    ['R2@example.net,  r0@example.net.', ['r0@example.net', 'r2@example.net']],
+    ['r1@example.net. Inactive recipients are ones that have bounced.', ['r1@example.net']],
+    ['xr1@example.net, r1@example.net.br, r1@example', []],
+  ] as const) {
+    test(`by Postmark in the words ${JSON.stringify(words)}`, async (t) => {
+      const Message = `Message OK, but will not deliver to these inactive addresses: ${words}`;
+      const url = await httpServer(t, answering({ body: { ErrorCode: 0, MessageID: 'x', Message } }));
+      const [outcome] = await at(url).send([outgoing({ to: addresses(3) })], CALL);
+      assert.ok(outcome?.kind === 'sent');
+      assert.deepEqual(
+        (outcome.refused ?? []).map(({ recipient }) => recipient),
+        expected,
+      );
+    });
+  }
+});
