@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { makeReconcileActivities, type ReconcileDeps } from '../../activities/reconcile.ts';
+import type { Feedback } from '../../src/domain/feedback.ts';
+import { project } from '../../src/projection/emails.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
+import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { outgoing } from '../providers/outgoing.ts';
+import { at, CALL, simulator } from '../providers/simulator.ts';
+import { acceptOne, emailRow, force, inMs, organization, timeline } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+});
+after(() => database.drop());
+beforeEach(async () => {
+  await pool.query('TRUNCATE emails, outbox, domains, organizations CASCADE');
+  orgId = await organization(pool);
+});
+
+function make(deps: Partial<ReconcileDeps> = {}) {
+  const asked: string[] = [];
+  const described: string[] = [];
+  const activities = makeReconcileActivities({
+    pool,
+    askPostmark: (emailId, messageId) => {
+      asked.push(`${emailId} ${messageId}`);
+      return Promise.resolve([]);
+    },
+    pace: 0,
+    describeWorkflow: (id) => {
+      described.push(id);
+      return Promise.resolve('missing');
+    },
+    log: pino({ level: 'silent' }),
+    ...deps,
+  });
+  return {
+    reconcileSent: () => activities.reconcileSent(),
+    putBackOverdue: () => activities.putBackOverdue(),
+    asked,
+    described,
+  };
+}
+
+/** Minutes until the next look at an email, rounded; null before the first, Infinity when there is none any more. */
+async function nextLook(id: string): Promise<number | null> {
+  const { rows } = await pool.query<{ minutes: number | null }>(
+    `SELECT CASE WHEN look_at = 'infinity' THEN 'Infinity' ELSE extract(epoch FROM look_at - now()) / 60 END::float8
+       AS minutes FROM emails WHERE id = $1`,
+    [id],
+  );
+  const minutes = rows[0]?.minutes ?? null;
+  return minutes === null ? null : Math.round(minutes);
+}
+
+describe('emails of which a provider has reported nothing', () => {
+  /** An email that was taken so many minutes ago. @returns its id */
+  async function taken(minutes: number, fields: { status?: 'delivery_delayed' | 'delivered'; provider?: string } = {}) {
+    const id = await acceptOne(pool, orgId);
+    const { status, provider = 'postmark' } = fields;
+    await project(pool, 'sent', [{ id, provider, provider_message_id: `message of ${id}` }]);
+    if (status) await force(pool, id, status);
+    await letPass(id, minutes);
+    return id;
+  }
+
+  async function letPass(id: string, minutes: number): Promise<void> {
+    await pool.query(
+      `UPDATE emails SET last_event_at = last_event_at - make_interval(mins => $2),
+         look_at = look_at - make_interval(mins => $2) WHERE id = $1`,
+      [id, minutes],
+    );
+  }
+
+  test('are asked about after 15 minutes and for three days, if they went by Postmark', async () => {
+    const { reconcileSent, asked } = make();
+    const stuck = [await taken(16), await taken(71 * 60), await taken(16, { status: 'delivery_delayed' })];
+    await taken(14);
+    await taken(73 * 60);
+    await taken(60, { status: 'delivered' });
+    await taken(60, { provider: 'smtp' });
+    await acceptOne(pool, orgId);
+    assert.deepEqual(await reconcileSent(), { done: 3, next: null });
+    assert.deepEqual(asked.toSorted(), stuck.map((id) => `${id} message of ${id}`).toSorted());
+    assert.deepEqual(await reconcileSent(), { done: 0, next: null });
+  });
+
+  test('are asked about ever more seldom, and at last no more', async () => {
+    const { reconcileSent, asked } = make();
+    const id = await taken(16);
+    const waits: (number | null)[] = [];
+    for (;;) {
+      assert.equal((await reconcileSent()).done, 1);
+      const wait = await nextLook(id);
+      waits.push(wait);
+      if (wait === Infinity || wait === null) break;
+      await letPass(id, wait - 1);
+      assert.equal((await reconcileSent()).done, 0);
+      await letPass(id, 2);
+    }
+    assert.deepEqual(waits.slice(0, 3), [16, 33, 67]);
+    assert.equal(waits.at(-1), Infinity);
+    assert.ok(asked.length >= 8 && asked.length <= 10, `${asked.length} questions`);
+    await letPass(id, 100_000);
+    assert.equal((await reconcileSent()).done, 0);
+  });
+
+  test('come to what Postmark tells, and its late callbacks add nothing', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const provider = at(postmarkUrl);
+    const locals = ['clicked', 'bounced+mailbox_not_found', 'complained', 'delayed', 'slow'];
+    const ids: string[] = [];
+    for (const local of locals) {
+      const id = await acceptOne(pool, orgId, { to: [`${local}@example.net`] });
+      const [outcome] = await provider.send([{ ...outgoing({ to: [`${local}@example.net`] }), id }], CALL);
+      assert.ok(outcome?.kind === 'sent');
+      await project(pool, 'sent', [{ id, provider: 'postmark', provider_message_id: outcome.messageId }]);
+      await letPass(id, 16);
+      ids.push(id);
+    }
+    await sleep(100);
+    const { reconcileSent } = make({ askPostmark: provider.reports });
+    assert.equal((await reconcileSent()).done, 5);
+    const expected = [
+      ['clicked', 'queued', 'sent', 'delivered', 'opened', 'clicked'],
+      ['bounced', 'queued', 'sent', 'bounced'],
+      ['complained', 'queued', 'sent', 'delivered', 'complained'],
+      ['delivered', 'queued', 'sent', 'delivery_delayed', 'delivered'],
+      ['sent', 'queued', 'sent'],
+    ];
+    const told = async () =>
+      Promise.all(ids.map(async (id) => [(await emailRow(pool, id)).status, ...(await timeline(pool, id))]));
+    assert.deepEqual(await told(), expected);
+    const { rows } = await pool.query('SELECT email, origin, reason FROM suppressions ORDER BY email');
+    assert.deepEqual(rows, [
+      { email: 'bounced+mailbox_not_found@example.net', origin: 'bounce', reason: 'mailbox_not_found' },
+      { email: 'complained@example.net', origin: 'complaint', reason: null },
+    ]);
+
+    for (const [i, id] of ids.entries()) {
+      const again: Feedback[] = (await provider.reports?.(id, await messageId(id))) ?? [];
+      await projectFeedback(pool, again);
+      assert.deepEqual((await told())[i], expected[i]);
+    }
+    const callback = parsePostmarkCallback({
+      RecordType: 'Delivery',
+      MessageID: await messageId(ids[0] as string),
+      Recipient: 'clicked@example.net',
+      DeliveredAt: await deliveredAt(postmarkUrl, await messageId(ids[0] as string)),
+      Metadata: { email: ids[0] },
+    });
+    assert.ok(callback.is === 'feedback');
+    await projectFeedback(pool, [callback.feedback]);
+    assert.deepEqual((await told())[0], expected[0]);
+  });
+
+  async function messageId(id: string): Promise<string> {
+    return (await emailRow(pool, id)).provider_message_id ?? '';
+  }
+
+  async function deliveredAt(url: string, id: string): Promise<string | undefined> {
+    const answer = await fetch(`${url}/messages/outbound/${id}/details`, {
+      headers: { 'x-postmark-server-token': 'server-token' },
+    });
+    const { MessageEvents } = (await answer.json()) as { MessageEvents: { Type: string; ReceivedAt: string }[] };
+    return MessageEvents.find(({ Type }) => Type === 'Delivered')?.ReceivedAt;
+  }
+
+  test('that Postmark does not know are left as they are', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const id = await taken(16);
+    const { reconcileSent } = make({ askPostmark: at(postmarkUrl).reports });
+    assert.equal((await reconcileSent()).done, 1);
+    assert.equal((await emailRow(pool, id)).status, 'sent');
+    assert.equal(await nextLook(id), 16);
+  });
+
+  test('are asked about copy by copy when they went as copies', async () => {
+    const { reconcileSent, asked } = make();
+    const id = await taken(16);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status, provider_message_id)
+       VALUES ($1, 'a@example.net', 'sent', 'copy 1'), ($1, 'b@example.net', 'sent', 'copy 2'),
+              ($1, 'c@example.net', 'suppressed', NULL)`,
+      [id],
+    );
+    await reconcileSent();
+    assert.deepEqual(asked.toSorted(), [`${id} copy 1`, `${id} copy 2`, `${id} message of ${id}`]);
+  });
+
+  test('one that cannot be asked about is an error and does not stand in the way the next time', async () => {
+    const first = await taken(30);
+    const second = await taken(20);
+    const asked: string[] = [];
+    const { reconcileSent } = make({
+      askPostmark: (id) => {
+        asked.push(id);
+        return id === first ? Promise.reject(new Error('busy')) : Promise.resolve([]);
+      },
+    });
+    await assert.rejects(reconcileSent(), /busy/);
+    assert.equal((await reconcileSent()).done, 1);
+    assert.deepEqual(asked, [first, second]);
+    assert.deepEqual([await nextLook(first), await nextLook(second)], [30, 20]);
+  });
+
+  test('are a step of 100 questions, one after the other and not too fast', async () => {
+    for (let i = 0; i < 120; i++) await taken(16);
+    let open = 0;
+    let most = 0;
+    const { reconcileSent } = make({
+      pace: 5,
+      askPostmark: async () => {
+        most = Math.max(most, ++open);
+        await sleep(1);
+        open--;
+        return [];
+      },
+    });
+    const began = performance.now();
+    assert.deepEqual(await reconcileSent(), { done: 100, next: '' });
+    assert.ok(performance.now() - began >= 450);
+    assert.deepEqual(await reconcileSent(), { done: 20, next: null });
+    assert.equal(most, 1);
+  });
+
+  test('are nobody to ask about where Postmark is not set up', async () => {
+    const id = await taken(16);
+    assert.deepEqual(await make({ askPostmark: undefined }).reconcileSent(), { done: 0, next: null });
+    assert.equal(await nextLook(id), null);
+  });
+});
+
+describe('emails that should have left', () => {
+  /** An email that has been due for so many minutes, with nothing in the outbox. @returns its id */
+  async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', carrier?: string) {
+    const id = await acceptOne(pool, orgId, status === 'scheduled' ? { scheduled_at: inMs(60_000) } : {});
+    await pool.query(
+      `UPDATE emails SET created_at = now() - make_interval(mins => $2 + 60), workflow_id = coalesce($3, id),
+         scheduled_at = CASE WHEN status = 'scheduled' THEN now() - make_interval(mins => $2) END WHERE id = $1`,
+      [id, minutes, carrier],
+    );
+    if (status === 'queued')
+      await pool.query(`UPDATE emails SET created_at = now() - make_interval(mins => $2) WHERE id = $1`, [id, minutes]);
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
+    return id;
+  }
+
+  async function outbox(): Promise<string[]> {
+    const { rows } = await pool.query<{ row: string }>(
+      `SELECT action || ' ' || message_id AS row FROM outbox ORDER BY message_id`,
+    );
+    return rows.map(({ row }) => row);
+  }
+
+  for (const state of ['closed', 'missing'] as const) {
+    test(`get a new workflow when theirs is ${state}`, async () => {
+      const queued = await overdue(11);
+      const scheduled = await overdue(11, 'scheduled');
+      const members = [await overdue(11, 'queued', 'grp_1'), await overdue(11, 'scheduled', 'grp_1')];
+      const { putBackOverdue } = make({ describeWorkflow: () => Promise.resolve(state) });
+      assert.deepEqual(await putBackOverdue(), { done: 4, next: null });
+      const all = [queued, scheduled, ...members];
+      assert.deepEqual(
+        await outbox(),
+        all.toSorted().map((id) => `leave ${id}`),
+      );
+      const { rows } = await pool.query('SELECT FROM emails WHERE workflow_id <> id');
+      assert.equal(rows.length, 0);
+      // What waits in the outbox is not put there again, even when it is time to look again.
+      await pool.query('UPDATE emails SET look_at = now()');
+      assert.equal((await putBackOverdue()).done, 0);
+    });
+  }
+
+  test('are left alone while their workflow runs, and looked at ever more seldom', async () => {
+    const id = await overdue(11);
+    const old = await overdue(100 * 60, 'scheduled');
+    const { putBackOverdue } = make({ describeWorkflow: () => Promise.resolve('running') });
+    assert.equal((await putBackOverdue()).done, 2);
+    assert.deepEqual(await outbox(), []);
+    assert.deepEqual([await nextLook(id), await nextLook(old)], [11, 60]);
+    assert.equal((await putBackOverdue()).done, 0);
+  });
+
+  test('share one question with the others of their group', async () => {
+    for (let i = 0; i < 5; i++) await overdue(11, 'queued', 'grp_1');
+    const own = await overdue(11);
+    const { putBackOverdue, described } = make();
+    await putBackOverdue();
+    assert.deepEqual(described.toSorted(), [own, 'grp_1'].toSorted());
+  });
+
+  test('are none that are not due, not for long, or waiting in the outbox by themselves or with their group', async () => {
+    await overdue(9);
+    await overdue(9, 'scheduled');
+    await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    const moved = await overdue(60);
+    await pool.query(`UPDATE emails SET scheduled_at = now() - interval '5 minutes' WHERE id = $1`, [moved]);
+    const waiting = await overdue(60);
+    await pool.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'start')`, [waiting]);
+    await overdue(60, 'queued', 'grp_2');
+    await pool.query(`INSERT INTO outbox (message_id, action, group_of) VALUES ('grp_2', 'group', '{}')`);
+    const ended = await overdue(60);
+    await force(pool, ended, 'delivered');
+    const { putBackOverdue, described } = make();
+    assert.deepEqual(await putBackOverdue(), { done: 0, next: null });
+    assert.deepEqual(described, []);
+  });
+
+  test('are none that have ended, or found another workflow, while Temporal was asked', async () => {
+    const sent = await overdue(11);
+    const moved = await overdue(11, 'queued', 'grp_3');
+    const { putBackOverdue } = make({
+      describeWorkflow: async () => {
+        await force(pool, sent, 'sent');
+        await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [moved]);
+        return 'closed';
+      },
+    });
+    await putBackOverdue();
+    assert.deepEqual(await outbox(), []);
+  });
+
+  test('of many organizations are found, 200 in a step', async () => {
+    for (let i = 0; i < 210; i++) {
+      if (i % 70 === 0) orgId = await organization(pool, `d${i}.example`);
+      const id = await acceptOne(pool, orgId, { from_domain: `d${Math.floor(i / 70) * 70}.example` });
+      await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [id]);
+    }
+    await pool.query('DELETE FROM outbox');
+    const { putBackOverdue } = make();
+    assert.deepEqual(await putBackOverdue(), { done: 200, next: '' });
+    assert.deepEqual(await putBackOverdue(), { done: 10, next: null });
+    assert.equal((await outbox()).length, 210);
+  });
+});
