@@ -1,4 +1,4 @@
-import { decodeTime, monotonicFactory } from 'ulid';
+import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /** What an id names. Listed in the contract's order. */
 export type IdPrefix = 'em' | 'bt' | 'att' | 'evt' | 'dm' | 'wh' | 'sup' | 'key' | 'org' | 'req' | 'call' | 'grp';
@@ -17,4 +17,9 @@ export function newId<P extends IdPrefix>(prefix: P, now: number): `${P}_${strin
 /** When an id was made, by the clock of the process that made it. @returns Unix milliseconds */
 export function createdAt(id: string): number {
   return decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
+}
+
+/** How the ids of a millisecond begin after their prefix: all that were made earlier sort before it. @param at Unix milliseconds */
+export function idTime(at: number): string {
+  return encodeTime(at).toLowerCase();
 }

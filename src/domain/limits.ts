@@ -12,6 +12,7 @@ export const EMAILS_PER_BATCH = 10_000;
 export const IDEMPOTENCY_KEY_LENGTH = 256;
 export const PAGE_LENGTH = 50;
 export const PAGE_LENGTH_MAX = 100;
+export const SUPPRESSIONS_PER_REQUEST = 1_000;
 
 /** Octets, RFC 5321 §4.5.3.1 and its erratum 1690. */
 export const LOCAL_PART_OCTETS = 64;

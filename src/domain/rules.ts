@@ -85,6 +85,15 @@ function oneSource(file: { content?: unknown; path?: unknown }): Problem | undef
     : { path: 'path', message: 'cannot be given together with content' };
 }
 
+function oneOrMany(body: { email?: unknown; emails?: unknown }): Problem | undefined {
+  if (body.email != null && body.emails != null) {
+    return { path: 'emails', message: 'cannot be given together with email' };
+  }
+  return body.email == null && body.emails == null
+    ? { path: 'email', message: 'is required unless emails is given' }
+    : undefined;
+}
+
 function uniqueContentIds(files: readonly { content_id?: string | null }[]): Problem | undefined {
   const seen = new Set<string>();
   for (const [index, { content_id: id }] of files.entries()) {
@@ -115,6 +124,7 @@ export const RULES = {
   'attachment-path': (value: string) => problem(pathProblem(value)),
   'one-source': oneSource,
   'unique-content-ids': uniqueContentIds,
+  'one-or-many': oneOrMany,
   'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

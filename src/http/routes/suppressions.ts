@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import { findSuppression, listedAddress, suppress, unsuppress } from '../../intake/suppressions.ts';
+import type { Db } from '../../store/pool.ts';
+import { listSuppressions, type SuppressionFilters } from '../../store/suppressions.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+import {
+  SuppressBody,
+  Suppressed,
+  SuppressionBody,
+  SuppressionParams,
+  SuppressionsQuery,
+} from '../schemas/suppressions.ts';
+
+const tags = ['Suppressions'];
+
+export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'keepFiles'>) {
+  return route(
+    {
+      tags,
+      summary: 'Suppress addresses',
+      description:
+        'Nothing is sent to these addresses any more. 201 when one of them is new on the list, 200 when all were there: ' +
+        'those stay as they are.',
+      body: SuppressBody,
+      response: { 200: Suppressed, 201: Suppressed, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { email, emails } = request.body;
+      const wished = emails
+        ? emails.map((text, index) => listedAddress(text, `emails.${index}`))
+        : [listedAddress(email ?? '', 'email')];
+      const { added, suppressions } = await suppress(pool, callerOf(request).org_id, wished);
+      if (added > 0) wakeRelay();
+      reply.code(added > 0 ? 201 : 200);
+      return emails ? { suppressions } : suppressions[0];
+    },
+  );
+}
+
+export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; readonly secretKey: string }) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List suppressions',
+      description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
+      querystring: SuppressionsQuery,
+      response: { 200: listOf('suppressions', SuppressionBody), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { origin = null, email, limit = PAGE_LENGTH, cursor } = request.query;
+      const filters: SuppressionFilters = {
+        origin,
+        email: email === undefined ? null : listedAddress(email, 'email'),
+      };
+      const listing = { list: 'suppressions', orgId: callerOf(request).org_id, filters: { ...filters } };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listSuppressions(pool, listing.orgId, filters, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { suppressions: rows, ...end };
+    },
+  );
+}
+
+export function getSuppression({ pool }: { readonly pool: Db }) {
+  return route(
+    {
+      tags,
+      summary: 'Get a suppression',
+      description: 'By its id, or by its address: of two of one address, the one for all mail.',
+      params: SuppressionParams,
+      response: { 200: SuppressionBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    (request) => findSuppression(pool, callerOf(request).org_id, request.params.idOrEmail),
+  );
+}
+
+export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'keepFiles'>) {
+  return route(
+    {
+      tags,
+      summary: 'Remove a suppression',
+      description:
+        'By its id, or all of an address. The address is also taken off the list of the provider, where it has one, ' +
+        'within seconds.',
+      params: SuppressionParams,
+      response: {
+        204: Type.Null(),
+        ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503),
+      },
+    },
+    async (request, reply) => {
+      await unsuppress(pool, callerOf(request).org_id, request.params.idOrEmail);
+      wakeRelay();
+      return reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,69 @@
+import { Type } from 'typebox';
+import { BOUNCE_REASONS } from '../../domain/email.ts';
+import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
+import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { Timestamp } from './common.ts';
+import { paging } from './lists.ts';
+
+const EXAMPLE = 'ada@example.net';
+
+export const SuppressBody = Type.Object(
+  {
+    email: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        'x-rule': 'mailbox',
+        description: 'One address; email or emails, not both',
+        examples: [EXAMPLE, `Ada <${EXAMPLE}>`],
+      }),
+    ),
+    emails: Type.Optional(
+      Type.Unsafe<string[] | null>({
+        type: ['array', 'null'],
+        minItems: 1,
+        maxItems: SUPPRESSIONS_PER_REQUEST,
+        items: { type: 'string', 'x-rule': 'mailbox' },
+        description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
+        examples: [[EXAMPLE, 'grace@example.net']],
+      }),
+    ),
+  },
+  { additionalProperties: false, 'x-rule': 'one-or-many' },
+);
+
+const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description });
+
+export const SuppressionBody = Type.Object({
+  id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  email: Type.String({ description: 'In lower case', examples: [EXAMPLE] }),
+  origin: Type.Enum([...SUPPRESSION_ORIGINS], {
+    description: 'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
+  }),
+  reason: orNull(Type.Enum([...BOUNCE_REASONS]), 'The bounce_reason, if a bounce led to it'),
+  email_id: orNull(Type.String(), 'The email that led to it, if one did'),
+  created_at: Timestamp,
+});
+
+/** The answer to `email` is what the list says of it, the one to `emails` what it says of each. */
+export const Suppressed = Type.Union([SuppressionBody, Type.Object({ suppressions: Type.Array(SuppressionBody) })]);
+
+export const SuppressionsQuery = Type.Object(
+  {
+    origin: Type.Optional(
+      Type.Enum([...SUPPRESSION_ORIGINS], { description: 'Only those of this origin', examples: ['bounce'] }),
+    ),
+    email: Type.Optional(
+      Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),
+    ),
+    ...paging,
+  },
+  { additionalProperties: false },
+);
+
+export const SuppressionParams = Type.Object({
+  idOrEmail: Type.String({
+    description: 'An id, or an address in any case; write + as %2B if your client takes it for a blank',
+    examples: [EXAMPLE],
+  }),
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import type { Db } from '../../src/store/pool.ts';
+import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/provider-lists.ts';
+import {
+  addSuppressions,
+  findSuppressed,
+  findSuppressions,
+  listSuppressions,
+  removeSuppressions,
+} from '../../src/store/suppressions.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
+
+const LARGE = `org_${'1'.repeat(26)}`;
+const ROWS = 60_000;
+const PAGE = 101;
+/** Where nearly all fit a filter, the planner may look through a few that do not. */
+const FEW = 2_000;
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase(2);
+  // A list of 60,000, of which 20 complained long ago, and 20,000 small ones.
+  await database.pool.query(
+    `INSERT INTO suppressions (id, org_id, email, origin, created_at)
+     SELECT 'sup_' || lpad(n::text, 26, '0'), CASE WHEN n <= $2 THEN $1 ELSE 'org_' || n % 500 END,
+            'person' || n % ($2 - 1000) || '@example.net',
+            CASE WHEN n <= 20 THEN 'complaint' WHEN n > $2 - 1000 AND n <= $2 THEN 'unsubscribe' ELSE 'bounce' END,
+            timestamptz '2026-01-01' + n * interval '1 second'
+     FROM generate_series(1, $2 + 20000) AS n`,
+    [LARGE, ROWS],
+  );
+});
+after(() => database.drop());
+
+const EMAIL = 'person500@example.net';
+const DEEP = { created_at: '2026-01-01T08:00:00.000Z', id: `sup_${'0'.repeat(26)}` };
+
+describe('no statement about suppressions reads much more than it shows', () => {
+  const STATEMENTS: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
+    ...Object.fromEntries(
+      [null, DEEP].flatMap((place) =>
+        [
+          { origin: null, email: null },
+          { origin: 'bounce' as const, email: null },
+          { origin: 'complaint' as const, email: null },
+          { origin: null, email: EMAIL },
+          { origin: 'unsubscribe' as const, email: EMAIL },
+        ].map((filters) => [
+          `list of ${JSON.stringify(filters)}, ${place ? 'deep' : 'first'} page`,
+          (db: Db) => listSuppressions(db, LARGE, filters, place, PAGE),
+        ]),
+      ),
+    ),
+    'one by address': (db) => findSuppressions(db, LARGE, [EMAIL]),
+    'one by id': (db) => findSuppressions(db, LARGE, [`sup_${'77'.padStart(26, '0')}`]),
+    'who may get an email': (db) => findSuppressed(db, [{ org_id: LARGE, email: EMAIL }]),
+    removal: (db) => removeSuppressions(db, LARGE, EMAIL, null, ['evt_1', 'evt_2']),
+    'what the provider must forget': (db) => askForProviderRemoval(db, LARGE, ['nobody@example.net']),
+    'what is still to be done of that': (db) => dueProviderRemovals(db, 50),
+  };
+
+  for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+    it(`with ${mode}`, async () => {
+      await database.pool.query('VACUUM ANALYZE suppressions');
+      const client = await database.pool.connect();
+      try {
+        await client.query(`SET plan_cache_mode = ${mode}`);
+        for (const [what, run] of Object.entries(STATEMENTS)) {
+          const plans: PlanNode[] = [];
+          await client.query('BEGIN');
+          await run(explaining(client, plans));
+          await client.query('ROLLBACK');
+          assert.ok(plans.length > 0);
+          for (const node of plans.flatMap(flat)) {
+            const plan = `${what}: ${JSON.stringify(plans, null, 1)}`;
+            if (node['Relation Name'] === 'suppressions') assert.notEqual(node['Node Type'], 'Seq Scan', plan);
+            assert.ok(readBy(node) <= FEW, plan);
+          }
+        }
+      } finally {
+        client.release(true);
+      }
+    });
+  }
+});
+
+describe('a suppression', () => {
+  const entry = (fields: object) => ({
+    id: newId('sup', Date.now()),
+    event_id: newId('evt', Date.now()),
+    org_id: 'org_x',
+    email: 'A@Example.net',
+    origin: 'manual' as const,
+    ...fields,
+  });
+  const origins = async () => {
+    const found = await findSuppressions(database.pool, 'org_x', ['a@example.net']);
+    return found.map(({ origin }) => origin);
+  };
+
+  it('is one for all mail and one for marketing email at most, the first of each', async () => {
+    for (const origin of ['unsubscribe', 'bounce', 'complaint', 'manual', 'provider', 'unsubscribe'] as const) {
+      await addSuppressions(database.pool, [entry({ origin })]);
+    }
+    assert.deepEqual(await origins(), ['bounce', 'unsubscribe']);
+  });
+
+  it('is removed only if it is of an origin that is named, when one is', async () => {
+    const remove = (named: readonly ('provider' | 'unsubscribe')[]) =>
+      removeSuppressions(database.pool, 'org_x', 'a@example.net', named, ['evt_3', 'evt_4']);
+    assert.deepEqual(await remove(['provider']), []);
+    const removed = await remove(['provider', 'unsubscribe']);
+    assert.deepEqual(
+      removed.map(({ email, origin }) => [email, origin]),
+      [['a@example.net', 'unsubscribe']],
+    );
+    assert.deepEqual(await origins(), ['bounce']);
+  });
+});
