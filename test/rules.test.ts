@@ -33,15 +33,15 @@ const BUILT = list(`
   Limits, html and text; Limits, tags; Limits, custom headers; Limits, scheduling horizon; Limits, attachments;
   Limits, attachment filename; Limits, content id; Limits, request body; Limits, attachment fetch;
   Limits, attachment retention; Limits, download link; Limits, emails per batch; Limits, idempotency key;
-  Limits, page size; Limits, tag filters; Versioning 1
+  Limits, page size; Limits, tag filters; Versioning 1; Bounce reasons, suppression; Bounce reasons, derivation;
+  Status suppressed; Transition, queued to failed, webhook;
+  Transition, sent to what is reported, bounces and complaints; States 2; States 4, suppressed;
+  Send Email, marketing, effect; Custom headers 5; Events 2, webhook; Events 4; Events 5; Events 7; Events 8;
+  Events 10
 `);
 const NOT_BUILT = list(`
-  Bounce reasons, suppression; Bounce reasons, derivation; Chat-app message fields; Status suppressed;
-  Transition, queued to failed, webhook; Transition, sent to what is reported, bounces and complaints; States 2;
-  States 4, suppressed; States 7; Send Email, marketing, effect; Custom headers 5; Send Chat-app Message;
-  Authentication 3, dashboard; Authentication 4, chat-app; Events 2, webhook; Events 3; Events 4; Events 5;
-  Events 7; Events 8; Events 9; Events 10; Errors, no_chatapp_account; Limits, chat-app text; Limits, quota;
-  Versioning 2
+  Chat-app message fields; States 7; Send Chat-app Message; Authentication 3, dashboard; Authentication 4, chat-app;
+  Events 3; Events 9; Errors, no_chatapp_account; Limits, chat-app text; Limits, quota; Versioning 2
 `);
 
 const ROOT = new URL('../', import.meta.url);

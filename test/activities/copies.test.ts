@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { giveUp } from '../../activities/endings.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
@@ -89,6 +90,24 @@ describe('decisions 3.3: recipients on the suppression list', () => {
       const result = await deliverOne(await accept({ to: [to], marketing }));
       assert.equal(result.state === 'ended' && result.status, status, `${to} ${marketing}`);
     }
+  });
+
+  test('States rule 2: of a scheduled email are skipped when it is sent, not when it is created', async () => {
+    const { accept, deliverOne, email } = desk();
+    const [early, late] = ['early', 'late'].map(someone) as [string, string];
+    const scheduled_at = new Date(Date.now() + 1_500).toISOString();
+    const first = await accept({ to: [early], scheduled_at });
+    const second = await accept({ to: [late], scheduled_at });
+    await suppress(early);
+    await suppress(late);
+    assert.equal((await email(first.id)).status, 'scheduled');
+    await pool.query('DELETE FROM suppressions WHERE email = $1', [late]);
+    await sleep(1_600);
+    const results = [await deliverOne(first), await deliverOne(second)];
+    assert.deepEqual(
+      results.map((result) => result.state === 'ended' && result.status),
+      ['suppressed', 'sent'],
+    );
   });
 
   test('are in a group what they are alone', async () => {

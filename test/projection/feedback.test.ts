@@ -190,6 +190,22 @@ describe('what a report leads to', () => {
     ]);
   });
 
+  test('of an email that was given up is told too', async () => {
+    const org = await organization(pool, 'fails.example');
+    await pool.query(
+      `INSERT INTO webhook_endpoints (id, org_id, url, events, secret) VALUES ('wh_fails', $1, 'https://x.example', '{email.failed}', '\\x00')`,
+      [org],
+    );
+    const id = await acceptOne(pool, org, { from: 'x@fails.example', from_domain: 'fails.example' });
+    await transaction(pool, (client) => project(client, 'failed', [{ id, error: 'Given up after 16 attempts.' }]));
+    const { rows } = await pool.query<{ type: string; data: unknown }>(
+      `SELECT event.type, data FROM webhook_deliveries JOIN webhook_events AS event ON event.id = event_id WHERE endpoint_id = 'wh_fails'`,
+    );
+    assert.deepEqual(rows, [
+      { type: 'email.failed', data: { status: 'failed', error: 'Given up after 16 attempts.' } },
+    ]);
+  });
+
   test('is nothing for an email that does not exist', async () => {
     await projectFeedback(pool, [report('em_00000000000000000000000000', 'bounced', 'nobody@example.net')]);
     await projectFeedback(pool, []);
@@ -250,7 +266,8 @@ describe('what a report leads to', () => {
     });
     assert.deepEqual(data('email.queued')?.data, { status: 'queued' });
     const { rows: woken } = await pool.query<{ message_id: string }>(
-      `SELECT DISTINCT message_id FROM outbox WHERE action = 'webhook'`,
+      `SELECT DISTINCT message_id FROM outbox JOIN webhook_endpoints ON webhook_endpoints.id = message_id WHERE org_id = $1`,
+      [org],
     );
     assert.deepEqual(woken.map(({ message_id }) => message_id).toSorted(), ['wh_all']);
   });
