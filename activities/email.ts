@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
+import { announce } from './announce.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { deliver } from './deliver.ts';
 import { cancelScheduled, giveUp } from './endings.ts';
@@ -19,6 +20,7 @@ export function makeEmailActivities(deps: EmailDeps) {
     async deliverEmail(member: Member): Promise<Delivery> {
       const [result] = await withHeartbeat(() => deliver(deps, [member]));
       if (!result) throw new Error('a delivery came to nothing');
+      if (result.state === 'ended') await announce(deps, [member.id]);
       if (result.state !== 'again') return result;
       throw ApplicationFailure.create({
         type: 'NotTaken',
@@ -35,7 +37,9 @@ export function makeEmailActivities(deps: EmailDeps) {
      * since not every failed activity reached a provider.
      */
     async giveUpEmail({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<EmailStatus> {
-      return (await giveUp(deps.pool, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      const status = (await giveUp(deps.pool, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      await announce(deps, [id]);
+      return status;
     },
 
     /** Cancels an email that is still scheduled. @returns its status afterwards */

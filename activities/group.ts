@@ -3,6 +3,7 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
 import { weigh } from '../src/store/attempts.ts';
 import { leaveGroup } from '../src/store/outbox.ts';
+import { announce } from './announce.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { deliver } from './deliver.ts';
 import { cancelScheduled, giveUp } from './endings.ts';
@@ -45,6 +46,10 @@ export function makeGroupActivities(deps: EmailDeps) {
           members.map((member) => ({ ...member, carrier: id })),
         ),
       );
+      await announce(
+        deps,
+        members.map((member) => member.id),
+      );
       const again = results.filter((result) => result.state === 'again');
       const others = again.length < results.length && again.length <= FEW;
       const leaving = again.filter((result) => result.alone === true || others);
@@ -71,6 +76,7 @@ export function makeGroupActivities(deps: EmailDeps) {
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
       await giveUp(deps.pool, ids, maximumAttempts, id);
+      await announce(deps, ids);
     },
 
     /** Cancels those emails of a group that are still scheduled and that it still carries. */

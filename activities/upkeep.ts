@@ -2,21 +2,20 @@ import type { Logger } from 'pino';
 import { createdAt } from '../src/domain/ids.ts';
 import { findExpired, findKept, markDeleted } from '../src/store/attachments.ts';
 import { foldBatchMoves } from '../src/store/batches.ts';
+import { deleteOldCallbacks } from '../src/store/callbacks.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import type { Pool } from '../src/store/pool.ts';
+import type { UpkeepStep } from './chore.ts';
+import { makeProviderListActivities, type ProviderListDeps } from './provider-lists.ts';
+import { makeReconcileActivities, type ReconcileDeps } from './reconcile.ts';
+import { makeWebhookChores } from './webhook-chores.ts';
 
 /** What the upkeep activities work with. */
-export interface UpkeepDeps {
+export interface UpkeepDeps extends ReconcileDeps, ProviderListDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly log: Logger;
-}
-
-/** One step of a chore: how much it did, and where the next one goes on; null when nothing is left to do. */
-export interface UpkeepStep {
-  readonly done: number;
-  readonly next: string | null;
 }
 
 /** Files, keys or rows of one step. */
@@ -31,6 +30,10 @@ const PAGES = 50;
 /** The activities of the fleet `upkeep`: each does one bounded step of a chore and may be repeated. */
 export function makeUpkeepActivities(deps: UpkeepDeps) {
   return {
+    ...makeReconcileActivities(deps),
+    ...makeProviderListActivities(deps),
+    ...makeWebhookChores(deps),
+
     /** Deletes files 30 days after their emails were sent or ended; what is known of them stays. */
     async expireAttachments(): Promise<UpkeepStep> {
       const { expired, more } = await findExpired(deps.pool, AT_ONCE);
@@ -62,6 +65,11 @@ export function makeUpkeepActivities(deps: UpkeepDeps) {
     /** Forgets idempotency keys after 24 hours. */
     async deleteExpiredKeys(): Promise<UpkeepStep> {
       return whole(await deleteExpiredKeys(deps.pool, AT_ONCE), AT_ONCE);
+    },
+
+    /** Forgets what providers posted that changed nothing after 30 days. */
+    async deleteOldCallbacks(): Promise<UpkeepStep> {
+      return whole(await deleteOldCallbacks(deps.pool, AT_ONCE), AT_ONCE);
     },
 
     /** Adds up how the emails of batches moved. */

@@ -1,9 +1,10 @@
 import { accept } from './accept.ts';
 import { batch } from './batch.ts';
 import { lists } from './lists.ts';
+import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, lists };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, lists, webhooks };
 
 const names = process.argv.slice(2);
 const unknown = names.find((name) => !(name in BENCHES));

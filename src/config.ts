@@ -104,6 +104,11 @@ export const SETTINGS = {
     example: '10.1.0.0/16,192.168.5.5',
     parse: ranges,
   },
+  WEBHOOK_ALLOW_CIDRS: {
+    meaning: 'private address ranges in which webhook endpoints may be after all, there without https too',
+    example: '10.1.0.0/16',
+    parse: ranges,
+  },
   SENDWRIGHT_HOME: {
     meaning: 'folder in which `npm start` keeps everything that it embeds',
     example: '.sendwright',

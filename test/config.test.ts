@@ -76,6 +76,11 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['x', '10.1.0.0/33', '10.1.0/99', 'localhost', 'example.com/8', '::/129'],
   },
+  WEBHOOK_ALLOW_CIDRS: {
+    fallback: undefined,
+    good: [['127.0.0.0/8,::1', ['127.0.0.0/8', '::1']]],
+    bad: ['x', 'localhost', '127.0.0.1/33'],
+  },
   SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
   LOG_LEVEL: {
     fallback: 'info',

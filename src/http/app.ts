@@ -20,13 +20,18 @@ import { honourKeys } from './idempotency.ts';
 import { readJson, refuseBodies } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
+import { speakHtml } from './pages.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
 import * as batches from './routes/batches.ts';
 import * as callbacks from './routes/callbacks.ts';
+import * as deliveries from './routes/deliveries.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
 import * as lists from './routes/lists.ts';
+import * as suppressions from './routes/suppressions.ts';
+import * as unsubscribe from './routes/unsubscribe.ts';
+import * as webhooks from './routes/webhooks.ts';
 import { ErrorBody } from './schemas/common.ts';
 import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
@@ -34,7 +39,7 @@ import { makeValidatorCompiler } from './validation.ts';
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
 
-export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps {
+export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
   readonly secretKey: string;
@@ -66,6 +71,26 @@ function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
     ['GET', '/v1/emails/:id/attachments', 'read', attachments.listAttachments(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId', 'read', attachments.getAttachment(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId/download', 'public', attachments.downloadAttachment(deps)],
+
+    ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions(deps)],
+    ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],
+    ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression(deps)],
+    ['DELETE', '/v1/suppressions/:idOrEmail', 'manage', suppressions.removeSuppression(deps)],
+
+    ['POST', '/v1/webhooks', 'manage', webhooks.create(deps)],
+    ['GET', '/v1/webhooks', 'read', webhooks.list(deps)],
+    ['GET', '/v1/webhooks/:id', 'read', webhooks.get(deps)],
+    ['PATCH', '/v1/webhooks/:id', 'manage', webhooks.edit(deps)],
+    ['DELETE', '/v1/webhooks/:id', 'manage', webhooks.remove(deps)],
+    ['POST', '/v1/webhooks/:id/rotate-secret', 'manage', webhooks.rotate(deps)],
+    ['POST', '/v1/webhooks/:id/test', 'manage', webhooks.test(deps)],
+    ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod(deps)],
+    ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list(deps)],
+    ['GET', '/v1/webhooks/:id/deliveries/:deliveryId', 'read', deliveries.get(deps)],
+    ['POST', '/v1/webhooks/:id/deliveries/:deliveryId/replay', 'manage', deliveries.replay(deps)],
+
+    ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe(deps)],
+    ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow(deps)],
 
     ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallback)],
 
@@ -121,11 +146,19 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
   });
-  for (const [method, url, scope, { schema, handler, guard, attachValidation = false }] of table) {
-    app.route({ method, url, schema, handler, attachValidation, config: { scope, guard } });
-  }
+  for (const row of table) if (!row[3].isPage) serve(app, row);
+  await app.register(async (pages) => {
+    speakHtml(pages);
+    for (const row of table) if (row[3].isPage) serve(pages, row);
+  });
   await serveDocs(app);
   return app;
+}
+
+function serve(app: FastifyInstance, [method, url, scope, route]: RouteRow): void {
+  const { schema, handler, guard, attachValidation = false, bodyLimit } = route;
+  const limit = bodyLimit === undefined ? {} : { bodyLimit };
+  app.route({ method, url, schema, handler, attachValidation, ...limit, config: { scope, guard } });
 }
 
 /** Who calls, may he, and is the body small enough: all of it before a byte of the body is read. */
@@ -136,7 +169,7 @@ async function admit(deps: HttpDeps, request: FastifyRequest): Promise<void> {
     if (!request.is404) authorize(request.caller, scope);
   }
   request.routeOptions.config.guard?.(request);
-  if (Number(request.headers['content-length'] ?? 0) > deps.maxBodyBytes) {
+  if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {
     throw new ServiceError('payload_too_large', 'the request body is too large');
   }
 }

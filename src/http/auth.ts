@@ -5,8 +5,8 @@ import { parseApiKey } from '../intake/accounts.ts';
 import { type ApiKey, findKey, type Preset } from '../store/accounts.ts';
 import type { Db } from '../store/pool.ts';
 
-/** What a route asks of a key; `public` routes are called without one. */
-export type Scope = 'public' | 'read' | 'send';
+/** What a route asks of a key: `manage` is what changes the account itself; `public` routes are called without one. */
+export type Scope = 'public' | 'read' | 'send' | 'manage';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
-  full_access: ['read', 'send'],
+  full_access: ['read', 'send', 'manage'],
   sending_access: ['send'],
   read_only: ['read'],
 };

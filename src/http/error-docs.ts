@@ -14,6 +14,12 @@ interface ErrorDoc {
 const SENDING = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
 
+const WAKING = [
+  'POST /v1/webhooks/{id}/test',
+  'POST /v1/webhooks/{id}/replay',
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
+];
+
 /** What the API description says about errors. Those without an operation are answered where there is none. */
 const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
   invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON' },
@@ -44,7 +50,11 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
   method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
-  conflict: { when: 'It is there already.', message: 'it is there already', only: [] },
+  conflict: {
+    when: 'The webhook endpoint is disabled.',
+    message: 'this endpoint is disabled; enable it first',
+    only: WAKING,
+  },
   invalid_idempotent_request: {
     when: 'The Idempotency-Key was used with another request.',
     message: 'this key was used for another request',

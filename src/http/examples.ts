@@ -57,6 +57,37 @@ const batch = {
   counts: { scheduled: 1, delivered: 1 },
 };
 
+const suppression = {
+  id: 'sup_01kajc9f2bq0w8e5r7t1y3u6ip',
+  email: 'ada@example.net',
+  origin: 'bounce',
+  reason: 'mailbox_not_found',
+  email_id: ID,
+  created_at: AT,
+};
+
+const endpoint = {
+  id: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
+  url: 'https://example.com/webhooks/sendwright',
+  description: 'Order system',
+  events: ['email.delivered', 'email.bounced'],
+  status: 'enabled',
+  disabled_reason: null,
+  failing_since: null,
+  created_at: AT,
+};
+const endpointWithSecret = { ...endpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw7hYqCJb3p0E=' };
+
+const delivery = {
+  id: 'whd_01kajcd5p97c1f2a3b4d5e6f70',
+  event_id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd',
+  type: 'email.delivered',
+  status: 'succeeded',
+  created_at: '2026-03-01T09:30:02.431Z',
+  next_attempt_at: null,
+};
+const waitingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
+
 /** By operation, as the API description writes them. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
@@ -116,6 +147,49 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   'GET /v1/emails/batch': { answer: { batches: [batch], has_more: false, next_cursor: null } },
   'GET /v1/emails/batch/{id}': { answer: batch },
   'POST /v1/emails/batch/{id}/cancel': { answer: { id: BATCH_ID, status: 'completed', canceled: 1 } },
+  'POST /v1/suppressions': {
+    request: { email: suppression.email },
+    answer: { ...suppression, origin: 'manual', reason: null, email_id: null },
+  },
+  'GET /v1/suppressions': { answer: { suppressions: [suppression], has_more: false, next_cursor: null } },
+  'GET /v1/suppressions/{idOrEmail}': { answer: suppression },
+  'POST /v1/webhooks': {
+    request: { url: endpoint.url, events: endpoint.events, description: endpoint.description },
+    answer: endpointWithSecret,
+  },
+  'GET /v1/webhooks': { answer: { webhooks: [endpoint], has_more: false, next_cursor: null } },
+  'GET /v1/webhooks/{id}': { answer: endpoint },
+  'PATCH /v1/webhooks/{id}': { request: { events: endpoint.events, status: 'enabled' }, answer: endpoint },
+  'POST /v1/webhooks/{id}/rotate-secret': { answer: endpointWithSecret },
+  'POST /v1/webhooks/{id}/test': {
+    answer: { ...waitingDelivery, type: 'webhook.test' },
+  },
+  'POST /v1/webhooks/{id}/replay': {
+    request: { since: '2026-03-01T09:00:00Z', until: '2026-03-01T10:00:00Z', status: 'failed' },
+    answer: { replayed: 17 },
+  },
+  'GET /v1/webhooks/{id}/deliveries': { answer: { deliveries: [delivery], has_more: false, next_cursor: null } },
+  'GET /v1/webhooks/{id}/deliveries/{deliveryId}': {
+    answer: {
+      ...delivery,
+      payload: {
+        id: delivery.event_id,
+        type: delivery.type,
+        created_at: delivery.created_at,
+        data: {
+          emailId: ID,
+          from: email.from,
+          to: email.to,
+          subject: email.subject,
+          tags: email.tags,
+          status: 'delivered',
+          recipient: 'ada@example.net',
+        },
+      },
+      attempts: [{ at: '2026-03-01T09:30:02.518Z', status_code: 200, duration_ms: 87, response: 'ok', error: null }],
+    },
+  },
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { answer: waitingDelivery },
   'GET /healthz': { answer: { status: 'ok' } },
   'GET /readyz': { answer: { status: 'ok' } },
 };

@@ -25,7 +25,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
   app.decorateRequest('refusedBody', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
-    const body = await receive(payload, limit);
+    const body = await receive(payload, Math.min(request.routeOptions.bodyLimit, limit));
     if (body.short?.length === 0 && !request.routeOptions.schema?.body) return undefined;
     const json = body.long ?? (await parseSmallJson(request, body.short));
     if ('value' in json) return json.value;

@@ -20,6 +20,8 @@ export function openapi(): SwaggerOptions {
         { name: 'Emails', description: 'Send an email, follow it, and move or cancel one that is scheduled' },
         { name: 'Batches', description: 'Up to 10,000 emails in one request' },
         { name: 'Attachments', description: 'Files that went along' },
+        { name: 'Suppressions', description: 'Addresses to which nothing is sent any more' },
+        { name: 'Webhooks', description: 'Endpoints of yours that are told what happens' },
         { name: 'Health', description: 'For load balancers' },
       ],
       components: {
@@ -52,7 +54,7 @@ interface Part {
 }
 type Paths = Record<string, Record<string, { requestBody?: Part; responses: Record<string, Part> }>>;
 
-const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Made', 202: 'Accepted' };
+const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Made', 202: 'Accepted', 204: 'Removed' };
 
 /** Adds examples, and says what each answer means. */
 function complete(paths: Paths): void {

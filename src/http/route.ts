@@ -35,6 +35,10 @@ export interface Route {
   readonly guard?: Guard;
   /** Whether the handler is called although the schema refuses the request, and finds `validationError` set. */
   readonly attachValidation?: boolean;
+  /** Bytes of the largest body that it takes, when that is less than others take. */
+  readonly bodyLimit?: number;
+  /** Whether people open it in a browser: it takes any body, and its errors are pages. */
+  readonly isPage?: true;
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 

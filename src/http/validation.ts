@@ -26,6 +26,7 @@ const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
   'attachment-path': 'string',
   'one-source': 'object',
   'unique-content-ids': 'array',
+  'one-or-many': 'object',
   'tag-filter': 'string',
 };
 
@@ -165,7 +166,7 @@ function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, 
     case 'maximum':
       return { message: `must be ${range(schema.minimum, schema.maximum)}` };
     case 'enum':
-      return { message: `must be one of ${(given['allowedValues'] as unknown[]).join(', ')}` };
+      return { message: `must be one of ${(given['allowedValues'] as unknown[]).filter(Boolean).join(', ')}` };
     case 'not':
       return { message: 'is not accepted in a batch' };
     case 'pattern':

@@ -91,7 +91,8 @@ export async function addDomain(db: Db, orgId: string, name: string, verified: b
   return domain;
 }
 
-async function requireOrganization(db: Db, orgId: string): Promise<void> {
+/** @throws ServiceError not_found */
+export async function requireOrganization(db: Db, orgId: string): Promise<void> {
   if (await organizationExists(db, orgId)) return;
   throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
 }

@@ -2,6 +2,7 @@ import type { BatchStatus } from '../domain/batch.ts';
 import type { EmailRequest } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/batches.ts';
 import { acceptEmails, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
@@ -111,6 +112,8 @@ export async function cancelBatch(
     const batch = await findBatch(client, orgId, id);
     return { id, status: batch?.status ?? 'canceled', canceled };
   });
+  // It is canceled whatever becomes of this, and upkeep makes up for it.
+  await announceBatches(deps.pool, [id]).catch(() => undefined);
   deps.wakeRelay();
   return answer;
 }

@@ -1,11 +1,15 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
-import { addDomain, createKey, createOrganization, endKey } from '../intake/accounts.ts';
+import { EVENT_TYPES } from '../domain/event-types.ts';
+import { addDomain, createKey, createOrganization, endKey, requireOrganization } from '../intake/accounts.ts';
+import { allSuppressions, listedAddress, suppress, unsuppress } from '../intake/suppressions.ts';
+import { addEndpoint, makeWebhookIntake } from '../intake/webhooks.ts';
 import { listOrganizations, PRESETS } from '../store/accounts.ts';
 import { makePool, type Pool } from '../store/pool.ts';
 import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 import { endWith } from './process.ts';
+import { webhookSettings } from './webhook-settings.ts';
 
 /** `npm run admin -- <what> <action> …`: prints JSON on standard output and what is wrong on standard error. */
 type Options = Readonly<Record<string, string | boolean | string[] | undefined>>;
@@ -36,6 +40,30 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: (pool, options) =>
       addDomain(pool, needed(options, 'organization'), needed(options, 'name'), options['verified'] === true),
   },
+  'webhook add': { usage: '--organization O --url U [--event T]…', run: addWebhook },
+  'suppression add': {
+    usage: '--organization O --email E',
+    run: async (pool, options) => {
+      const { organization, email } = await listAndAddress(pool, options);
+      const { suppressions } = await suppress(pool, organization, [email]);
+      return suppressions[0];
+    },
+  },
+  'suppression remove': {
+    usage: '--organization O --email E',
+    run: async (pool, options) => {
+      const { organization, email } = await listAndAddress(pool, options);
+      return { email, removed: await unsuppress(pool, organization, email) };
+    },
+  },
+  'suppression list': {
+    usage: '--organization O',
+    run: async (pool, options) => {
+      const organization = needed(options, 'organization');
+      await requireOrganization(pool, organization);
+      return allSuppressions(pool, organization);
+    },
+  },
 };
 
 const OPTIONS = {
@@ -45,11 +73,34 @@ const OPTIONS = {
   domain: { type: 'string', multiple: true },
   key: { type: 'string' },
   verified: { type: 'boolean' },
+  email: { type: 'string' },
+  url: { type: 'string' },
+  event: { type: 'string', multiple: true },
 } as const;
 
 function needed(options: Options, name: string): string {
   const value = options[name];
   return typeof value === 'string' && value !== '' ? value : endWith(`--${name} is missing\n${usage()}`);
+}
+
+async function addWebhook(pool: Pool, options: Options): Promise<unknown> {
+  const [organization, url] = [needed(options, 'organization'), needed(options, 'url')];
+  const events = ((options['event'] ?? []) as string[]).map((name) => {
+    const type = EVENT_TYPES.find((each) => each === name);
+    return type ?? endWith(`--event ${name}: there is no such event; known are ${EVENT_TYPES.join(', ')}`);
+  });
+  const { secretKey, allowedCidrs } = await webhookSettings();
+  // Nothing is left in the outbox: the first delivery wakes the endpoint.
+  const intake = makeWebhookIntake(pool, () => undefined, secretKey, allowedCidrs);
+  return addEndpoint(intake, organization, { url, events, description: null });
+}
+
+/** Whose list, and which address on it. */
+async function listAndAddress(pool: Pool, options: Options): Promise<{ organization: string; email: string }> {
+  const organization = needed(options, 'organization');
+  const email = listedAddress(needed(options, 'email'), 'email');
+  await requireOrganization(pool, organization);
+  return { organization, email };
 }
 
 function usage(): string {

@@ -47,6 +47,7 @@ const app = await makeApp({
   publicUrl: config.PUBLIC_URL,
   files,
   keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
+  webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   postmarkCallback: user && password ? { user, password } : null,
   wakeRelay: () => {

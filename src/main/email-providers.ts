@@ -1,6 +1,7 @@
 import type { EmailProviderName } from '../domain/email.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
-import { postmark } from '../providers/postmark.ts';
+import { postmark, type PostmarkSettings } from '../providers/postmark.ts';
+import { postmarkSuppressions } from '../providers/postmark-suppressions.ts';
 import { smtp } from '../providers/smtp.ts';
 import { readSettings } from './env.ts';
 
@@ -14,14 +15,29 @@ export function makeEmailProviders(): EmailProvider[] {
   return names.map((name) => MAKERS[name]());
 }
 
+/** Asks Postmark about messages that it took, also where new email goes out by others; undefined without its token. */
+export function makeAskPostmark(): EmailProvider['reports'] | undefined {
+  return readSettings().POSTMARK_SERVER_TOKEN === undefined ? undefined : MAKERS.postmark().reports;
+}
+
+/** Takes an address off Postmark's own list, also where new email goes out by others; undefined without its token. */
+export function makeRemoveFromProvider(): ((address: string) => Promise<boolean>) | undefined {
+  if (readSettings().POSTMARK_SERVER_TOKEN === undefined) return undefined;
+  const settings = postmarkSettings();
+  const lists = postmarkSuppressions(settings, [settings.messageStream]);
+  return (address) => lists.removeSuppression(address);
+}
+
+function postmarkSettings(): PostmarkSettings {
+  const config = readSettings('POSTMARK_SERVER_TOKEN');
+  return {
+    serverToken: config.POSTMARK_SERVER_TOKEN,
+    baseUrl: config.POSTMARK_BASE_URL,
+    messageStream: config.POSTMARK_MESSAGE_STREAM,
+  };
+}
+
 const MAKERS: Readonly<Record<EmailProviderName, () => EmailProvider>> = {
-  postmark: () => {
-    const config = readSettings('POSTMARK_SERVER_TOKEN');
-    return postmark({
-      serverToken: config.POSTMARK_SERVER_TOKEN,
-      baseUrl: config.POSTMARK_BASE_URL,
-      messageStream: config.POSTMARK_MESSAGE_STREAM,
-    });
-  },
+  postmark: () => postmark(postmarkSettings()),
   smtp: () => smtp(readSettings('SMTP_URL').SMTP_URL),
 };

@@ -3,8 +3,12 @@ import type { Chore } from '../../workflows/index.ts';
 
 /** When chores are done, by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {
-  'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves'] },
-  'upkeep-hourly': { every: '1 hour', chores: ['expireAttachments', 'deleteExpiredKeys'] },
+  'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
+  'upkeep-stuck': { every: '5 minutes', chores: ['putBackOverdue', 'clearProviderLists', 'reconcileSent'] },
+  'upkeep-hourly': {
+    every: '1 hour',
+    chores: ['expireAttachments', 'deleteExpiredKeys', 'deleteOldCallbacks', 'deleteOldDeliveries'],
+  },
   'upkeep-daily': { every: '24 hours', chores: ['sweepFiles'] },
 };
 

@@ -2,16 +2,23 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from '@temporalio/client';
-import { Worker, type WorkerOptions } from '@temporalio/worker';
+import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
+  type EmailDeps,
   makeEmailActivities,
   makeEmailFiles,
   makeGroupActivities,
   makeUpkeepActivities,
+  makeWebhookActivities,
 } from '../../activities/index.ts';
+import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
+import { webhookSeal } from '../intake/webhooks.ts';
+import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/pool.ts';
+import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
-import { makeEmailProviders } from './email-providers.ts';
+import { describeWorkflow } from './describe-workflow.ts';
+import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
 import { readSettings } from './env.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { ensureSchedules } from './schedules.ts';
@@ -20,13 +27,19 @@ import { connectToTemporal, logTemporalTo } from './temporal.ts';
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
-const config = readSettings('DATABASE_URL');
+const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
 
 const files = await openAttachmentStore(config, log);
+
+const ending = new AbortController();
+const notify = makeNotifier(pool);
+
+/** There before the first activity runs. */
+let client: Client | undefined;
 
 const FLEETS = {
   /** Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. */
@@ -51,6 +64,7 @@ const FLEETS = {
       ambiguousSend: config.AMBIGUOUS_SEND,
       believeDenialAfter: 60_000,
       files: makeEmailFiles(files, log),
+      unsubscribeUrl: makeUnsubscribeUrl(),
       log,
     };
     return [
@@ -68,11 +82,34 @@ const FLEETS = {
       },
     ];
   },
+  /** Posts to customers' endpoints: many at a time, since most of that is waiting for the slow ones. */
+  webhooks: (): QueueOptions[] => [
+    {
+      taskQueue: 'webhooks',
+      activities: makeWebhookActivities({
+        pool,
+        seal: webhookSeal(config.SECRET_KEY),
+        openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
+        lingers: 2_000,
+        stopping: ending.signal,
+        log,
+      }),
+      maxConcurrentActivityTaskExecutions: 500,
+      maxConcurrentActivityTaskPolls: 10,
+    },
+  ],
   /** Chores on a timetable: a few at a time, each short. */
   upkeep: (): QueueOptions[] => [
     {
       taskQueue: 'upkeep',
-      activities: makeUpkeepActivities({ pool, files, log }),
+      activities: makeUpkeepActivities({
+        pool,
+        files,
+        askPostmark: makeAskPostmark(),
+        removeFromProvider: makeRemoveFromProvider(),
+        describeWorkflow: (id) => describeWorkflow(client as Client, id),
+        log,
+      }),
       maxConcurrentActivityTaskExecutions: 4,
     },
   ],
@@ -81,7 +118,6 @@ type Fleet = keyof typeof FLEETS;
 
 const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
 logTemporalTo(log);
-const ending = new AbortController();
 let workers: Worker[] = [];
 const running = run();
 stopOnSignals(log, async () => {
@@ -99,17 +135,51 @@ async function run(): Promise<void> {
   });
   if (!temporal) return;
   const { connection, namespace } = temporal;
+  client = new Client({ connection, namespace });
   workers = await Promise.all(
-    queues.map((queue) => Worker.create({ connection, namespace, shutdownGraceTime: '25 s', ...queue })),
+    queues.map((queue) =>
+      Worker.create({
+        connection,
+        namespace,
+        shutdownGraceTime: '25 s',
+        interceptors: { activity: [tellRelay] },
+        ...queue,
+      }),
+    ),
   );
   if (queues.some(({ taskQueue }) => taskQueue === 'upkeep')) {
-    await ensureSchedules(new Client({ connection, namespace })).catch((error: unknown) => {
+    await ensureSchedules(client).catch((error: unknown) => {
       log.error({ err: error }, 'the schedules of upkeep could not be made');
     });
   }
   sayReady();
   await Promise.all(workers.map((worker) => worker.run()));
   await connection.close();
+}
+
+/** Activities leave word in the outbox, for endpoints above all; the relay is in another process. */
+function tellRelay(): ActivityInterceptors {
+  return {
+    inbound: {
+      async execute(input, next) {
+        try {
+          return await next(input);
+        } finally {
+          notify();
+        }
+      },
+    },
+  };
+}
+
+/** Links in marketing email; without `PUBLIC_URL` they lead to where the API is by its other settings. */
+function makeUnsubscribeUrl(): EmailDeps['unsubscribeUrl'] {
+  const tokens = makeUnsubscribeTokens(config.SECRET_KEY);
+  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+  if (config.PUBLIC_URL === undefined) {
+    log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
+  }
+  return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));
 }
 
 function readFleets(): Fleet[] {

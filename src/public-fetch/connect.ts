@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
-import { mayReach, parseRanges } from './public-address.ts';
+import { mayReach, parseRanges, type Ranges } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 
@@ -20,14 +20,16 @@ export interface PublicFetchSettings {
 
 /** What may be reached, and how names are resolved. */
 export interface Network {
-  readonly allowed: ReturnType<typeof parseRanges>;
+  readonly allowed: Ranges;
+  /** Whether an address may be connected to. */
+  readonly mayReach: typeof mayReach;
   readonly resolve: NonNullable<PublicFetchSettings['resolve']>;
 }
 
 /** @throws when a range is none */
 export function makeNetwork({ allowedCidrs, resolve }: PublicFetchSettings): Network {
   const system = (hostname: string) => lookup(hostname, { all: true });
-  return { allowed: parseRanges(allowedCidrs), resolve: resolve ?? system };
+  return { allowed: parseRanges(allowedCidrs), mayReach, resolve: resolve ?? system };
 }
 
 /**
@@ -37,6 +39,14 @@ export function makeNetwork({ allowedCidrs, resolve }: PublicFetchSettings): Net
  * @throws Unfetchable
  */
 export async function connectTo(url: URL, network: Network, signal: AbortSignal): Promise<Client> {
+  return new Client(url.origin, { connect: await connectorTo(url, network, signal) });
+}
+
+/**
+ * Makes connections for a client likewise.
+ * @throws Unfetchable
+ */
+export async function connectorTo(url: URL, network: Network, signal: AbortSignal): Promise<buildConnector.connector> {
   const addresses = literalAddress(url) === undefined ? await resolved(url, network, signal) : [];
   // Never called for a host that is an address already; that one was checked with the URL.
   const pinned: LookupFunction = (_hostname, options, done) => {
@@ -45,19 +55,17 @@ export async function connectTo(url: URL, network: Network, signal: AbortSignal)
     else if (first) done(null, first.address, first.family);
   };
   const connect = buildConnector({ lookup: pinned, timeout: 0, maxCachedSessions: 0 });
-  return new Client(url.origin, {
-    connect: (options, done) => {
-      connect(options, (...[error, socket]) => {
-        if (error) done(error, null);
-        // Whatever a resolver or a library did on the way: this is where the bytes would go.
-        else if (mayReach(socket.remoteAddress ?? '', network.allowed)) done(null, socket);
-        else {
-          socket.destroy();
-          done(new Unfetchable(NOT_PUBLIC), null);
-        }
-      });
-    },
-  });
+  return (options, done) => {
+    connect(options, (...[error, socket]) => {
+      if (error) done(error, null);
+      // Whatever a resolver or a library did on the way: this is where the bytes would go.
+      else if (network.mayReach(socket.remoteAddress ?? '', network.allowed)) done(null, socket);
+      else {
+        socket.destroy();
+        done(new Unfetchable(NOT_PUBLIC), null);
+      }
+    });
+  };
 }
 
 async function resolved({ hostname }: URL, network: Network, signal: AbortSignal): Promise<readonly HostAddress[]> {
@@ -71,7 +79,7 @@ async function resolved({ hostname }: URL, network: Network, signal: AbortSignal
       throw new Unfetchable(NOT_PUBLIC, { cause: error });
     }),
   ]);
-  if (addresses.length === 0 || !addresses.every(({ address }) => mayReach(address, network.allowed))) {
+  if (addresses.length === 0 || !addresses.every(({ address }) => network.mayReach(address, network.allowed))) {
     throw new Unfetchable(NOT_PUBLIC);
   }
   return addresses;

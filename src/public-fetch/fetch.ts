@@ -92,7 +92,8 @@ async function read(
   return Buffer.concat(chunks);
 }
 
-function isEncoded(headers: Dispatcher.ResponseData['headers']): boolean {
+/** Whether a body is compressed, by the headers of its answer. */
+export function isEncoded(headers: Dispatcher.ResponseData['headers']): boolean {
   const codings = [headers['content-encoding'], headers['transfer-encoding']].flat().join(',');
   return codings.split(',').some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
 }
@@ -104,7 +105,8 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT)$|^ECONNRESET$|^EPIPE$/, 'its server breaks off'],
 ];
 
-function reason(error: unknown): string {
+/** Why a request failed below HTTP, in words that tell nothing of our network. */
+export function reason(error: unknown): string {
   const { code, name } = error as { code?: string; name?: string };
   return REASONS.find(([pattern]) => pattern.test(code ?? name ?? ''))?.[1] ?? 'its server cannot be reached';
 }

@@ -6,6 +6,7 @@ const PLATFORM_ADDRESSES = new Set(['168.63.129.16']);
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+export type Ranges = readonly Range[];
 
 /** @throws when a text is no range such as `10.0.0.0/8` or `fd00::/8`, or a single address */
 export function parseRanges(texts: readonly string[]): Range[] {
@@ -20,11 +21,15 @@ export function parseRanges(texts: readonly string[]): Range[] {
  * Whether an address may be connected to: a public one, or one in a range that the operator allows.
  * @param text an IPv4 or IPv6 address without brackets
  */
-export function mayReach(text: string, allowed: readonly Range[]): boolean {
-  const address = ipaddr.parse(text);
+export function mayReach(text: string, allowed: Ranges): boolean {
+  return isPublic(ipaddr.parse(text)) || isAllowed(text, allowed);
+}
+
+/** Whether an address lies in a range that the operator allows. */
+export function isAllowed(text: string, allowed: Ranges): boolean {
   // An IPv4 address in IPv6 clothes is reached as itself.
   const plain = ipaddr.process(text);
-  return isPublic(address) || allowed.some(([range, bits]) => contains(range, bits, plain));
+  return allowed.some(([range, bits]) => contains(range, bits, plain));
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { mayReach, type parseRanges } from './public-address.ts';
+import { mayReach, type Ranges } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /** Ports at which no web server answers, so that nobody speaks to one of these through us. */
@@ -24,7 +24,7 @@ export const NOT_PUBLIC = 'its host cannot be found on the public internet';
  * @param base where a relative one was found
  * @throws Unfetchable
  */
-export function publicUrl(text: string, allowed: ReturnType<typeof parseRanges>, base?: URL): URL {
+export function publicUrl(text: string, allowed: Ranges, base?: URL): URL {
   if (!URL.canParse(text, base?.href)) throw new Unfetchable('it is not a URL');
   const url = new URL(text, base);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Unfetchable('it is not an http or https URL');

@@ -6,8 +6,10 @@ import {
   deleteOutbox,
   type EmailRow,
   foldOutbox,
+  lockChores,
   lockGroups,
   lockOutbox,
+  lockWebhooks,
   type OutboxRow,
 } from '../store/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
@@ -37,6 +39,8 @@ export interface Relay {
 const LOOK = 2_000;
 /** Rows asked for at once, so this is also the number of Temporal calls under way. */
 const TAKE = 100;
+/** Rows about endpoints, or about chores, at once; many of them may speak of one. */
+const WEBHOOKS = 500;
 /** Milliseconds after which it looks without being woken. */
 const SWEEP = 1_000;
 const LONGEST_PAUSE = 10_000;
@@ -103,6 +107,10 @@ export function startRelay(deps: RelayDeps): Relay {
 /** Takes rows and puts them together or carries them out. @returns what to do before it looks again */
 async function look(deps: RelayDeps, budget: Budget): Promise<'go on' | 'wait' | 'wait for the budget'> {
   const { next, unreachable } = await transaction(deps.pool, async (client) => {
+    // First, since they are few, and putting a burst together takes its time.
+    const others = [...(await lockWebhooks(client, WEBHOOKS)), ...(await lockChores(client, WEBHOOKS))];
+    const unreachable = await carryOut(deps, client, others);
+    if (unreachable) return { next: 'wait' as const, unreachable };
     // Who can start all that it carries out at once leaves the rest to other relays.
     const limit = budget.available() < TAKE ? LOOK : TAKE;
     const waiting = await lockOutbox(client, limit);
@@ -114,10 +122,10 @@ async function look(deps: RelayDeps, budget: Budget): Promise<'go on' | 'wait' |
     }
     const taken = alone.slice(0, TAKE);
     budget.spend(taken.filter(needsBudget).length);
-    const unreachable = await carryOut(deps, client, [...(await lockGroups(client, TAKE)), ...taken]);
-    if (alone.length > TAKE) return { next: 'go on' as const, unreachable };
-    if (later > 0) return { next: 'wait for the budget' as const, unreachable };
-    return { next: waiting.length === limit ? ('go on' as const) : ('wait' as const), unreachable };
+    const away = await carryOut(deps, client, [...(await lockGroups(client, TAKE)), ...taken]);
+    if (alone.length > TAKE) return { next: 'go on' as const, unreachable: away };
+    if (later > 0) return { next: 'wait for the budget' as const, unreachable: away };
+    return { next: waiting.length === limit ? ('go on' as const) : ('wait' as const), unreachable: away };
   });
   if (unreachable) throw unreachable;
   return next;
@@ -144,10 +152,11 @@ async function carryOut(
   let unreachable: TemporalUnreachable | undefined;
   for (const [index, result] of results.entries()) {
     const row = rows[index] as OutboxRow;
-    if (result.status === 'fulfilled') done.push(row.id);
+    const ids = 'more_ids' in row ? [row.id, ...row.more_ids] : [row.id];
+    if (result.status === 'fulfilled') done.push(...ids);
     else if (result.reason instanceof TemporalUnreachable) unreachable = result.reason;
     else {
-      refused.push(row.id);
+      refused.push(...ids);
       deps.log.error(
         { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
         'Temporal refused an outbox row',

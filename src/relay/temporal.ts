@@ -5,10 +5,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { DeliverEmail, DeliverGroup, Schedule } from '../../workflows/index.ts';
+import type { Chore, DeliverEmail, DeliverGroup, Schedule, WebhookEndpoint } from '../../workflows/index.ts';
 import { maskAddress } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
-import type { EmailRow, GroupRow, OutboxRow } from '../store/outbox.ts';
+import type { ChoreRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
 import { TemporalUnreachable } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
@@ -28,6 +28,7 @@ const DEADLINE = 10_000;
  * newsletter.
  */
 const SINGLE = 2;
+const WEBHOOKS = 3;
 const BULK = 4;
 
 /** Turns outbox rows into requests to Temporal. Each may be repeated: a workflow that was started is not started again. */
@@ -68,12 +69,32 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
   async function cancel(row: EmailRow): Promise<void> {
     // A group finds out when it is due.
     if (row.workflow_id !== row.message_id) return;
-    try {
-      await workflow.getHandle(row.message_id).signal('cancel');
-    } catch (error) {
-      // Nobody waits for it, so nobody needs to be told.
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    await unlessNotFound(workflow.getHandle(row.message_id).signal('cancel'));
+  }
+
+  async function wake(row: WebhookRow): Promise<void> {
+    if (row.url === null) {
+      await unlessNotFound(workflow.getHandle(row.message_id).signal('wake'));
+      return;
     }
+    await workflow.signalWithStart<(input: WebhookEndpoint) => Promise<unknown>>('webhookEndpoint', {
+      ...webhookOptions(row, row.url),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      signal: 'wake',
+      signalArgs: [],
+    });
+  }
+
+  /** One that is being done may have looked before this was asked: then the schedule of chores makes up for it. */
+  async function chore({ message_id: name }: ChoreRow): Promise<void> {
+    await unlessStarted(
+      workflow.start<(chores: readonly Chore[]) => Promise<unknown>>('upkeep', {
+        workflowId: `upkeep-${name}`,
+        taskQueue: WORKFLOW_QUEUE,
+        args: [[name as Chore]],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      }),
+    );
   }
 
   const actions = {
@@ -82,8 +103,13 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     reschedule,
     cancel,
   };
+  const act = (row: OutboxRow): Promise<void> => {
+    if (row.action === 'group') return group(row);
+    if (row.action === 'webhook') return wake(row);
+    return row.action === 'chore' ? chore(row) : actions[row.action](row);
+  };
   return async (row) => {
-    const ask = () => (row.action === 'group' ? group(row) : actions[row.action](row));
+    const ask = () => act(row);
     try {
       await client.connection.withDeadline(Date.now() + DEADLINE, ask);
     } catch (error) {
@@ -97,6 +123,15 @@ async function unlessStarted(starting: Promise<unknown>): Promise<void> {
     await starting;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+/** Nobody waits for the signal then, so nobody needs to be told. */
+async function unlessNotFound(signaling: Promise<unknown>): Promise<void> {
+  try {
+    await signaling;
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
 }
 
@@ -120,12 +155,27 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   };
 }
 
+function webhookOptions({ message_id: id, org_id }: WebhookRow, url: string) {
+  return {
+    workflowId: id,
+    taskQueue: WORKFLOW_QUEUE,
+    args: [{ id }] as [WebhookEndpoint],
+    priority: { priorityKey: WEBHOOKS, ...(org_id !== null && { fairnessKey: org_id }) },
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: CHANNEL, value: 'webhook' },
+      ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
+    ]),
+    // The rest of the URL may hold a secret.
+    staticSummary: `Webhooks to ${new URL(url).host}`,
+  };
+}
+
 function due(at: string | null): string {
   return at === null ? 'at once' : `at ${at}`;
 }
 
-/** What Temporal is told about every workflow of ours. */
-function options({ message_id, org_id, batch_id }: OutboxRow, bulk: boolean) {
+/** What Temporal is told about every workflow that carries email. */
+function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: boolean) {
   return {
     workflowId: message_id,
     taskQueue: WORKFLOW_QUEUE,

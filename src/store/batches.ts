@@ -127,6 +127,48 @@ export async function scheduledMembers(db: Db, batchId: string): Promise<string[
 }
 
 /**
+ * Of the batches that these emails belong to, or that these are, those whose members have all stopped waiting and of which
+ * customers have not been told. Members end in about their order, so that one which still waits is found from the end.
+ */
+export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await db.query<{ id: string; org_id: string }>({
+    name: 'find_over',
+    text: `SELECT batch.id, batch.org_id
+           FROM (
+             SELECT batch_id AS id FROM emails WHERE id = ANY ($1::text[]) AND batch_id IS NOT NULL
+             UNION SELECT unnest($1::text[])
+           ) AS named JOIN batches AS batch USING (id)
+           WHERE batch.announced_at IS NULL AND NOT EXISTS (
+             SELECT FROM (
+               SELECT FROM emails WHERE batch_id = batch.id AND status IN ('queued', 'scheduled')
+               ORDER BY created_at DESC, id DESC LIMIT 1
+             ) AS waiting
+           )`,
+    values: [ids],
+  });
+  return rows;
+}
+
+/** Notes that customers are told of a batch's end. @returns whether that was still to be done */
+export async function announceBatch(db: Db, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** Ids of batches of which customers have not been told that they are over, after a certain one, at most `limit`. */
+export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM batches WHERE announced_at IS NULL AND id > coalesce($1, '') ORDER BY id LIMIT $2`,
+    [after, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
  * Adds the moves of each batch up whose oldest is older than a minute, so that counts are read from a few rows: one for
  * each pair of statuses. Readers see the same sums before and after; two at once fold what each of them gets.
  * @param limit most batches to fold @returns how many were folded

@@ -37,7 +37,33 @@ export interface GroupRow {
   due_at: string | null;
 }
 
-export type OutboxRow = EmailRow | GroupRow;
+/** An endpoint whose workflow must look at what it has to do. */
+export interface WebhookRow {
+  id: string;
+  action: 'webhook';
+  /** The endpoint's id. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+  /** Null when it was deleted. */
+  org_id: string | null;
+  /** Where it posts to; null when nothing is to be posted there any more. */
+  url: string | null;
+}
+
+/** A chore of upkeep that shall be done at once. */
+export interface ChoreRow {
+  id: string;
+  action: 'chore';
+  /** The chore's name. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+}
+
+export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow;
 
 /**
  * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
@@ -68,6 +94,42 @@ export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
                   (group_of ->> 'due_at')::timestamptz AS due_at
            FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
            ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Endpoints to wake that no other relay holds, each once however many rows speak of it, locked likewise. */
+export async function lockWebhooks(db: Db, limit: number): Promise<WebhookRow[]> {
+  const { rows } = await db.query<WebhookRow>({
+    name: 'lock_webhooks',
+    text: `WITH held AS MATERIALIZED (
+             SELECT id, message_id, tries FROM outbox
+             WHERE action = 'webhook' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), one AS (
+             SELECT min(id) AS id, message_id, max(tries) AS tries, array_agg(id::text) AS ids FROM held GROUP BY message_id
+           )
+           SELECT one.id, 'webhook' AS action, one.message_id, one.tries, array_remove(one.ids, one.id::text) AS more_ids,
+                  endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
+           FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Chores that no other relay holds, each once however many rows ask for it, locked likewise. */
+export async function lockChores(db: Db, limit: number): Promise<ChoreRow[]> {
+  const { rows } = await db.query<ChoreRow>({
+    name: 'lock_chores',
+    text: `WITH held AS MATERIALIZED (
+             SELECT id, message_id, tries FROM outbox
+             WHERE action = 'chore' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+           )
+           SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
+                  (array_agg(id::text ORDER BY id))[2:] AS more_ids
+           FROM held GROUP BY message_id`,
     values: [limit],
   });
   return rows;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import { makeUpkeepActivities, type UpkeepStep } from '../../activities/upkeep.ts';
+import type { UpkeepStep } from '../../activities/chore.ts';
+import { makeUpkeepActivities } from '../../activities/upkeep.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { insertAttachments } from '../../src/store/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -25,7 +26,14 @@ after(() => database.drop());
 async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
   await pool.query('DELETE FROM attachments');
   const store = diskStore(await temporaryFolder(t));
-  const activities = makeUpkeepActivities({ pool, files: wrap(store), log: pino({ level: 'silent' }) });
+  const activities = makeUpkeepActivities({
+    pool,
+    files: wrap(store),
+    askPostmark: undefined,
+    removeFromProvider: undefined,
+    describeWorkflow: () => Promise.resolve('running'),
+    log: pino({ level: 'silent' }),
+  });
   /** An email with one file, all of it made `days` ago. @returns the ids of both */
   const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
     const email = newEmail();
@@ -173,6 +181,19 @@ describe('files that no email refers to', () => {
     assert.ok(steps.length > 1, `${steps.length} steps`);
     assert.deepEqual(await allIds(store), []);
   });
+});
+
+test('what providers posted is forgotten after 30 days', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(
+    `INSERT INTO provider_callbacks (provider, body, received_at)
+     SELECT 'postmark', '{}', now() - make_interval(hours => CASE WHEN n <= 600 THEN 721 ELSE 719 END)
+     FROM generate_series(1, 700) AS n`,
+  );
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 500, next: '' });
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 100, next: null });
+  const { rows } = await pool.query('SELECT count(*)::int AS kept FROM provider_callbacks');
+  assert.deepEqual(rows, [{ kept: 100 }]);
 });
 
 test('expired keys are forgotten, and moves of batches folded, step by step', async (t) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { STATUS } from '../../src/http/errors.ts';
+import { assertDescribed as assertAsDescribed, assertForm as assertOfForm } from './described.ts';
 import { type Answer, inFuture, type Organization, type Service, startService } from './service.ts';
 
 type Json = Record<string, unknown>;
@@ -54,32 +54,15 @@ const operations = () =>
     Object.entries(methods).map(([method, operation]) => [path, method, operation] as const),
   );
 
-/** A schema that takes nothing but what it names. */
-function closed(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(closed);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema).map(([key, value]) => [key, closed(value)]);
-  const result = Object.fromEntries(entries) as Json;
-  const names = result['type'] === 'object' && 'properties' in result && !('additionalProperties' in result);
-  return names ? { ...result, additionalProperties: false } : result;
+/** The id of a webhook endpoint. */
+async function endpoint(): Promise<string> {
+  const answer = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+  return (answer.body as { id: string }).id;
 }
 
-/** The answer is one that the document tells of: its status is listed, and its body is of that form, with nothing more. */
-function assertDescribed(path: string, method: string, { status, body, text }: Answer): void {
-  const operation = api.paths[path]?.[method];
-  assert.ok(operation?.responses[status], `${method} ${path} does not list ${status}; ${text}`);
-  assertForm(path, method, status, body);
-}
-
-function assertForm(path: string, method: string, status: number, body: unknown): void {
-  const ajv = new Ajv2020({ strict: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
-  ajv.addSchema(closed(api) as Json, 'api');
-  const pointer = [path, method, 'responses', String(status), 'content', 'application/json', 'schema']
-    .map((part) => part.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D'))
-    .join('/');
-  const validate = ajv.compile({ $ref: `api#/paths/${pointer}` });
-  assert.ok(validate(body), `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}; ${JSON.stringify(body)}`);
-}
+const assertForm = (path: string, method: string, status: number, body: unknown) =>
+  assertOfForm(api, path, method, status, body);
+const assertDescribed = (path: string, method: string, answer: Answer) => assertAsDescribed(api, path, method, answer);
 
 describe('GET /openapi.json', () => {
   it('is valid OpenAPI 3.1', async () => {
@@ -105,6 +88,21 @@ describe('GET /openapi.json', () => {
         'GET /v1/emails/{id}/attachments',
         'GET /v1/emails/{id}/attachments/{attachmentId}',
         'GET /v1/emails/{id}/attachments/{attachmentId}/download',
+        'POST /v1/suppressions',
+        'GET /v1/suppressions',
+        'GET /v1/suppressions/{idOrEmail}',
+        'DELETE /v1/suppressions/{idOrEmail}',
+        'POST /v1/webhooks',
+        'GET /v1/webhooks',
+        'GET /v1/webhooks/{id}',
+        'PATCH /v1/webhooks/{id}',
+        'DELETE /v1/webhooks/{id}',
+        'POST /v1/webhooks/{id}/rotate-secret',
+        'POST /v1/webhooks/{id}/test',
+        'POST /v1/webhooks/{id}/replay',
+        'GET /v1/webhooks/{id}/deliveries',
+        'GET /v1/webhooks/{id}/deliveries/{deliveryId}',
+        'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
         'GET /healthz',
         'GET /readyz',
       ],
@@ -180,23 +178,24 @@ describe('an operation', () => {
       JSON.parse(JSON.stringify(value), (key, part: unknown) => (key === 'scheduled_at' ? soon : part));
     const bodies = operations().filter(([, , { requestBody }]) => requestBody);
     for (const [path, method, { requestBody }] of bodies) {
-      const id = await ours.sent({ scheduled_at: soon });
+      const id = path.startsWith('/v1/webhooks') ? await endpoint() : await ours.sent({ scheduled_at: soon });
       const json = inTime(requestBody?.content['application/json'].example);
       const answer = await ours.call(method.toUpperCase(), path.replace('{id}', id), { json });
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
       assertDescribed(path, method, answer);
     }
-    assert.equal(bodies.length, 3);
+    assert.equal(bodies.length, 7);
   });
 
   it('takes the examples of its query parameters', async () => {
+    const webhook = await endpoint();
     let tried = 0;
     for (const [path, , { parameters = [] }] of operations()) {
       for (const { name, in: where, example, examples = {} } of parameters) {
         const given = where === 'query' ? [example, ...Object.values(examples).map(({ value }) => value)] : [];
         for (const value of given.filter((each) => each !== undefined)) {
           const query = [value].flat().map((each) => `${name}=${each as string | number}`);
-          const answer = await ours.call('GET', `${path}?${query.join('&')}`);
+          const answer = await ours.call('GET', `${path.replace('{id}', webhook)}?${query.join('&')}`);
           assert.equal(answer.status, 200, answer.text);
           assertDescribed(path, 'get', answer);
           tried++;
@@ -296,6 +295,77 @@ describe('every answer is one that is described', () => {
       }
     });
   }
+
+  it('webhooks', async () => {
+    const path = '/v1/webhooks';
+    const readOnly = await ours.addKey('read_only');
+    const [id, disabled] = [await endpoint(), await endpoint()];
+    await ours.call('PATCH', `${path}/${disabled}`, { json: { status: 'disabled' } });
+    const { body } = await ours.call('POST', `${path}/${id}/test`);
+    const delivery = (body as { id: string }).id;
+    for (const answer of [
+      await ours.call('POST', path, { json: { url: 'https://example.com/' } }),
+      await ours.call('POST', path, { json: {} }),
+      await ours.call('POST', path, notJson),
+      await service.call('POST', path, { json: { url: 'https://example.com/' }, key: readOnly }),
+    ]) {
+      assertDescribed(path, 'post', answer);
+    }
+    assertDescribed(path, 'get', await ours.call('GET', path));
+    const since = { json: { since: '2026-03-01T00:00:00Z' } };
+    for (const [method, tail, call] of [
+      ['get', '', {}],
+      ['get', '/deliveries', {}],
+      ['get', '/deliveries/{deliveryId}', {}],
+      ['patch', '', { json: { events: [] } }],
+      ['post', '/rotate-secret', {}],
+      ['post', '/test', {}],
+      ['post', '/replay', since],
+      ['post', '/deliveries/{deliveryId}/replay', {}],
+      ['delete', '', {}],
+    ] as const) {
+      for (const each of [disabled, id, ID]) {
+        for (const more of [call, { ...call, key: 'x' }, { ...unread }]) {
+          if (method === 'get' && 'raw' in more) continue;
+          const answer = await ours.call(
+            method.toUpperCase(),
+            `${path}/${each}${tail.replace('{deliveryId}', delivery)}`,
+            more,
+          );
+          const operation = `${path}/{id}${tail}`;
+          if (answer.status === 204) assert.ok(api.paths[operation]?.[method]?.responses['204']);
+          else assertDescribed(operation, method, answer);
+        }
+      }
+    }
+  });
+
+  it('suppressions', async () => {
+    const path = '/v1/suppressions';
+    const readOnly = await ours.addKey('read_only');
+    for (const answer of [
+      await ours.call('POST', path, { json: { email: 'described@example.net' } }),
+      await ours.call('POST', path, { json: { email: 'described@example.net' } }),
+      await ours.call('POST', path, { json: { emails: ['described@example.net', 'more@example.net'] } }),
+      await ours.call('POST', path, { json: {} }),
+      await ours.call('POST', path, unread),
+      await ours.call('POST', path, notJson),
+      await service.call('POST', path, { json: { email: 'a@example.net' }, key: readOnly }),
+    ]) {
+      assertDescribed(path, 'post', answer);
+    }
+    assertDescribed(path, 'get', await ours.call('GET', path));
+    for (const [method, calls] of [
+      ['get', ['described@example.net', 'nobody@example.net', 'more@example.net?x=1']],
+      ['delete', ['described@example.net', 'described@example.net', 'more@example.net?x=1']],
+    ] as const) {
+      for (const name of calls) {
+        const answer = await ours.call(method.toUpperCase(), `${path}/${name}`);
+        if (answer.status === 204) assert.ok(api.paths[`${path}/{idOrEmail}`]?.[method]?.responses['204']);
+        else assertDescribed(`${path}/{idOrEmail}`, method, answer);
+      }
+    }
+  });
 
   for (const [method, path, json] of [
     ['patch', '/v1/emails/{id}', { scheduled_at: inFuture({ hours: 2 }) }],

@@ -94,6 +94,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     publicUrl: undefined,
     files,
     keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: [REACHABLE] })),
+    webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
     wakeRelay: () => wakes++,

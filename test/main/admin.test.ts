@@ -128,6 +128,38 @@ describe('organization, key and domain', { concurrency: 2 }, () => {
   });
 });
 
+describe('suppression', () => {
+  it('add, remove, list', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name=Lists');
+    const on = (action: string, email: string) => ['suppression', action, '--organization', id, '--email', email];
+    const list = () => printed<Record<string, unknown>[]>('suppression', 'list', '--organization', id);
+    const added = await printed(...on('add', 'Ada <Ada@Example.net>'));
+    assert.match(String(added['id']), /^sup_/);
+    assert.deepEqual([added['email'], added['origin']], ['ada@example.net', 'manual']);
+    assert.deepEqual(await printed(...on('add', 'ADA@example.net')), added);
+    await printed(...on('add', 'grace@example.net'));
+    assert.deepEqual(
+      (await list()).map(({ email }) => email),
+      ['grace@example.net', 'ada@example.net'],
+    );
+    assert.deepEqual(await printed(...on('remove', 'ADA@example.net')), { email: 'ada@example.net', removed: 1 });
+    assert.equal((await list()).length, 1);
+    assertFailed(
+      await admin(...on('remove', 'ada@example.net')),
+      'the suppression list has no entry with this id or address',
+    );
+    assertFailed(await admin(...on('add', 'nobody')), 'email: must be local@domain or Name <local@domain>');
+  });
+
+  it('of an organization that does not exist', async () => {
+    const sentence = `organization: there is no organization ${ABSENT}`;
+    for (const action of ['add', 'remove']) {
+      assertFailed(await admin('suppression', action, '--organization', ABSENT, '--email', 'a@example.net'), sentence);
+    }
+    assertFailed(await admin('suppression', 'list', '--organization', ABSENT), sentence);
+  });
+});
+
 describe('what is no command is told with the usage', { concurrency: 2 }, () => {
   for (const [args, sentence] of [
     [[], 'a command is missing'],
@@ -141,6 +173,9 @@ describe('what is no command is told with the usage', { concurrency: 2 }, () => 
     [['key', 'revoke'], '--key is missing'],
     [['domain', 'add', '--name', 'a.example'], '--organization is missing'],
     [['domain', 'add', '--organization', 'x'], '--name is missing'],
+    [['suppression', 'add', '--organization', 'x'], '--email is missing'],
+    [['suppression', 'remove', '--email', 'a@example.net'], '--organization is missing'],
+    [['suppression', 'list', '--organization', 'x', '--email', 'x'], 'suppression list takes no --email'],
     [['organization', 'list', '--name', 'x'], 'organization list takes no --name'],
     [['key', 'create', '--organization', 'x', '--verified'], 'key create takes no --verified'],
     [['organization', 'create', '--nam', 'x'], "Unknown option '--nam'."],

@@ -113,6 +113,18 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
     assert.doesNotMatch(JSON.stringify(await handleOf(row).fetchHistory()), /jane\.doe/i);
   });
 
+  test('a chore that shall not wait is done by a workflow of its own, one at a time', async () => {
+    const row: OutboxRow = { id: '1', action: 'chore', message_id: 'foldBatchMoves', tries: 0, more_ids: [] };
+    await Promise.all([carry(row), carry(row)]);
+    const handle = client.workflow.getHandle('upkeep-foldBatchMoves');
+    const { type, taskQueue, runId } = await handle.describe();
+    assert.deepEqual([type, taskQueue], ['upkeep', 'messages']);
+    assert.deepEqual((await story(handle)).input, ['foldBatchMoves']);
+    await handle.terminate();
+    await carry(row);
+    assert.notEqual((await handle.describe()).runId, runId);
+  });
+
   test('an email that is due at once and goes to one says so', async () => {
     const row = outboxRow();
     await carry(row);

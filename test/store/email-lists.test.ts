@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import pg from 'pg';
 import { type EmailFilters, listEmails, type Place } from '../../src/store/email-lists.ts';
-import type { Db } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.ts';
+import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
 
 const ROWS = 100_000;
 /** A page of the longest kind, and the row that tells that there is another one. */
 const PAGE = 101;
-
-interface Node {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Actual Rows': number;
-  readonly 'Actual Loops': number;
-  readonly Plans?: readonly Node[];
-}
 
 let database: TestDatabase;
 before(async () => {
@@ -54,32 +44,6 @@ const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
 /** From the middle of the batch on, where every list has more before and behind. */
 const DEEP: Place = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
 
-/** Runs each statement as it is, with the plan that Postgres keeps (generic) or makes for its values (custom). */
-function explaining(client: pg.PoolClient, plans: Node[]): Db {
-  const query = async ({ text, values }: pg.QueryConfig) => {
-    const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
-    await client.query(`PREPARE explained AS ${text}`);
-    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (${literals})`,
-    );
-    plans.push(...(rows[0]?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan));
-    await client.query('DEALLOCATE explained');
-    return client.query(text, values as unknown[]);
-  };
-  return { query } as unknown as Db;
-}
-
-function literal(value: unknown): string {
-  if (value === null) return 'NULL';
-  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : `${value as string | number}`);
-}
-
-function flat(node: Node): Node[] {
-  return [node, ...(node.Plans ?? []).flatMap(flat)];
-}
-
-const rowsOf = (node: Node): number => node['Actual Rows'] * node['Actual Loops'];
-
 describe('no list reads more than it shows would need', () => {
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
     for (const vacuumed of [false, true]) {
@@ -90,7 +54,7 @@ describe('no list reads more than it shows would need', () => {
           await client.query(`SET plan_cache_mode = ${mode}`);
           for (const { name, filters } of FILTERS) {
             for (const from of [null, DEEP]) {
-              const plans: Node[] = [];
+              const plans: PlanNode[] = [];
               await listEmails(explaining(client, plans), LARGE, filters, from, PAGE - 1);
               assert.ok(plans.length > 0);
               assertCheap(plans, `${name}; ${from ? 'deep' : 'first'} page`);
@@ -103,7 +67,7 @@ describe('no list reads more than it shows would need', () => {
     }
   }
 
-  function assertCheap(plans: readonly Node[], what: string): void {
+  function assertCheap(plans: readonly PlanNode[], what: string): void {
     for (const node of plans.flatMap(flat)) {
       const plan = `${what}: ${JSON.stringify(plans, null, 1)}`;
       if (node['Relation Name']) assert.notEqual(node['Node Type'], 'Seq Scan', plan);

@@ -41,11 +41,15 @@ export interface Stack {
   readonly temporal: Temporal;
   /** Null when real providers are used. */
   readonly inboxUrl: string | null;
+  /** What Postmark must be told, so that it reports what becomes of email; null when it is simulated or not used. */
+  readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
   readonly demo: DemoSecrets;
 }
 
 const UI_PORT = 8_233;
 const RETENTION = '168h';
+/** Where webhooks are received that are being developed. */
+export const LOOPBACK = '127.0.0.0/8,::1';
 
 /**
  * Starts every part that no setting says is elsewhere, each when what it needs serves, and makes the demonstration
@@ -64,6 +68,7 @@ export async function startStack(context: Context): Promise<Stack> {
     ...temporalEnvironment(home, environment, temporal),
     DATABASE_URL: databaseUrl,
     ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
+    WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
     SEND_MAX_ATTEMPTS: environment['SEND_MAX_ATTEMPTS'] || '5',
     SEND_INITIAL_INTERVAL: environment['SEND_INITIAL_INTERVAL'] || '1s',
@@ -144,13 +149,17 @@ async function startApplication(
   context: Context,
   shared: NodeJS.ProcessEnv,
   secrets: Secrets,
-): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl'>> {
+): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl' | 'postmarkWebhook'>> {
   const { config, environment, home, progress, supervisor } = context;
   const port = await preferredPort(context, config.PORT);
   const baseUrl = `http://${reachable(config.HOST)}:${port}`;
   const isSimulated = config.POSTMARK_SERVER_TOKEN === undefined && config.SMTP_URL === undefined;
   const simulated = isSimulated ? await simulatedProviders(context, secrets, baseUrl) : undefined;
-  const env = { ...shared, ...simulated?.providers, PUBLIC_URL: environment['PUBLIC_URL'] || baseUrl };
+  const user = environment['POSTMARK_WEBHOOK_USER'] || secrets.postmark_webhook_user;
+  const password = environment['POSTMARK_WEBHOOK_PASSWORD'] || secrets.postmark_webhook_password;
+  const webhook = { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password };
+  const publicUrl = environment['PUBLIC_URL'] || baseUrl;
+  const env = { ...shared, ...simulated?.providers, ...webhook, PUBLIC_URL: publicUrl };
 
   const start = async (name: PartName, title: string, args: string[], own: NodeJS.ProcessEnv, stopWithin: number) => {
     const log = await freshLog(home.logs, name);
@@ -167,7 +176,9 @@ async function startApplication(
     await supervisor.stop(['api', 'worker', 'simulator']);
     throw error;
   }
-  return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null };
+  const isReal = config.POSTMARK_SERVER_TOKEN !== undefined;
+  const postmarkWebhook = isReal ? { url: `${publicUrl}/callbacks/postmark`, user, password } : null;
+  return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook };
 }
 
 /** The simulator's settings, and what the other processes must know to use it as their providers. */
@@ -181,8 +192,6 @@ async function simulatedProviders({ environment, home, ports }: Context, secrets
       EMAIL_PROVIDERS: environment['EMAIL_PROVIDERS'] || 'postmark,smtp',
       POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
       POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
-      POSTMARK_WEBHOOK_USER: environment['POSTMARK_WEBHOOK_USER'] || secrets.postmark_webhook_user,
-      POSTMARK_WEBHOOK_PASSWORD: environment['POSTMARK_WEBHOOK_PASSWORD'] || secrets.postmark_webhook_password,
       SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
     },
     own: {

@@ -29,12 +29,22 @@ export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, em
     '',
     ...rows.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(18)}${value}`])),
     '',
+    ...(stack.postmarkWebhook ? [...postmarkWebhook(stack.postmarkWebhook), ''] : []),
     ...(inboxUrl === null
       ? ['Real providers are set, so no demonstration email was sent. To send one, from a domain that they know:']
       : ['Send one more, and find it in the inbox:']),
     '',
     curl(stack),
     '',
+  ];
+}
+
+/** What somebody must tell Postmark, which posts nothing before. */
+function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWebhook']>): string[] {
+  return [
+    'Postmark reports deliveries, bounces, opens and the rest once a webhook of the message stream names',
+    `  ${url}`,
+    `with all its events, and as HTTP credentials the user ${user} and the password ${password}`,
   ];
 }
 

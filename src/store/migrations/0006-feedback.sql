@@ -49,6 +49,21 @@ CREATE INDEX suppressions_newest ON suppressions (org_id, created_at, id);
 COMMENT ON INDEX suppressions_newest IS 'The list of an organization''s suppressions, newest first.';
 CREATE INDEX suppressions_by_origin ON suppressions (org_id, origin, created_at, id);
 COMMENT ON INDEX suppressions_by_origin IS 'The same of one origin.';
+CREATE INDEX suppressions_at_provider ON suppressions (email, org_id) WHERE origin IN ('bounce', 'complaint', 'provider');
+COMMENT ON INDEX suppressions_at_provider IS
+  'Before an address is taken off the provider''s list: does another organization still want it there?';
+
+CREATE TABLE provider_list_removals (
+  id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  org_id   text COLLATE "C" NOT NULL,
+  email    text COLLATE "C" NOT NULL,
+  tries    integer NOT NULL DEFAULT 0,
+  retry_at timestamptz(3) NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE provider_list_removals IS
+  'Addresses that an organization has taken off its list and that must still be taken off the provider''s. A row leaves once the provider has done so.';
+COMMENT ON COLUMN provider_list_removals.retry_at IS 'Not before: put off each time the provider could not be asked.';
+COMMENT ON INDEX provider_list_removals_pkey IS 'Upkeep: the oldest are done first. The table is nearly always empty.';
 
 CREATE TABLE provider_callbacks (
   id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -140,7 +155,22 @@ COMMENT ON FUNCTION delivery_id IS 'The id of an event''s delivery to an endpoin
 
 ALTER TABLE outbox
   DROP CONSTRAINT outbox_action_check,
-  ADD CONSTRAINT outbox_action_check CHECK (action IN ('start', 'leave', 'group', 'reschedule', 'cancel', 'webhook'));
-COMMENT ON COLUMN outbox.message_id IS 'The email; for a group the workflow that shall carry it, for a webhook the endpoint.';
+  ADD CONSTRAINT outbox_action_check CHECK (action IN ('start', 'leave', 'group', 'reschedule', 'cancel', 'webhook', 'chore'));
+COMMENT ON COLUMN outbox.message_id IS 'The email; for a group the workflow that shall carry it, for a webhook the endpoint, for a chore its name.';
 CREATE INDEX outbox_webhooks ON outbox (message_id) WHERE action = 'webhook';
 COMMENT ON INDEX outbox_webhooks IS 'The relay wakes endpoints apart from what speaks of one email.';
+CREATE INDEX outbox_chores ON outbox (id) WHERE action = 'chore';
+COMMENT ON INDEX outbox_chores IS 'The relay has chores done that shall not wait for their time.';
+
+ALTER TABLE batches ADD COLUMN announced_at timestamptz(3);
+COMMENT ON COLUMN batches.announced_at IS 'When customers were told that no member waits any more; NULL before.';
+CREATE INDEX batches_unannounced ON batches (id) WHERE announced_at IS NULL;
+COMMENT ON INDEX batches_unannounced IS 'Upkeep: batches of which customers may still have to be told.';
+
+ALTER TABLE emails ADD COLUMN look_at timestamptz(3);
+COMMENT ON COLUMN emails.look_at IS 'When upkeep looks again at an email that seems stuck; NULL before it has looked once.';
+CREATE INDEX emails_unreported ON emails (look_at, last_event_at)
+  WHERE status IN ('sent', 'delivery_delayed') AND provider = 'postmark';
+COMMENT ON INDEX emails_unreported IS 'Upkeep: emails about whose end the provider must be asked. Nobody can be asked about the others.';
+CREATE INDEX emails_scheduled ON emails (scheduled_at) WHERE status = 'scheduled';
+COMMENT ON INDEX emails_scheduled IS 'Upkeep: emails that should have left by now.';

@@ -94,6 +94,7 @@ test('the request to try works as it is printed', async () => {
     databaseUrl: 'postgres://localhost/sendwright',
     temporal: { address: '127.0.0.1:7233', namespace: 'default', uiUrl: 'http://127.0.0.1:8233' },
     inboxUrl: `${baseUrl}/inbox`,
+    postmarkWebhook: null,
     demo: DEMO,
   };
   const home = { logs: '/home/logs', devFile: '/home/dev.json' };
@@ -104,4 +105,9 @@ test('the request to try works as it is printed', async () => {
   }
   await promisify(execFile)('/bin/sh', ['-c', text.slice(text.indexOf('curl ')).replace('curl', 'curl -sf')]);
   assert.deepEqual(asked, ['POST /v1/emails Bearer sw_live_1']);
+  assert.ok(!text.includes('/callbacks/postmark'));
+
+  const postmarkWebhook = { url: 'https://mail.example/callbacks/postmark', user: 'postmark', password: 'a secret' };
+  const real = addresses({ ...stack, inboxUrl: null, postmarkWebhook }, home, undefined).join('\n');
+  for (const word of Object.values(postmarkWebhook)) assert.ok(real.includes(word), word);
 });

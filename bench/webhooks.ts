@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import { email, postSingles } from './load.ts';
+import { withStack } from './stack.ts';
+import { printTable, quantile } from './table.ts';
+
+/** Milliseconds after which the slow endpoint answers. */
+const SLOW = 30_000;
+/** Milliseconds without an arrival after which all are taken to have come. */
+const QUIET = 5_000;
+/** A port at which nothing listens. */
+const DEAD = 'http://127.0.0.1:9/';
+
+/** Batches in which the emails come when they do not come at once, and milliseconds between two of them. */
+const PARTS = 20;
+const APART = 3_000;
+
+/** An event at the fast endpoint: what it is about, and milliseconds from when it happened to when it came. */
+interface Arrival {
+  readonly type: string;
+  readonly ofBatch: boolean;
+  readonly at: number;
+  readonly after: number;
+}
+
+/**
+ * How soon events reach a fast endpoint, beside one that is dead and one that answers after 30 s, while a batch of 10,000
+ * emails is sent, or as many in a minute, and single emails go out.
+ */
+export async function webhooks({ size = 10_000 }: { size?: number } = {}): Promise<void> {
+  const arrivals: Arrival[] = [];
+  const fast = await listen((body) => {
+    const event = JSON.parse(body) as { type: string; created_at: string; data: { batchId?: string } };
+    const at = Date.now();
+    const after = at - Date.parse(event.created_at);
+    arrivals.push({ type: event.type, ofBatch: event.data.batchId !== undefined, at, after });
+    return 0;
+  });
+  const slow = await listen(() => SLOW);
+  try {
+    const rows = await withStack({}, async (dev) => {
+      await postSingles(dev, 4, 2);
+      for (const url of [DEAD, slow.url, fast.url]) await call(dev, 'POST', '/v1/webhooks', { url });
+      const measured = [];
+      for (const parts of [1, PARTS]) measured.push(...(await measure(dev, arrivals, size, parts)));
+      return measured;
+    });
+    printTable(`Events of ${size} emails and of single ones meanwhile, at the fast one of three endpoints`, rows);
+  } finally {
+    for (const { server } of [fast, slow]) {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+}
+
+async function measure(dev: DevFile, arrivals: Arrival[], size: number, parts: number) {
+  arrivals.splice(0);
+  const singles = new AbortController();
+  const sending = sendSingles(dev, singles.signal);
+  const from = Date.now();
+  for (let part = 0; part < parts; part++) {
+    await sleep(Math.max(0, from + part * APART - Date.now()));
+    const emails = Array.from({ length: size / parts }, (_, i) => email(dev, `person-${i}@example.net`));
+    await call(dev, 'POST', '/v1/emails/batch', { emails });
+  }
+  await calm(arrivals);
+  singles.abort();
+  await sending;
+  const ofBatch = arrivals.filter((arrival) => arrival.ofBatch);
+  const seconds = (Math.max(...ofBatch.map(({ at }) => at)) - from) / 1_000;
+  const types = ['email.queued', 'email.sent', 'email.delivered'];
+  const emails = parts === 1 ? 'at once' : `in ${(PARTS * APART) / 1_000} s`;
+  return [
+    ...types.map((type) =>
+      row(
+        emails,
+        type,
+        ofBatch.filter((each) => each.type === type),
+      ),
+    ),
+    { ...row(emails, 'all', ofBatch), 'events/s': ofBatch.length / seconds },
+    row(
+      emails,
+      'all of single emails',
+      arrivals.filter((arrival) => !arrival.ofBatch),
+    ),
+  ];
+}
+
+function row(emails: string, events: string, arrivals: readonly Arrival[]) {
+  const after = arrivals.map((arrival) => arrival.after);
+  return {
+    emails,
+    events,
+    number: after.length,
+    'p50 ms': quantile(after, 0.5),
+    'p95 ms': quantile(after, 0.95),
+    'max ms': quantile(after, 1),
+    'events/s': '' as string | number,
+  };
+}
+
+/** @param take gets what was posted, and says after how many milliseconds to answer */
+async function listen(take: (body: string) => number): Promise<{ server: Server; url: string }> {
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const wait = take(Buffer.concat(chunks).toString());
+      if (wait === 0) response.end();
+      else setTimeout(() => response.end(), wait).unref();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+async function call({ base_url, api_key }: DevFile, method: 'POST', path: string, body: unknown): Promise<void> {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+  const answer = await request(base_url + path, { method, headers, body: JSON.stringify(body) });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`answered ${answer.statusCode}: ${text}`);
+}
+
+/** A single email every 100 ms. */
+async function sendSingles(dev: DevFile, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await call(dev, 'POST', '/v1/emails', email(dev, 'single@example.net'));
+    await sleep(100, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Waits until no event of the batch has come for a while. */
+async function calm(arrivals: readonly Arrival[]): Promise<void> {
+  const count = () => arrivals.filter(({ ofBatch }) => ofBatch).length;
+  for (let before = -1; before !== count();) {
+    before = count();
+    await sleep(QUIET);
+  }
+}

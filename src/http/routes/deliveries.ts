@@ -1,0 +1,116 @@
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../intake/webhooks.ts';
+import { findAttempts, findDelivery, listDeliveries } from '../../store/webhook-deliveries.ts';
+import { payloadOf } from '../../webhooks/payload.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+import {
+  DeliveriesQuery,
+  DeliveryBody,
+  DeliveryParams,
+  DeliverySummary,
+  EndpointParams,
+  ReplayBody,
+  Replayed,
+} from '../schemas/webhooks.ts';
+import { intakeOf, type WebhookRoutesDeps } from './webhooks.ts';
+
+const tags = ['Webhooks'];
+
+export function list({ pool, secretKey }: WebhookRoutesDeps) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List the deliveries of an endpoint',
+      description:
+        'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
+      params: EndpointParams,
+      querystring: DeliveriesQuery,
+      response: { 200: listOf('deliveries', DeliverySummary), ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    async (request) => {
+      const { status = null, limit = PAGE_LENGTH, cursor } = request.query;
+      const orgId = callerOf(request).org_id;
+      const { id } = await requireEndpoint(pool, orgId, request.params.id);
+      const listing = { list: 'deliveries', orgId, filters: { endpoint: id, status } };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listDeliveries(pool, id, status, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { deliveries: rows, ...end };
+    },
+  );
+}
+
+export function get({ pool }: WebhookRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get a delivery',
+      description: 'With what is posted, and what every try came to.',
+      params: DeliveryParams,
+      response: { 200: DeliveryBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    async (request) => {
+      const { id } = await requireEndpoint(pool, callerOf(request).org_id, request.params.id);
+      const found = await findDelivery(pool, id, request.params.deliveryId);
+      if (!found) throw noDelivery();
+      const { event_id, type, status, created_at, next_attempt_at } = found;
+      // Before its first try it is the one that will be made then.
+      const payload = found.payload ?? payloadOf({ ...found, id: event_id }, found.email ?? undefined);
+      return {
+        id: found.id,
+        event_id,
+        type,
+        status,
+        created_at,
+        next_attempt_at,
+        payload: JSON.parse(payload) as unknown,
+        attempts: await findAttempts(pool, found.id),
+      };
+    },
+  );
+}
+
+export function replay(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Replay a delivery',
+      description: 'Sends it again at once, with the same id and body, and with all its tries.',
+      params: DeliveryParams,
+      response: { 202: DeliverySummary, ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { id, deliveryId } = request.params;
+      const delivery = await replayOne(intake, callerOf(request).org_id, id, deliveryId);
+      reply.code(202);
+      return delivery;
+    },
+  );
+}
+
+export function replayPeriod(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Replay the deliveries of a period',
+      description: 'Sends all of them again, or those of one status, oldest first.',
+      params: EndpointParams,
+      body: ReplayBody,
+      response: { 202: Replayed, ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { since, until = null, status = null } = request.body;
+      const period = { since, until, status };
+      const replayed = await replayMany(intake, callerOf(request).org_id, request.params.id, period);
+      reply.code(202);
+      return { replayed };
+    },
+  );
+}

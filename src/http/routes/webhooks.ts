@@ -1,0 +1,169 @@
+import { Type } from 'typebox';
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import {
+  createEndpoint,
+  editEndpoint,
+  makeWebhookIntake,
+  removeEndpoint,
+  requireEndpoint,
+  rotateEndpoint,
+  testEndpoint,
+  type WebhookIntakeDeps,
+} from '../../intake/webhooks.ts';
+import { listEndpoints } from '../../store/webhooks.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+import {
+  CreateEndpointBody,
+  DeliverySummary,
+  EditEndpointBody,
+  EndpointBody,
+  EndpointParams,
+  EndpointsQuery,
+  EndpointWithSecret,
+} from '../schemas/webhooks.ts';
+
+/** What the routes about endpoints need besides what all do. */
+export interface WebhookRoutesDeps extends IntakeDeps {
+  readonly secretKey: string;
+  /** Private ranges in which endpoints may be. */
+  readonly webhookAllowCidrs: readonly string[];
+}
+
+const tags = ['Webhooks'];
+const CHANGING = [400, 401, 403, 404, 413, 415, 422, 500, 503];
+
+export function intakeOf(deps: WebhookRoutesDeps): WebhookIntakeDeps {
+  return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs);
+}
+
+export function create(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Create an endpoint',
+      description:
+        'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 says. Its secret is in this ' +
+        'answer alone.',
+      body: CreateEndpointBody,
+      response: { 201: EndpointWithSecret, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { url, events, description } = request.body;
+      const wish = { url, events: events ?? [], description: description ?? null };
+      const endpoint = await createEndpoint(intake, callerOf(request).org_id, wish);
+      reply.code(201);
+      return endpoint;
+    },
+  );
+}
+
+export function list({ pool, secretKey }: WebhookRoutesDeps) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List endpoints',
+      description: 'Endpoints, newest first. Follow `next_cursor` until it is null.',
+      querystring: EndpointsQuery,
+      response: { 200: listOf('webhooks', EndpointBody), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { limit = PAGE_LENGTH, cursor } = request.query;
+      const listing = { list: 'webhooks', orgId: callerOf(request).org_id, filters: {} };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listEndpoints(pool, listing.orgId, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { webhooks: rows, ...end };
+    },
+  );
+}
+
+export function get({ pool }: WebhookRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get an endpoint',
+      params: EndpointParams,
+      response: { 200: EndpointBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    (request) => requireEndpoint(pool, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function edit(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Change an endpoint',
+      description: 'What waits for a try goes to the new URL. What happens while it is disabled is not sent later.',
+      params: EndpointParams,
+      body: EditEndpointBody,
+      response: { 200: EndpointBody, ...errorResponses(...CHANGING) },
+    },
+    (request) => {
+      const { url, events, description, status } = request.body;
+      return editEndpoint(intake, callerOf(request).org_id, request.params.id, {
+        url: url ?? undefined,
+        events: events ?? undefined,
+        description: description ?? undefined,
+        status: status ?? undefined,
+      });
+    },
+  );
+}
+
+export function remove(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Delete an endpoint',
+      description: 'Nothing is sent to it any more, and its deliveries cannot be seen any more.',
+      params: EndpointParams,
+      response: { 204: Type.Null(), ...errorResponses(...CHANGING) },
+    },
+    async (request, reply) => {
+      await removeEndpoint(intake, callerOf(request).org_id, request.params.id);
+      return reply.code(204).send();
+    },
+  );
+}
+
+export function rotate(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Rotate the secret of an endpoint',
+      description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
+      params: EndpointParams,
+      response: { 200: EndpointWithSecret, ...errorResponses(...CHANGING) },
+    },
+    (request) => rotateEndpoint(intake, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function test(deps: WebhookRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Test an endpoint',
+      description: 'Sends it an event of the type `webhook.test`, whatever types it wants.',
+      params: EndpointParams,
+      response: { 202: DeliverySummary, ...errorResponses(...CHANGING, 409) },
+    },
+    async (request, reply) => {
+      const delivery = await testEndpoint(intake, callerOf(request).org_id, request.params.id);
+      reply.code(202);
+      return delivery;
+    },
+  );
+}

@@ -1,0 +1,175 @@
+import { Type } from 'typebox';
+import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryStatus,
+  ENDPOINT_DESCRIPTION_LENGTH,
+  ENDPOINT_STATUSES,
+  ENDPOINT_URL_LENGTH,
+  type EndpointStatus,
+} from '../../domain/webhooks.ts';
+import { Timestamp } from './common.ts';
+import { paging } from './lists.ts';
+
+const url = {
+  minLength: 1,
+  maxLength: ENDPOINT_URL_LENGTH,
+  description: 'Where events are posted to: https, on the public internet',
+  examples: ['https://example.com/webhooks/sendwright'],
+};
+
+/** What may be left out, or null. */
+const optional = {
+  events: Type.Optional(
+    Type.Unsafe<EventType[] | null>({
+      type: ['array', 'null'],
+      items: { type: 'string', enum: [...EVENT_TYPES] },
+      maxItems: 100,
+      description: 'Types that it wants; none means all, also those that come later',
+      examples: [['email.delivered', 'email.bounced']],
+    }),
+  ),
+  description: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      maxLength: ENDPOINT_DESCRIPTION_LENGTH,
+      'x-rule': 'one-line',
+      description: 'Your own words',
+      examples: ['Order system'],
+    }),
+  ),
+};
+
+const STATUS = 'An endpoint that is disabled gets nothing; what happens meanwhile is not sent later';
+
+export const CreateEndpointBody = Type.Object(
+  { url: Type.String(url), ...optional },
+  { additionalProperties: false, description: 'An endpoint' },
+);
+
+export const EditEndpointBody = Type.Object(
+  {
+    url: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...url })),
+    ...optional,
+    status: Type.Optional(
+      Type.Unsafe<EndpointStatus | null>({
+        type: ['string', 'null'],
+        enum: [...ENDPOINT_STATUSES, null],
+        description: STATUS,
+        examples: ['enabled'],
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'What is to be changed; what is left out stays' },
+);
+
+export const EndpointParams = Type.Object({ id: Type.String({ examples: ['wh_01kajcc2m3r8v5x7y1b4d6f9gh'] }) });
+
+const endpoint = {
+  id: Type.String(),
+  url: Type.String(),
+  description: Type.Union([Type.String(), Type.Null()]),
+  events: Type.Array(Type.String(), { description: 'Types that it wants; none means all' }),
+  status: Type.Enum([...ENDPOINT_STATUSES], { description: STATUS }),
+  disabled_reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why it was disabled, when you did not do that yourself',
+  }),
+  failing_since: Type.Union([Timestamp, Type.Null()], {
+    description: 'When the first of the failures came that no success has followed',
+  }),
+  created_at: Timestamp,
+};
+
+export const EndpointBody = Type.Object(endpoint);
+
+export const EndpointWithSecret = Type.Object({
+  ...endpoint,
+  secret: Type.String({
+    description: 'Signs what is posted (Standard Webhooks 1.0.0). Shown this once.',
+    examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw7hYqCJb3p0E='],
+  }),
+});
+
+export const EndpointsQuery = Type.Object(paging, { additionalProperties: false });
+
+export const DeliveryParams = Type.Object({
+  id: Type.String(),
+  deliveryId: Type.String({ examples: ['whd_01kajcd5p97c1f2a3b4d5e6f70'] }),
+});
+
+export const DeliveriesQuery = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Enum([...DELIVERY_STATUSES], {
+        description: 'Only deliveries that have this status now',
+        examples: ['failed'],
+      }),
+    ),
+    ...paging,
+  },
+  { additionalProperties: false },
+);
+
+const delivery = {
+  id: Type.String(),
+  event_id: Type.String({ description: 'The `webhook-id` of its requests' }),
+  type: Type.String(),
+  status: Type.Enum([...DELIVERY_STATUSES], {
+    description: 'pending until a try is answered 2xx or all ten have failed',
+  }),
+  created_at: Timestamp,
+  next_attempt_at: Type.Union([Timestamp, Type.Null()], { description: 'Of one that is pending' }),
+};
+
+export const DeliverySummary = Type.Object(delivery);
+
+export const DeliveryBody = Type.Object({
+  ...delivery,
+  payload: Type.Object(
+    {
+      id: Type.String(),
+      type: Type.String(),
+      created_at: Timestamp,
+      data: Type.Object({}, { additionalProperties: true }),
+    },
+    { description: 'What is posted' },
+  ),
+  attempts: Type.Array(
+    Type.Object({
+      at: Timestamp,
+      status_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null when no answer came' }),
+      duration_ms: Type.Integer(),
+      response: Type.Union([Type.String(), Type.Null()], { description: 'The first 4 kB of the answer' }),
+      error: Type.Union([Type.String(), Type.Null()], {
+        description: 'Why there was no answer, or why it does not count',
+      }),
+    }),
+    { description: 'Every try, oldest first' },
+  ),
+});
+
+const instant = { 'x-rule': 'instant', examples: ['2026-03-01T09:30:00Z'] };
+
+export const ReplayBody = Type.Object(
+  {
+    since: Type.String({ ...instant, description: 'Events that happened at this instant or later' }),
+    until: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        ...instant,
+        description: 'And not after this one; now, if left out',
+      }),
+    ),
+    status: Type.Optional(
+      Type.Unsafe<DeliveryStatus | null>({
+        type: ['string', 'null'],
+        enum: [...DELIVERY_STATUSES, null],
+        description: 'Only deliveries that have this status now; else all',
+        examples: ['failed'],
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'Which deliveries' },
+);
+
+export const Replayed = Type.Object({ replayed: Type.Integer({ description: 'How many deliveries are sent again' }) });

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { domainToUnicode } from 'node:url';
+import { html, Html } from '../domain/html.ts';
+import { maskAddress } from '../domain/mask.ts';
+import { type Language, WORDS, type Words } from './unsubscribe-words.ts';
+
+/** Colours by custom properties: phones that are too old for `light-dark()` read email too. */
+const STYLE = `
+:root { color-scheme: light dark; --page: #f3f4f6; --card: #fff; --line: #d8dce2; --text: #1d2127; --soft: #565e69;
+  --button: #1f5fbf; --label: #fff; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #15181d; --card: #1f242b; --line: #363c45; --text: #e6e9ee; --soft: #a3acb8;
+    --button: #8ab4f8; --label: #10151c; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; padding: 1rem; display: grid; place-items: center; background: var(--page);
+  color: var(--text); font: 1.0625rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+main { width: 100%; max-width: 30rem; padding: 1.75rem; border: 1px solid var(--line); border-radius: 0.75rem;
+  background: var(--card); }
+h1 { margin: 0 0 0.75rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: break-word; }
+p { margin: 0 0 1.25rem; }
+p:last-child { margin: 0; }
+.rest { color: var(--soft); font-size: 0.9375rem; }
+button { width: 100%; min-height: 3rem; padding: 0.5rem 1rem; margin: 0 0 1.25rem; border: 0; border-radius: 0.5rem;
+  background: var(--button); color: var(--label); font: inherit; font-weight: 600; cursor: pointer; }
+button:focus-visible { outline: 3px solid var(--text); outline-offset: 3px; }
+`;
+
+/** Nothing but the page's own style is loaded, and its form goes nowhere else; nobody may frame it. */
+export const POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Whom a page is about. */
+interface Names {
+  /** A domain as an A-label. */
+  readonly sender: string;
+  /** A bare address. It is not shown in full: a link may be passed on. */
+  readonly address: string;
+}
+
+/** The page that asks whether to unsubscribe. Its form says the same as a mail program with one click (RFC 8058). */
+export function askPage(language: Language, names: Names): string {
+  const { ask, button, rest } = WORDS[language];
+  return page(
+    language,
+    ask.title,
+    html`<p>${say(ask.text, names)}</p>
+      <form method="post">
+        <input type="hidden" name="List-Unsubscribe" value="One-Click" />
+        <button>${button}</button>
+      </form>
+      <p class="rest">${rest}</p>`,
+  );
+}
+
+/** The page that says that it is done. */
+export function donePage(language: Language, names: Names): string {
+  const { done, rest } = WORDS[language];
+  return page(
+    language,
+    done.title,
+    html`<p>${say(done.text, names)}</p>
+      <p class="rest">${rest}</p>`,
+  );
+}
+
+/** The page of an error: a link that leads nowhere, or what is our fault. */
+export function errorPage(language: Language, which: keyof Pick<Words, 'unknown' | 'trouble'>): string {
+  const { title, text } = WORDS[language][which];
+  return page(language, title, html`<p>${text}</p>`);
+}
+
+function page(language: Language, title: string, content: Html): string {
+  return html`<!doctype html>
+    <html lang="${language}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <title>${title}</title>
+        ${new Html(`<style>${STYLE}</style>`)}
+      </head>
+      <body>
+        <main>
+          <h1>${title}</h1>
+          ${content}
+        </main>
+      </body>
+    </html>`.text;
+}
+
+/** A sentence with the names in it. */
+function say(sentence: string, { sender, address }: Names): Html[] {
+  const names = { '{sender}': domainToUnicode(sender) || sender, '{address}': maskAddress(address) };
+  return sentence
+    .split(/(\{sender\}|\{address\})/)
+    .map((part) => (part in names ? html`<strong>${names[part as keyof typeof names]}</strong>` : html`${part}`));
+}

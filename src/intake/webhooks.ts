@@ -1,0 +1,242 @@
+import { ServiceError } from '../domain/errors.ts';
+import type { EventType } from '../domain/event-types.ts';
+import { newId } from '../domain/ids.ts';
+import { parseInstant } from '../domain/instant.ts';
+import { deriveKey } from '../domain/secret-key.ts';
+import { makeSeal, type Seal } from '../domain/seal.ts';
+import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
+import { endpointUrl } from '../public-fetch/endpoint-url.ts';
+import { parseRanges, type Ranges } from '../public-fetch/public-address.ts';
+import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import type { Db } from '../store/pool.ts';
+import { addDelivery, type Delivery, findDelivery, replayDelivery, replayPeriod } from '../store/webhook-deliveries.ts';
+import {
+  changeEndpoint,
+  deleteEndpoint,
+  type Endpoint,
+  findEndpoint,
+  insertEndpoint,
+  rotateSecret,
+} from '../store/webhooks.ts';
+import { newSecret, showSecret } from '../webhooks/signature.ts';
+import { requireOrganization } from './accounts.ts';
+
+/** What endpoints are made and changed with. */
+export interface WebhookIntakeDeps {
+  readonly pool: Db;
+  /** Called after each commit that left something in the outbox. */
+  readonly wakeRelay: () => void;
+  readonly seal: Seal;
+  /** Ranges of the operator's own network in which endpoints may be. */
+  readonly allowed: Ranges;
+}
+
+/**
+ * @param secretKey the setting `SECRET_KEY`
+ * @param allowedCidrs the setting `WEBHOOK_ALLOW_CIDRS`
+ */
+export function makeWebhookIntake(
+  pool: Db,
+  wakeRelay: () => void,
+  secretKey: string,
+  allowedCidrs: readonly string[],
+): WebhookIntakeDeps {
+  return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs) };
+}
+
+/** What seals and opens the secrets of endpoints. */
+export function webhookSeal(secretKey: string): Seal {
+  return makeSeal(deriveKey(secretKey, 'webhook secrets'));
+}
+
+/** What its owner says of an endpoint; `events` without any means all of them. */
+export interface EndpointRequest {
+  readonly url: string;
+  readonly events: readonly EventType[];
+  readonly description: string | null;
+}
+
+/**
+ * Makes an endpoint, which gets what happens from now on. Its secret is shown here and never again.
+ * @throws ServiceError validation_error for its URL
+ */
+export async function createEndpoint(
+  deps: WebhookIntakeDeps,
+  orgId: string,
+  { url, events, description }: EndpointRequest,
+): Promise<Endpoint & { secret: string }> {
+  refuseBadUrl(deps, url);
+  const id = newId('wh', Date.now());
+  const secret = newSecret();
+  const wish = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
+  const endpoint = await insertEndpoint(deps.pool, orgId, wish, deps.seal.close(secret, id));
+  if (!endpoint) throw new Error('the statement that stores an endpoint answered nothing');
+  return { ...endpoint, secret: showSecret(secret) };
+}
+
+/**
+ * Makes an endpoint of an organization that is named by hand.
+ * @throws ServiceError not_found for the organization, and what createEndpoint throws
+ */
+export async function addEndpoint(
+  deps: WebhookIntakeDeps,
+  orgId: string,
+  request: EndpointRequest,
+): Promise<{ id: string; secret: string }> {
+  await requireOrganization(deps.pool, orgId);
+  const { id, secret } = await createEndpoint(deps, orgId, request);
+  return { id, secret };
+}
+
+/** What is to be changed of an endpoint; what is not given stays. */
+export interface EndpointWish {
+  readonly url?: string | undefined;
+  readonly events?: readonly EventType[] | undefined;
+  readonly description?: string | undefined;
+  readonly status?: EndpointStatus | undefined;
+}
+
+/** @throws ServiceError not_found, or validation_error for its URL */
+export async function editEndpoint(
+  deps: WebhookIntakeDeps,
+  orgId: string,
+  id: string,
+  { url, events, description, status }: EndpointWish,
+): Promise<Endpoint> {
+  if (url !== undefined) refuseBadUrl(deps, url);
+  const changed = await changeEndpoint(deps.pool, orgId, id, {
+    ...(url !== undefined && { url }),
+    ...(events && { events: [...new Set(events)] }),
+    ...(description !== undefined && { description }),
+    ...(status && { status }),
+  });
+  if (!changed) throw noEndpoint();
+  if (status) deps.wakeRelay();
+  return changed;
+}
+
+/** @throws ServiceError validation_error */
+function refuseBadUrl({ allowed }: WebhookIntakeDeps, url: string): void {
+  try {
+    if (url.length > ENDPOINT_URL_LENGTH) throw new Unfetchable('it is too long');
+    endpointUrl(url, allowed);
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, 'url');
+  }
+}
+
+/** @throws ServiceError not_found */
+export async function removeEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<void> {
+  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw noEndpoint();
+  deps.wakeRelay();
+}
+
+/**
+ * Gives an endpoint a new secret, shown here and never again; the old one signs too for 24 hours.
+ * @throws ServiceError not_found
+ */
+export async function rotateEndpoint(
+  deps: WebhookIntakeDeps,
+  orgId: string,
+  id: string,
+): Promise<Endpoint & { secret: string }> {
+  const secret = newSecret();
+  const endpoint = await rotateSecret(deps.pool, orgId, id, deps.seal.close(secret, id), OLD_SECRET_HOURS);
+  if (!endpoint) throw noEndpoint();
+  return { ...endpoint, secret: showSecret(secret) };
+}
+
+/**
+ * Sends an event to an endpoint that tells nothing, whatever types it wants.
+ * @throws ServiceError not_found, or conflict when it is disabled
+ */
+export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
+  await requireEnabled(deps.pool, orgId, id);
+  const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: { webhookId: id } };
+  const delivery = await addDelivery(deps.pool, id, event);
+  if (!delivery) throw disabled();
+  deps.wakeRelay();
+  return delivery;
+}
+
+/**
+ * Sends a delivery again, as if it were new.
+ * @throws ServiceError not_found, or conflict when the endpoint is disabled
+ */
+export async function replayOne(
+  deps: WebhookIntakeDeps,
+  orgId: string,
+  id: string,
+  deliveryId: string,
+): Promise<Delivery> {
+  const endpoint = await requireEndpoint(deps.pool, orgId, id);
+  if (!(await findDelivery(deps.pool, id, deliveryId))) throw noDelivery();
+  if (endpoint.status === 'disabled') throw disabled();
+  const delivery = await replayDelivery(deps.pool, id, deliveryId);
+  if (!delivery) throw disabled();
+  deps.wakeRelay();
+  return delivery;
+}
+
+/** Deliveries by when their event happened, both ends included. */
+export interface Period {
+  readonly since: string;
+  readonly until: string | null;
+  readonly status: DeliveryStatus | null;
+}
+
+/** Deliveries that one statement changes: writers of new ones wait for no longer than that takes. */
+const CHUNK = 2_000;
+const END_OF_TIME = '9999-12-31T23:59:59.999Z';
+
+/**
+ * Sends all deliveries of a period again, as if they were new.
+ * @returns how many
+ * @throws ServiceError not_found, validation_error for a period that ends before it begins, or conflict when the endpoint
+ *   is disabled
+ */
+export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: string, period: Period): Promise<number> {
+  const since = instant(period.since);
+  const until = period.until === null ? END_OF_TIME : instant(period.until);
+  if (until < since) throw new ServiceError('validation_error', 'must not be before since', 'until');
+  await requireEnabled(deps.pool, orgId, id);
+  let total = 0;
+  for (let after: { created_at: string; id: string } | null = null; ;) {
+    const { replayed, last } = await replayPeriod(deps.pool, id, { since, until, status: period.status }, after, CHUNK);
+    total += replayed;
+    if (replayed > 0) deps.wakeRelay();
+    if (replayed < CHUNK) return total;
+    after = last;
+  }
+}
+
+/** The schema has seen that it is one. */
+function instant(text: string): string {
+  return (parseInstant(text) as Date).toISOString();
+}
+
+/** @throws ServiceError not_found */
+export async function requireEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint> {
+  const endpoint = await findEndpoint(db, orgId, id);
+  if (!endpoint) throw noEndpoint();
+  return endpoint;
+}
+
+async function requireEnabled(db: Db, orgId: string, id: string): Promise<void> {
+  const { status } = await requireEndpoint(db, orgId, id);
+  if (status === 'disabled') throw disabled();
+}
+
+function disabled(): ServiceError {
+  return new ServiceError('conflict', 'this endpoint is disabled; enable it first');
+}
+
+/** There is none, or it is another organization's. */
+function noEndpoint(): ServiceError {
+  return new ServiceError('not_found', 'there is no webhook endpoint with this id');
+}
+
+export function noDelivery(): ServiceError {
+  return new ServiceError('not_found', 'there is no delivery with this id');
+}

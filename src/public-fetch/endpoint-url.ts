@@ -1,0 +1,32 @@
+import { isAllowed, type Ranges } from './public-address.ts';
+import { literalAddress, NOT_PUBLIC, publicUrl } from './public-url.ts';
+import { Unfetchable } from './unfetchable.ts';
+
+/**
+ * A URL that a caller wants us to post to again and again: https on the public internet; or anything, http too, in the
+ * ranges of the operator's own network that are allowed. What a name resolves to is looked at when it is connected to.
+ * @throws Unfetchable
+ */
+export function endpointUrl(text: string, allowed: Ranges): URL {
+  // The parser would drop white space and line breaks instead of refusing them.
+  if (/[\s\p{Cc}]/u.test(text)) throw new Unfetchable('it holds white space or control characters');
+  const url = publicUrl(text, allowed);
+  const given = new URL(text);
+  if (given.username !== '' || given.password !== '') throw new Unfetchable('it holds a user name or a password');
+  if (isLocalhost(url.hostname) && !LOOPBACK.some((address) => isAllowed(address, allowed))) {
+    throw new Unfetchable(NOT_PUBLIC);
+  }
+  if (url.protocol === 'http:') {
+    const address = literalAddress(url);
+    const hope = address === undefined ? allowed.length > 0 : isAllowed(address, allowed);
+    if (!hope) throw new Unfetchable('it is not an https URL');
+  }
+  return url;
+}
+
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/** Names that never leave this machine (RFC 6761 §6.3). */
+function isLocalhost(hostname: string): boolean {
+  return /(?:^|\.)localhost\.?$/.test(hostname);
+}

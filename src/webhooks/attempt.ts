@@ -1,0 +1,57 @@
+import { ANSWER_BYTES } from '../domain/webhooks.ts';
+import { parseRetryAfter } from '../domain/retry-after.ts';
+import type { Line } from '../public-fetch/post.ts';
+import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import { signedHeaders } from './signature.ts';
+
+/** What one try came to. */
+export interface Attempt {
+  /** Null when no answer came. */
+  readonly statusCode: number | null;
+  readonly durationMs: number;
+  /** The first 4 kB of the answer, as text. */
+  readonly response: string | null;
+  /** Why there was no answer, or why it does not count; a sentence for the endpoint's owner. */
+  readonly error: string | null;
+  /** Milliseconds before which the endpoint does not want to be asked again. */
+  readonly retryAfter?: number;
+}
+
+/** Whether the endpoint took it. */
+export function succeeded({ statusCode }: Attempt): boolean {
+  return statusCode !== null && statusCode >= 200 && statusCode <= 299;
+}
+
+/** Whether the endpoint wants nothing any more, ever (RFC 9110 §15.5.11). */
+export function isGone({ statusCode }: Attempt): boolean {
+  return statusCode === 410;
+}
+
+const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json', 'accept-encoding': 'identity' };
+
+/** Posts an event once. Never throws for what the endpoint does or does not do. */
+export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<Attempt> {
+  const began = performance.now();
+  const took = () => Math.round(performance.now() - began);
+  try {
+    const headers = { ...HEADERS, ...signedHeaders(id, Date.now(), body, secrets) };
+    const { status, retryAfter, body: answer } = await line.post(headers, body);
+    const wait = parseRetryAfter(retryAfter, Date.now());
+    return {
+      statusCode: status,
+      durationMs: took(),
+      response: answer && readable(answer),
+      error: status >= 300 && status <= 399 ? 'it redirects, and redirects are not followed' : null,
+      ...(wait !== undefined && { retryAfter: wait }),
+    };
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    return { statusCode: null, durationMs: took(), response: null, error: error.message };
+  }
+}
+
+/** Bytes as text that Postgres takes; a character that the cut has gone through is left out. */
+function readable(answer: Buffer): string {
+  const text = new TextDecoder().decode(answer, { stream: answer.length === ANSWER_BYTES });
+  return text.replaceAll('\0', '\uFFFD');
+}

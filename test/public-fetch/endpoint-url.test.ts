@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { endpointUrl } from '../../src/public-fetch/endpoint-url.ts';
+import { parseRanges } from '../../src/public-fetch/public-address.ts';
+import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
+
+const NONE = parseRanges([]);
+const LOOPBACK = parseRanges(['127.0.0.0/8', '::1']);
+
+describe('the URL of an endpoint (decisions 7.4)', () => {
+  for (const url of [
+    'https://example.com',
+    'https://example.com:8443/a/b?token=x',
+    'https://bücher.example/',
+    'https://8.8.8.8/x',
+    'https://[2606:4700::1111]/',
+    'HTTPS://EXAMPLE.COM/',
+  ]) {
+    test(`${url} is taken`, () => {
+      assert.equal(endpointUrl(url, NONE).protocol, 'https:');
+    });
+  }
+
+  for (const url of [
+    'http://example.com/',
+    'http://8.8.8.8/',
+    'ftp://example.com/',
+    'javascript:alert(1)',
+    'nope',
+    '/hook',
+    '',
+    'https://',
+    'https://user@example.com/',
+    'https://user:password@example.com/',
+    'https://:password@example.com/',
+    ' https://example.com/',
+    'https://exam\nple.com/',
+    'https://example.com/a b',
+    'https://example.com:5432/',
+    'https://example.com:25/',
+    'https://localhost/',
+    'https://LOCALHOST./',
+    'https://a.localhost/',
+    'https://127.0.0.1/',
+    'https://127.1/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://①②⑦.⓪.⓪.①/',
+    'https://0/',
+    'https://[::1]/',
+    'https://[::]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://10.0.0.1/',
+    'https://172.16.0.1/',
+    'https://192.168.1.1/',
+    'https://169.254.169.254/latest/meta-data',
+    'https://0xa9fea9fe/',
+    'https://100.64.0.1/',
+    'https://168.63.129.16/',
+    'https://[fd00::1]/',
+    'https://[fe80::1]/',
+  ]) {
+    test(`${JSON.stringify(url)} is refused`, () => {
+      assert.throws(() => endpointUrl(url, NONE), Unfetchable);
+    });
+  }
+
+  test('http is taken where the operator allows it, and nowhere else', () => {
+    for (const url of ['http://127.0.0.1:4000/x', 'http://[::1]/', 'http://localhost:4000/', 'https://localhost/']) {
+      assert.equal(endpointUrl(url, LOOPBACK).href, new URL(url).href);
+    }
+    for (const url of ['http://8.8.8.8/', 'http://10.0.0.1/', 'https://10.0.0.1/', 'http://[::2]/']) {
+      assert.throws(() => endpointUrl(url, LOOPBACK), Unfetchable, url);
+    }
+    for (const url of ['http://localhost/', 'https://localhost/']) {
+      assert.throws(() => endpointUrl(url, parseRanges(['10.0.0.0/8'])), Unfetchable, url);
+    }
+    // Its addresses are looked at when it is connected to.
+    assert.equal(endpointUrl('http://hooks.internal/', LOOPBACK).hostname, 'hooks.internal');
+  });
+});

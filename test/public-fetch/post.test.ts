@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { type Line, makePublicPost } from '../../src/public-fetch/post.ts';
+import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
+import { eventually } from '../support/eventually.ts';
+import { canary, names, rawSite, REACHABLE, site } from './web.ts';
+
+const KEEP = 100;
+
+/** The way to a URL that may be on our side, unless the test says otherwise. */
+function lineTo(
+  t: TestContext,
+  url: string,
+  settings: Partial<Parameters<typeof makePublicPost>[0]> = {},
+  within = 2_000,
+): Line {
+  const line = makePublicPost({ allowedCidrs: [REACHABLE], ...settings }, within)(url, 4, KEEP);
+  t.after(() => line.close());
+  return line;
+}
+
+const post = (line: Line, body = '{}') => line.post({ 'content-type': 'application/json', 'x-a': 'b' }, body);
+
+/** A post fails with this sentence. */
+async function assertFails(line: Line, message: string): Promise<void> {
+  await assert.rejects(post(line), (error: unknown) => {
+    assert.ok(error instanceof Unfetchable, String(error));
+    assert.equal(error.message, message);
+    return true;
+  });
+}
+
+const PRIVATE = 'its host cannot be found on the public internet';
+
+/** A web server that tells what it was sent. */
+async function receiver(t: TestContext, answer: RequestListener = (_, response) => response.end('ok')) {
+  const bodies: string[] = [];
+  const at = await site(t, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      bodies.push(`${request.method} ${Buffer.concat(chunks).toString()}`);
+      answer(request, response);
+    });
+  });
+  return { ...at, bodies };
+}
+
+describe('a post', () => {
+  test('arrives whole, and its answer comes back', async (t) => {
+    const { url, bodies, requests } = await receiver(t, (_, response) => {
+      response.writeHead(429, { 'retry-after': '12' }).end('later');
+    });
+    const answer = await post(lineTo(t, `${url}/hook?a=b#c`), '{"ä":"👋"}');
+    assert.deepEqual(answer, { status: 429, retryAfter: '12', body: Buffer.from('later') });
+    assert.deepEqual(bodies, ['POST {"ä":"👋"}']);
+    assert.equal(requests[0]?.url, '/hook?a=b');
+    assert.equal(requests[0].headers['x-a'], 'b');
+    assert.equal(requests[0].headers['host'], new URL(url).host);
+  });
+
+  test('goes over a connection that is there', async (t) => {
+    const { url, open } = await receiver(t);
+    const line = lineTo(t, url);
+    for (let i = 0; i < 20; i++) await post(line);
+    // One may still be on its way back when the next post begins.
+    assert.ok(open.size <= 2, `${open.size} connections`);
+    await Promise.all(Array.from({ length: 20 }, () => post(line)));
+    assert.ok(open.size <= 4, `${open.size} connections`);
+  });
+
+  test('follows no redirect', async (t) => {
+    const other = await receiver(t);
+    const { url } = await receiver(t, (_, response) => response.writeHead(302, { location: other.url }).end());
+    assert.equal((await post(lineTo(t, url))).status, 302);
+    assert.equal(other.requests.length, 0);
+  });
+
+  test('keeps the first bytes of a long answer, and ends it early', async (t) => {
+    const { url, open } = await receiver(t, (_, response) => {
+      const write = (): void => {
+        while (response.write('x'.repeat(10_000)));
+        response.once('drain', write);
+      };
+      write();
+    });
+    assert.deepEqual((await post(lineTo(t, url))).body, Buffer.alloc(KEEP, 'x'));
+    await eventually('its connection is closed', () => open.size === 0);
+  });
+
+  test('keeps nothing of an answer that is compressed', async (t) => {
+    const { url } = await receiver(t, (_, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(1_000_000)));
+    });
+    assert.deepEqual(await post(lineTo(t, url)), { status: 200, retryAfter: null, body: null });
+  });
+
+  test('counts by its status although the body breaks off or never ends', async (t) => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc';
+    const breaks = await rawSite(t, (socket) => socket.end(head));
+    assert.deepEqual(await post(lineTo(t, breaks)), { status: 200, retryAfter: null, body: Buffer.from('abc') });
+    const hangs = await rawSite(t, (socket) => socket.write(head));
+    const began = performance.now();
+    assert.equal((await post(lineTo(t, hangs, {}, 500))).status, 200);
+    assert.ok(performance.now() - began < 1_500);
+  });
+});
+
+describe('a post fails', () => {
+  test('when no answer comes in time, however slowly', async (t) => {
+    const silent = await receiver(t, () => undefined);
+    await assertFails(lineTo(t, silent.url, {}, 300), 'it takes longer than 0.3 seconds');
+    const drips = await rawSite(t, (socket) => {
+      const timer = setInterval(() => socket.write('H'), 50);
+      socket.on('close', () => clearInterval(timer));
+    });
+    await assert.rejects(post(lineTo(t, drips, {}, 300)), Unfetchable);
+  });
+
+  test('when nobody listens, and works once somebody does', async (t) => {
+    const server = createServer((_, response) => response.end());
+    server.listen(0, REACHABLE);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    const line = lineTo(t, `http://${REACHABLE}:${port}`);
+    await assertFails(line, 'its server cannot be reached');
+    server.listen(port, REACHABLE);
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    assert.equal((await post(line)).status, 200);
+  });
+
+  test('when its server does not speak HTTP, or breaks off', async (t) => {
+    await assertFails(
+      lineTo(t, await rawSite(t, (socket) => socket.end('hello'))),
+      'its server does not answer in HTTP',
+    );
+    await assertFails(lineTo(t, await rawSite(t, (socket) => socket.destroy())), 'its server breaks off');
+  });
+});
+
+describe('a post reaches public hosts only', () => {
+  test('and nobody on our side, by whatever address or name', async (t) => {
+    const { port, ...seen } = await canary(t);
+    const { resolve } = names({
+      'one.example': [['127.0.0.1']],
+      'mixed.example': [['8.8.8.8', '127.0.0.1']],
+      'six.example': [['::1']],
+      'mapped.example': [['::ffff:127.0.0.1']],
+      'nothing.example': [[]],
+    });
+    for (const host of [
+      '127.0.0.1',
+      '[::1]',
+      '[::ffff:7f00:1]',
+      'localhost',
+      'one.example',
+      'mixed.example',
+      'six.example',
+      'mapped.example',
+      'nothing.example',
+      'unknown.example',
+    ]) {
+      await assertFails(lineTo(t, `https://${host}:${port}/`, { resolve }), PRIVATE);
+    }
+    assert.equal(seen.connections, 0);
+  });
+
+  test('and over http only what the operator allows, not even the public', async (t) => {
+    const { url, port, requests } = await receiver(t);
+    const { resolve } = names({
+      'hooks.internal': [[REACHABLE]],
+      'public.example': [['8.8.8.8']],
+      'mixed.example': [[REACHABLE, '8.8.8.8']],
+    });
+    assert.equal((await post(lineTo(t, `http://hooks.internal:${port}`, { resolve }))).status, 200);
+    assert.equal((await post(lineTo(t, url))).status, 200);
+    await assertFails(lineTo(t, `http://public.example:${port}`, { resolve }), PRIVATE);
+    await assertFails(lineTo(t, `http://mixed.example:${port}`, { resolve }), PRIVATE);
+    await assertFails(lineTo(t, 'http://8.8.8.8/'), 'it is not an https URL');
+    assert.equal(requests.length, 2);
+  });
+
+  test('and a name is resolved once for a line: what it says later does not count', async (t) => {
+    const { port, requests } = await receiver(t);
+    const seen = await canary(t);
+    const { resolve, asked } = names({ 'rebinding.example': [[REACHABLE], ['127.0.0.1']] });
+    const line = lineTo(t, `http://rebinding.example:${port}`, { resolve });
+    for (let i = 0; i < 5; i++) await post(line);
+    assert.deepEqual([asked.length, requests.length, seen.connections], [1, 5, 0]);
+  });
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { idTime, newId } from '../../src/domain/ids.ts';
+import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
+import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhook-deliveries.ts';
+import { tellEndpoints } from '../../src/store/webhook-events.ts';
+import { layToSleep, noteAwake, wakeOverdue } from '../../src/store/webhook-sleep.ts';
+import { findDue, keepPayloads, recordTries, type Try } from '../../src/store/webhook-tries.ts';
+import { insertEndpoint } from '../../src/store/webhooks.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organization } from './mail.ts';
+
+const FINE = { succeeded: true, failed: false, telling: false };
+
+describe('deliveries to endpoints', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+  before(async () => {
+    database = await testDatabase(10);
+    pool = database.pool;
+    orgId = await organization(pool);
+  });
+  after(() => database.drop());
+  afterEach(() => pool.query('DELETE FROM webhook_endpoints; DELETE FROM outbox'));
+
+  async function endpoint(): Promise<string> {
+    const id = newId('wh', Date.now());
+    await insertEndpoint(
+      pool,
+      orgId,
+      { id, url: 'https://example.com/', description: null, events: [] },
+      Buffer.from('x'),
+    );
+    return id;
+  }
+  let count = 0;
+  /** @param at Unix milliseconds that its id tells */
+  const happen = (db: Db = pool, at = Date.now()) => {
+    const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
+    return tellEndpoints(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
+  };
+  const told = async (id: string) =>
+    (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length;
+  const sleep = (id: string) => transaction(pool, (client) => layToSleep(client, id, FINE, 5));
+  const tried = (id: string, fields: Partial<Try> = {}): Try => ({
+    id,
+    tries: 0,
+    ago: 10,
+    statusCode: 200,
+    durationMs: 10,
+    response: 'ok',
+    error: null,
+    status: 'succeeded',
+    wait: null,
+    ...fields,
+  });
+  const states = async (id: string) => {
+    const { rows } = await pool.query<{ status: string; tries: number }>(
+      'SELECT status, tries FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY id',
+      [id],
+    );
+    return rows.map(({ status, tries }) => `${status} ${tries}`);
+  };
+
+  test('a writer wakes an endpoint that sleeps, and none that is awake', async () => {
+    const id = await endpoint();
+    await happen();
+    assert.equal(await told(id), 1);
+    await noteAwake(pool, id);
+    await happen();
+    assert.equal(await told(id), 1);
+    assert.equal((await findDue(pool, id, [], 10)).length, 2);
+  });
+
+  test('an endpoint is not laid to sleep while something is due, or a writer is at work', async () => {
+    const id = await endpoint();
+    await noteAwake(pool, id);
+    await happen();
+    assert.equal(await sleep(id), 'due');
+    const [due] = await findDue(pool, id, [], 10);
+    await recordTries(pool, [tried(due?.id ?? '')]);
+    await transaction(pool, async (writer) => {
+      await happen(writer);
+      assert.equal(await sleep(id), 'held');
+    });
+    assert.equal(await sleep(id), 'due');
+  });
+
+  test('a writer that comes while it is laid to sleep waits, and then wakes it', async () => {
+    const id = await endpoint();
+    await noteAwake(pool, id);
+    let writing: Promise<void> | undefined;
+    let written = false;
+    await transaction(pool, async (client) => {
+      assert.deepEqual(await layToSleep(client, id, FINE, 5), { inMs: null });
+      writing = happen().then(() => {
+        written = true;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      assert.equal(written, false);
+    });
+    await writing;
+    assert.equal(await told(id), 1);
+  });
+
+  test('an endpoint that sleeps knows when to wake by itself', async () => {
+    const id = await endpoint();
+    await happen();
+    const [due] = await findDue(pool, id, [], 10);
+    await recordTries(pool, [tried(due?.id ?? '', { statusCode: 500, status: 'pending', wait: 60_000 })]);
+    const rest = await sleep(id);
+    assert.ok(typeof rest === 'object' && rest.inMs !== null && rest.inMs > 55_000 && rest.inMs <= 60_000);
+    assert.deepEqual(await states(id), ['pending 1']);
+  });
+
+  test('what was due for longest comes first, and what is under way is left out', async () => {
+    const id = await endpoint();
+    for (let i = 0; i < 3; i++) await happen();
+    const all = (await findDue(pool, id, [], 10)).map((each) => each.id);
+    assert.deepEqual(
+      (await findDue(pool, id, [all[0] as string], 1)).map((each) => each.id),
+      [all[1]],
+    );
+    await pool.query(`UPDATE webhook_deliveries SET next_attempt_at = now() - interval '1 h' WHERE id = $1`, [all[2]]);
+    assert.equal((await findDue(pool, id, [], 10))[0]?.id, all[2]);
+  });
+
+  test('the payload that was kept first stays, whoever else made one', async () => {
+    const [one, two] = [await endpoint(), await endpoint()];
+    await happen();
+    const [due] = await findDue(pool, one, [], 10);
+    const event = due?.event_id ?? '';
+    const kept = await Promise.all(['a', 'b'].map((payload) => keepPayloads(pool, [{ id: event, payload }])));
+    assert.equal(kept[0]?.get(event), kept[1]?.get(event));
+    assert.equal((await findDue(pool, two, [], 10))[0]?.payload, kept[0]?.get(event));
+  });
+
+  test('what came of a try counts once, and not for a delivery that was replayed meanwhile', async () => {
+    const id = await endpoint();
+    await happen();
+    const [due] = await findDue(pool, id, [], 10);
+    const delivery = due?.id ?? '';
+    const failed = tried(delivery, { statusCode: 500, status: 'pending', wait: 0 });
+    await recordTries(pool, [failed]);
+    await recordTries(pool, [failed]);
+    assert.deepEqual(await states(id), ['pending 1']);
+    const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
+    assert.equal((await replayPeriod(pool, id, period, null, 10)).replayed, 1);
+    await recordTries(pool, [tried(delivery, { tries: 1 })]);
+    assert.deepEqual(await states(id), ['pending 0']);
+  });
+
+  test('a period is replayed step by step, each delivery once', async () => {
+    const id = await endpoint();
+    for (let i = 0; i < 7; i++) await happen();
+    const due = await findDue(pool, id, [], 10);
+    await recordTries(
+      pool,
+      due.map((each) => tried(each.id)),
+    );
+    const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
+    const steps = [];
+    let after: { created_at: string; id: string } | null = null;
+    do {
+      const step = await replayPeriod(pool, id, period, after, 3);
+      steps.push(step.replayed);
+      after = step.last;
+    } while (after);
+    assert.deepEqual(steps, [3, 3, 1, 0]);
+    assert.deepEqual(new Set(await states(id)), new Set(['pending 0']));
+  });
+
+  test('nothing is added for an endpoint that is disabled', async () => {
+    const id = await endpoint();
+    await pool.query(`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1`, [id]);
+    await happen();
+    assert.equal(
+      await addDelivery(pool, id, { id: newId('evt', Date.now()), type: 'webhook.test', data: {} }),
+      undefined,
+    );
+    assert.deepEqual(await states(id), []);
+  });
+
+  test('endpoints that have had something due for a minute are woken, once', async () => {
+    const [late, fine, disabled] = [await endpoint(), await endpoint(), await endpoint()];
+    for (const id of [late, fine, disabled]) await noteAwake(pool, id);
+    await happen();
+    await pool.query(
+      `UPDATE webhook_deliveries SET next_attempt_at = now() - interval '61 s'
+       WHERE endpoint_id <> $1 AND status = 'pending'`,
+      [fine],
+    );
+    await pool.query(`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1`, [disabled]);
+    const steps = [];
+    let from: string | null = null;
+    do {
+      const { woken, last }: { woken: number; last: string | null } = await wakeOverdue(pool, from, 1);
+      steps.push(woken);
+      from = last;
+    } while (from !== null);
+    assert.equal(
+      steps.reduce((sum, woken) => sum + woken, 0),
+      1,
+    );
+    assert.deepEqual([await told(late), await told(fine), await told(disabled)], [1, 0, 0]);
+    assert.equal((await wakeOverdue(pool, null, 10)).woken, 0, 'it is on its way');
+  });
+
+  test('what is older than 30 days is deleted step by step, with its tries, and what is younger stays', async () => {
+    const id = await endpoint();
+    const [old, young] = [Date.now() - 31 * 86_400_000, Date.now() - 29 * 86_400_000];
+    for (let i = 0; i < 5; i++) await happen(pool, old);
+    await happen(pool, young);
+    const due = await findDue(pool, id, [], 10);
+    await recordTries(
+      pool,
+      due.map((each) => tried(each.id)),
+    );
+    const before = idTime(Date.now() - 30 * 86_400_000);
+    const steps = [];
+    for (let done = 2; done === 2;) steps.push((done = await deleteOldDeliveries(pool, before, 2)));
+    assert.deepEqual(steps, [2, 2, 1]);
+    const { rows } = await pool.query(`
+      SELECT (SELECT count(*)::int FROM webhook_deliveries WHERE endpoint_id = '${id}') AS deliveries,
+             (SELECT count(*)::int FROM webhook_attempts JOIN webhook_deliveries AS delivery ON delivery.id = delivery_id
+              WHERE endpoint_id = '${id}') AS tries,
+             (SELECT count(*)::int FROM webhook_attempts WHERE delivery_id < 'whd_' || '${before}') AS old_tries,
+             (SELECT count(*)::int FROM webhook_events WHERE id < 'evt_' || '${before}') AS old_events`);
+    assert.deepEqual(rows, [{ deliveries: 1, tries: 1, old_tries: 0, old_events: 0 }]);
+  });
+});

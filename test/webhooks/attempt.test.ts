@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import type { Line, PostAnswer } from '../../src/public-fetch/post.ts';
+import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
+import { attempt, isGone, succeeded } from '../../src/webhooks/attempt.ts';
+import { newSecret, showSecret } from '../../src/webhooks/signature.ts';
+
+const SECRET = newSecret();
+
+/** A line that answers so, and what went over it. */
+function lineThat(answer: Partial<PostAnswer> | Error) {
+  const posted: { headers: Readonly<Record<string, string>>; body: string }[] = [];
+  const line: Line = {
+    post: async (headers, body) => {
+      posted.push({ headers, body });
+      if (answer instanceof Error) throw answer;
+      return { status: 200, retryAfter: null, body: Buffer.alloc(0), ...answer };
+    },
+    close: () => undefined,
+  };
+  return { line, posted };
+}
+
+const tryOnce = (answer: Partial<PostAnswer> | Error) => attempt(lineThat(answer).line, 'evt_1', '{}', [SECRET]);
+
+test('an attempt is a signed JSON post under both sets of headers', async () => {
+  const { line, posted } = lineThat({});
+  await attempt(line, 'evt_1', '{"a":1}', [SECRET]);
+  const [{ headers, body } = { headers: {}, body: '' }] = posted;
+  assert.deepEqual(new Webhook(showSecret(SECRET)).verify(body, headers), { a: 1 });
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(headers['user-agent'], 'Sendwright');
+  assert.equal(headers['service-signature'], headers['webhook-signature']);
+});
+
+describe('an attempt succeeds', () => {
+  for (const status of [200, 201, 202, 204, 299]) {
+    test(`with ${status}`, async () => {
+      const result = await tryOnce({ status, body: Buffer.from('fine') });
+      assert.ok(succeeded(result) && !isGone(result));
+      assert.deepEqual([result.statusCode, result.response, result.error], [status, 'fine', null]);
+    });
+  }
+});
+
+describe('an attempt fails', () => {
+  for (const status of [300, 301, 302, 307, 400, 404, 410, 429, 500, 503]) {
+    test(`with ${status}`, async () => {
+      const result = await tryOnce({ status });
+      assert.ok(!succeeded(result));
+      assert.equal(isGone(result), status === 410);
+      assert.equal(result.error !== null, status < 400, 'a redirect is explained');
+    });
+  }
+
+  test('without an answer, and says why', async () => {
+    const { durationMs, ...result } = await tryOnce(new Unfetchable('it takes longer than 15 seconds'));
+    assert.deepEqual(result, { statusCode: null, response: null, error: 'it takes longer than 15 seconds' });
+    assert.ok(Number.isInteger(durationMs));
+  });
+
+  test('but an error of ours is no answer of theirs', async () => {
+    await assert.rejects(tryOnce(new TypeError('a bug')), TypeError);
+  });
+});
+
+test('Retry-After is seconds or a date, a day at most', async () => {
+  assert.equal((await tryOnce({ status: 503, retryAfter: '12' })).retryAfter, 12_000);
+  assert.equal((await tryOnce({ status: 503, retryAfter: '999999' })).retryAfter, 86_400_000);
+  const soon =
+    (await tryOnce({ status: 503, retryAfter: new Date(Date.now() + 60_000).toUTCString() })).retryAfter ?? 0;
+  assert.ok(soon > 58_000 && soon <= 60_000, `${soon}`);
+  for (const retryAfter of [null, 'soon', '-1', '1.5']) {
+    assert.equal((await tryOnce({ status: 503, retryAfter })).retryAfter, undefined);
+  }
+});
+
+test('what is kept of an answer is text that Postgres takes, cut between two characters', async () => {
+  const long = Buffer.from(`x${'ä'.repeat(3_000)}`).subarray(0, 4_096);
+  assert.equal((await tryOnce({ body: long })).response, `x${'ä'.repeat(2_047)}`);
+  assert.equal((await tryOnce({ body: Buffer.from([0x61, 0, 0xff, 0x62]) })).response, 'a\uFFFD\uFFFDb');
+  assert.equal((await tryOnce({ body: null })).response, null);
+});
