@@ -12,10 +12,10 @@ import { outcomeOf, record, type Sent } from './record.ts';
 import { settle } from './settle.ts';
 
 /** Milliseconds between claim and call. A worker that was frozen longer than that lets others go first. */
-const CLAIM_HOLDS = 20_000;
+export const CLAIM_HOLDS = 20_000;
 
 /** UTF-16 units of what a provider said that are kept. */
-const DETAIL_LENGTH = 2_000;
+export const DETAIL_LENGTH = 2_000;
 
 /**
  * Claims emails, hands them over and records what became of each. Safe to repeat: an earlier call whose end nobody saw

@@ -1,6 +1,6 @@
 import type { EmailStatus } from '../src/domain/email.ts';
 import { project } from '../src/projection/emails.ts';
-import { lastAttempts, lockStatuses } from '../src/store/attempts.ts';
+import { type Attempt, lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
 import { isUnsettled } from './claim.ts';
 import { fail } from './copies.ts';
@@ -21,15 +21,21 @@ export async function giveUp(
     const statuses = await lockStatuses(client, ids, carrier);
     const failed: { id: string; error: string }[] = [];
     for (const last of await lastAttempts(client, [...statuses.keys()])) {
-      const unsettled = isUnsettled(last);
-      if (statuses.get(last.message_id) !== 'queued' || (unsettled ? last.checks : last.n) < maximumAttempts) continue;
-      const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
-      const error = `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
-      failed.push({ id: last.message_id, error });
+      const error = whyGivenUp(last, maximumAttempts);
+      if (statuses.get(last.message_id) === 'queued' && error !== undefined)
+        failed.push({ id: last.message_id, error });
     }
     for (const [id, status] of await fail(client, failed)) statuses.set(id, status);
     return statuses;
   });
+}
+
+/** Why a message with this last attempt is given up, as a sentence; undefined while it has attempts left. */
+export function whyGivenUp(last: Attempt, maximumAttempts: number): string | undefined {
+  const unsettled = isUnsettled(last);
+  if ((unsettled ? last.checks : last.n) < maximumAttempts) return undefined;
+  const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
+  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
 }
 
 /**

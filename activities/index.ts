@@ -1,3 +1,6 @@
+export { type ChatActivities, type ChatDelivery, makeChatActivities } from './chat.ts';
+export type { ChatDeps } from './chat-contract.ts';
+export { makeChatPace } from './chat-pace.ts';
 export type { EmailDeps, Member } from './contract.ts';
 export { type Delivery, type EmailActivities, makeEmailActivities } from './email.ts';
 export { type EmailFiles, makeEmailFiles } from './files.ts';

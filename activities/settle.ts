@@ -14,7 +14,7 @@ import { endCopied, fail } from './copies.ts';
  * Milliseconds after which a call that nobody reported the end of is over for sure, even if its worker still lives:
  * the longest any adapter waits for a provider, and some.
  */
-const CALL_IS_OVER = 60_000;
+export const CALL_IS_OVER = 60_000;
 
 /**
  * What makes the end of a call the same report, however often it is written down: by its own worker, by that one again

@@ -7,12 +7,13 @@ import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { UpkeepStep } from './chore.ts';
+import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
 import { makeProviderListActivities, type ProviderListDeps } from './provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from './reconcile.ts';
 import { makeWebhookChores } from './webhook-chores.ts';
 
 /** What the upkeep activities work with. */
-export interface UpkeepDeps extends ReconcileDeps, ProviderListDeps {
+export interface UpkeepDeps extends ReconcileDeps, ChatChoreDeps, ProviderListDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly log: Logger;
@@ -31,6 +32,7 @@ const PAGES = 50;
 export function makeUpkeepActivities(deps: UpkeepDeps) {
   return {
     ...makeReconcileActivities(deps),
+    ...makeChatChores(deps),
     ...makeProviderListActivities(deps),
     ...makeWebhookChores(deps),
 

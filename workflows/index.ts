@@ -1,3 +1,5 @@
+export { deliverChat } from './deliver-chat.ts';
+export type { DeliverChat } from './deliver-chat.ts';
 export { cancel, deliverEmail, reschedule } from './deliver-email.ts';
 export type { DeliverEmail, Schedule } from './deliver-email.ts';
 export { deliverGroup } from './deliver-group.ts';

@@ -51,3 +51,8 @@ export interface OutgoingChat {
   readonly to: string;
   readonly content: ChatContent;
 }
+
+/** What stands below an image or document: its own caption, else the text beside it; null when there is none. */
+export function captionOf({ text, image, document }: ChatContent): string | null {
+  return ((image ?? document)?.caption ?? text) || null;
+}

@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'validation_error'
   | 'invalid_attachment'
   | 'not_scheduled'
+  | 'no_chatapp_account'
   | 'internal_error'
   | 'unavailable';
 

@@ -1,7 +1,8 @@
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /** What an id names. Listed in the contract's order. */
-export type IdPrefix = 'em' | 'bt' | 'att' | 'evt' | 'dm' | 'wh' | 'sup' | 'key' | 'org' | 'req' | 'call' | 'grp';
+export type IdPrefix =
+  'em' | 'bt' | 'att' | 'wa' | 'evt' | 'dm' | 'wh' | 'sup' | 'key' | 'org' | 'num' | 'req' | 'call' | 'grp';
 
 const next = monotonicFactory();
 

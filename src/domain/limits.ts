@@ -14,6 +14,20 @@ export const PAGE_LENGTH = 50;
 export const PAGE_LENGTH_MAX = 100;
 export const SUPPRESSIONS_PER_REQUEST = 1_000;
 
+export const CHAT_TEXT_LENGTH = 4_096;
+/** Ours, as are those that follow: more than WhatsApp takes, so that a provider's own sentence is heard. */
+export const CAPTION_LENGTH = 4_096;
+export const TEMPLATE_NAME_LENGTH = 512;
+export const LANGUAGE_LENGTH = 35;
+export const LINK_LENGTH = 8_192;
+export const CHAT_FILENAME_LENGTH = 255;
+/** Levels of lists and objects in a template's components; the deepest that WhatsApp knows have ten. */
+export const COMPONENTS_DEPTH = 20;
+/** Bytes of a request that sends one chat-app message: files are links in it. */
+export const CHAT_BODY_BYTES = 1_048_576;
+export const TEMPLATES_PER_NUMBER = 1_000;
+export const TEMPLATE_VARIABLES = 100;
+
 /** Octets, RFC 5321 §4.5.3.1 and its erratum 1690. */
 export const LOCAL_PART_OCTETS = 64;
 export const ADDRESS_OCTETS = 254;

@@ -10,3 +10,13 @@ export function maskAddresses(sentence: string): string {
   // Word by word: looking for the @ in the expression itself takes quadratic time over a long word without one.
   return sentence.replace(/[^\s<>"'(),;:]+/g, (word) => (/.@./su.test(word) ? maskAddress(word) : word));
 }
+
+/** A phone number with all but its first three digits and its last two hidden. */
+export function maskNumber(number: string): string {
+  return number.replace(/^(\+?\d{3}).*(\d{2})$/, '$1***$2');
+}
+
+/** A sentence with everything in it masked that may be a phone number: providers quote numbers in their answers. */
+export function maskNumbers(sentence: string): string {
+  return sentence.replace(/\+?\d{8,}/g, maskNumber);
+}

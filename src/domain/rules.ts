@@ -1,8 +1,18 @@
 import { parseMailbox } from './address.ts';
 import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './attachments.ts';
+import {
+  contentProblem,
+  numberProblem,
+  phoneNumberIdProblem,
+  sidProblem,
+  templateProblem,
+  tokenProblem,
+  uniqueTemplates,
+} from './chat-rules.ts';
 import type { Problem } from './errors.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
+import { phoneInQuery, phoneProblem, recipientProblem } from './phone.ts';
 import { parseTag } from './tag-filter.ts';
 import { bodyProblem, characters, controlProblem } from './text.ts';
 
@@ -125,6 +135,17 @@ export const RULES = {
   'one-source': oneSource,
   'unique-content-ids': uniqueContentIds,
   'one-or-many': oneOrMany,
+  phone: (value: string) => problem(phoneProblem(value)),
+  'phone-in-query': (value: string) => problem(phoneProblem(phoneInQuery(value))),
+  recipient: (value: string) => problem(recipientProblem(value)),
+  'chat-content': contentProblem,
+  template: templateProblem,
+  'chat-number': numberProblem,
+  'unique-templates': uniqueTemplates,
+  'account-sid': (value: string) => problem(sidProblem('AC', value)),
+  'content-sid': (value: string) => problem(sidProblem('HX', value)),
+  'phone-number-id': (value: string) => problem(phoneNumberIdProblem(value)),
+  token: (value: string) => problem(tokenProblem(value)),
   'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

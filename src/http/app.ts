@@ -21,10 +21,14 @@ import { readJson, refuseBodies } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
 import { speakHtml } from './pages.ts';
+import { keepRaw } from './raw-bodies.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
 import * as batches from './routes/batches.ts';
 import * as callbacks from './routes/callbacks.ts';
+import * as chatCallbacks from './routes/chat-callbacks.ts';
+import * as chatNumbers from './routes/chat-numbers.ts';
+import * as chatapp from './routes/chatapp.ts';
 import * as deliveries from './routes/deliveries.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
@@ -46,6 +50,7 @@ export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps, 
   readonly maxBodyBytes: number;
   /** What Postmark must give to be believed; without it every callback is refused. */
   readonly postmarkCallback: callbacks.Credentials | null;
+  readonly chatCallbacks: chatCallbacks.ChatCallbackSecrets;
 }
 
 declare module 'fastify' {
@@ -72,6 +77,14 @@ function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
     ['GET', '/v1/emails/:id/attachments/:attachmentId', 'read', attachments.getAttachment(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId/download', 'public', attachments.downloadAttachment(deps)],
 
+    ['POST', '/v1/chatapp', 'send', chatapp.send(deps)],
+    ['GET', '/v1/chatapp', 'read', chatapp.list(deps)],
+    ['POST', '/v1/chatapp/numbers', 'manage', chatNumbers.connect(deps)],
+    ['GET', '/v1/chatapp/numbers', 'read', chatNumbers.list(deps)],
+    ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get(deps)],
+    ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove(deps)],
+    ['GET', '/v1/chatapp/:id', 'read', chatapp.get(deps)],
+
     ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions(deps)],
     ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],
     ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression(deps)],
@@ -93,6 +106,9 @@ function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
     ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow(deps)],
 
     ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallback)],
+    ['POST', '/callbacks/twilio', 'public', chatCallbacks.twilio(deps)],
+    ['GET', '/callbacks/meta', 'public', chatCallbacks.metaChallenge(deps)],
+    ['POST', '/callbacks/meta', 'public', chatCallbacks.meta(deps)],
 
     ['GET', '/healthz', 'public', health.healthz],
     ['GET', '/readyz', 'public', health.readyz(deps.pool)],
@@ -146,10 +162,14 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
   });
-  for (const row of table) if (!row[3].isPage) serve(app, row);
+  for (const row of table) if (!row[3].isPage && !row[3].isRaw) serve(app, row);
   await app.register(async (pages) => {
     speakHtml(pages);
     for (const row of table) if (row[3].isPage) serve(pages, row);
+  });
+  await app.register(async (callbacks) => {
+    keepRaw(callbacks);
+    for (const row of table) if (row[3].isRaw) serve(callbacks, row);
   });
   await serveDocs(app);
   return app;

@@ -11,7 +11,8 @@ interface ErrorDoc {
   readonly only?: readonly string[];
 }
 
-const SENDING = ['POST /v1/emails', 'POST /v1/emails/batch'];
+const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
+const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp'];
 const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
 
 const WAKING = [
@@ -21,7 +22,7 @@ const WAKING = [
 ];
 
 /** What the API description says about errors. Those without an operation are answered where there is none. */
-const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
+const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON' },
   invalid_idempotency_key: {
     when: 'The Idempotency-Key is empty or too long.',
@@ -40,21 +41,29 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
     when: 'The domain of `from` is not registered on the account.',
     message: 'the domain example.org is not registered on this account',
     param: 'from',
-    only: SENDING,
+    only: SENDING_EMAIL,
   },
   domain_not_verified: {
     when: 'The domain of `from` is registered, but not verified.',
     message: 'the domain example.org is registered but not verified yet',
     param: 'from',
-    only: SENDING,
+    only: SENDING_EMAIL,
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
   method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
-  conflict: {
-    when: 'The webhook endpoint is disabled.',
-    message: 'this endpoint is disabled; enable it first',
-    only: WAKING,
-  },
+  conflict: [
+    {
+      when: 'The webhook endpoint is disabled.',
+      message: 'this endpoint is disabled; enable it first',
+      only: WAKING,
+    },
+    {
+      when: 'This organization or another one has connected the number.',
+      message: 'is connected already',
+      param: 'number',
+      only: ['POST /v1/chatapp/numbers'],
+    },
+  ],
   invalid_idempotent_request: {
     when: 'The Idempotency-Key was used with another request.',
     message: 'this key was used for another request',
@@ -86,6 +95,11 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc>> = {
     message: 'only an email that is still scheduled can be moved or canceled',
     only: MOVING,
   },
+  no_chatapp_account: {
+    when: 'No number is connected, or not the one in `from`.',
+    message: 'no chat-app number is connected to this account',
+    only: ['POST /v1/chatapp'],
+  },
   internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
   unavailable: {
     when: 'The database cannot be reached; try again after `Retry-After` seconds.',
@@ -100,15 +114,15 @@ export function describeErrors(
   operation: string,
   status: number,
 ): { description: string; examples: Record<string, { value: unknown }> } {
-  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(
-    (code) => STATUS[code] === status && (ERRORS[code].only?.includes(operation) ?? true),
-  );
-  const answer = (code: ErrorCode) => {
-    const { message, param } = ERRORS[code];
-    return { value: envelope(new ServiceError(code, message, param), REQUEST_ID) };
-  };
+  const docs = (Object.keys(ERRORS) as ErrorCode[])
+    .filter((code) => STATUS[code] === status)
+    .flatMap((code) => [ERRORS[code]].flat().map((doc) => ({ code, ...doc })))
+    .filter(({ only }) => only?.includes(operation) ?? true);
+  const answer = ({ code, message, param }: (typeof docs)[number]) => ({
+    value: envelope(new ServiceError(code, message, param), REQUEST_ID),
+  });
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join(' '),
-    examples: Object.fromEntries(codes.map((code) => [code, answer(code)])),
+    description: docs.map(({ code, when }) => `\`${code}\`: ${when}`).join(' '),
+    examples: Object.fromEntries(docs.map((doc) => [doc.code, answer(doc)])),
   };
 }

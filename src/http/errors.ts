@@ -32,6 +32,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   validation_error: 422,
   invalid_attachment: 422,
   not_scheduled: 422,
+  no_chatapp_account: 422,
   internal_error: 500,
   unavailable: 503,
 };

@@ -88,6 +88,30 @@ const delivery = {
 };
 const waitingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
 
+const message = {
+  id: 'wa_01kajce1x8m4n6p0r2t5v7w9yz',
+  status: 'delivered',
+  type: 'text',
+  from: '+12025550142',
+  to: '+14165550123',
+  country: 'CA',
+  error: null,
+  error_code: null,
+  created_at: AT,
+  last_event_at: '2026-03-01T09:30:02.431Z',
+};
+
+const number = {
+  id: 'num_01kajce5q2w4e6r8t0y1u3i5op',
+  number: '+12025550143',
+  provider: 'twilio',
+  phone_number_id: null,
+  account_sid: null,
+  own_token: false,
+  created_at: AT,
+};
+const templates = [{ name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', '2'] }];
+
 /** By operation, as the API description writes them. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
@@ -147,6 +171,36 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   'GET /v1/emails/batch': { answer: { batches: [batch], has_more: false, next_cursor: null } },
   'GET /v1/emails/batch/{id}': { answer: batch },
   'POST /v1/emails/batch/{id}/cancel': { answer: { id: BATCH_ID, status: 'completed', canceled: 1 } },
+  'POST /v1/chatapp': {
+    request: {
+      to: '+1 (416) 555-0123',
+      text: 'Your order is on its way: https://example.com/o/4711',
+      preview_url: true,
+    },
+    answer: { id: message.id, status: 'queued', type: 'text', from: message.from, country: 'CA', created_at: AT },
+  },
+  'GET /v1/chatapp': { answer: { messages: [message], has_more: false, next_cursor: null } },
+  'GET /v1/chatapp/{id}': {
+    answer: {
+      ...message,
+      text: 'Your order is on its way: https://example.com/o/4711',
+      preview_url: true,
+      template: null,
+      image: null,
+      document: null,
+      events: [
+        { type: 'chatapp.queued', created_at: AT },
+        { type: 'chatapp.sent', created_at: '2026-03-01T09:30:01.118Z' },
+        { type: 'chatapp.delivered', created_at: message.last_event_at },
+      ],
+    },
+  },
+  'POST /v1/chatapp/numbers': {
+    request: { number: number.number, provider: 'twilio', templates },
+    answer: { ...number, templates },
+  },
+  'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
+  'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
   'POST /v1/suppressions': {
     request: { email: suppression.email },
     answer: { ...suppression, origin: 'manual', reason: null, email_id: null },

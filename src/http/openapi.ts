@@ -20,6 +20,8 @@ export function openapi(): SwaggerOptions {
         { name: 'Emails', description: 'Send an email, follow it, and move or cancel one that is scheduled' },
         { name: 'Batches', description: 'Up to 10,000 emails in one request' },
         { name: 'Attachments', description: 'Files that went along' },
+        { name: 'Chat-app messages', description: 'Send a WhatsApp message and follow it' },
+        { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
         { name: 'Suppressions', description: 'Addresses to which nothing is sent any more' },
         { name: 'Webhooks', description: 'Endpoints of yours that are told what happens' },
         { name: 'Health', description: 'For load balancers' },

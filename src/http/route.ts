@@ -39,6 +39,8 @@ export interface Route {
   readonly bodyLimit?: number;
   /** Whether people open it in a browser: it takes any body, and its errors are pages. */
   readonly isPage?: true;
+  /** Whether its body is the bytes that came, of any type. */
+  readonly isRaw?: true;
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 

@@ -27,6 +27,17 @@ const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
   'one-source': 'object',
   'unique-content-ids': 'array',
   'one-or-many': 'object',
+  phone: 'string',
+  'phone-in-query': 'string',
+  recipient: 'string',
+  'chat-content': 'object',
+  template: 'object',
+  'chat-number': 'object',
+  'unique-templates': 'array',
+  'account-sid': 'string',
+  'content-sid': 'string',
+  'phone-number-id': 'string',
+  token: 'string',
   'tag-filter': 'string',
 };
 

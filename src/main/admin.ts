@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
+import { CHAT_PROVIDERS } from '../domain/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EVENT_TYPES } from '../domain/event-types.ts';
 import { addDomain, createKey, createOrganization, endKey, requireOrganization } from '../intake/accounts.ts';
+import { addNumber, chatSeal } from '../intake/chat-numbers.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../intake/suppressions.ts';
 import { addEndpoint, makeWebhookIntake } from '../intake/webhooks.ts';
 import { listOrganizations, PRESETS } from '../store/accounts.ts';
@@ -40,6 +42,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: (pool, options) =>
       addDomain(pool, needed(options, 'organization'), needed(options, 'name'), options['verified'] === true),
   },
+  'number add': {
+    usage: `--organization O --number +… --provider ${CHAT_PROVIDERS.join('|')} [--phone-number-id …] [--token …]`,
+    run: addChatNumber,
+  },
   'webhook add': { usage: '--organization O --url U [--event T]…', run: addWebhook },
   'suppression add': {
     usage: '--organization O --email E',
@@ -74,6 +80,10 @@ const OPTIONS = {
   key: { type: 'string' },
   verified: { type: 'boolean' },
   email: { type: 'string' },
+  number: { type: 'string' },
+  provider: { type: 'string' },
+  'phone-number-id': { type: 'string' },
+  token: { type: 'string' },
   url: { type: 'string' },
   event: { type: 'string', multiple: true },
 } as const;
@@ -93,6 +103,17 @@ async function addWebhook(pool: Pool, options: Options): Promise<unknown> {
   // Nothing is left in the outbox: the first delivery wakes the endpoint.
   const intake = makeWebhookIntake(pool, () => undefined, secretKey, allowedCidrs);
   return addEndpoint(intake, organization, { url, events, description: null });
+}
+
+async function addChatNumber(pool: Pool, options: Options): Promise<unknown> {
+  const [organization, number] = [needed(options, 'organization'), needed(options, 'number')];
+  const given = needed(options, 'provider');
+  const names = CHAT_PROVIDERS.join(' or ');
+  const provider = CHAT_PROVIDERS.find((name) => name === given) ?? endWith(`--provider must be ${names}`);
+  const optional = (name: string): string | null => (options[name] === undefined ? null : needed(options, name));
+  const [phone_number_id, token] = [optional('phone-number-id'), optional('token')];
+  const { secretKey } = await webhookSettings();
+  return addNumber(pool, chatSeal(secretKey), organization, { number, provider, phone_number_id, token });
 }
 
 /** Whose list, and which address on it. */

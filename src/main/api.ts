@@ -50,6 +50,11 @@ const app = await makeApp({
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   postmarkCallback: user && password ? { user, password } : null,
+  chatCallbacks: {
+    twilioAuthToken: config.TWILIO_AUTH_TOKEN,
+    metaAppSecret: config.META_APP_SECRET,
+    metaVerifyToken: config.META_VERIFY_TOKEN,
+  },
   wakeRelay: () => {
     relay.wake();
     notify();

@@ -4,7 +4,11 @@ import type { Chore } from '../../workflows/index.ts';
 /** When chores are done, by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {
   'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
-  'upkeep-stuck': { every: '5 minutes', chores: ['putBackOverdue', 'clearProviderLists', 'reconcileSent'] },
+  'upkeep-stuck': {
+    every: '5 minutes',
+    chores: ['putBackOverdue', 'putBackOverdueChats', 'clearProviderLists', 'reconcileSent'],
+  },
+  'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
   'upkeep-hourly': {
     every: '1 hour',
     chores: ['expireAttachments', 'deleteExpiredKeys', 'deleteOldCallbacks', 'deleteOldDeliveries'],

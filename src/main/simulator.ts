@@ -22,6 +22,15 @@ function callback() {
   return { url, user, password };
 }
 
+/** Meta posts its reports there, signed; Twilio is told with each message where to. */
+function metaCallback() {
+  const { SIMULATOR_META_CALLBACK_URL: url, META_APP_SECRET: appSecret } = env;
+  if (!url) return null;
+  if (!URL.canParse(url)) return endWith('SIMULATOR_META_CALLBACK_URL is malformed: where Meta posts its reports');
+  if (!appSecret) return endWith('SIMULATOR_META_CALLBACK_URL needs META_APP_SECRET');
+  return { url, appSecret };
+}
+
 const log = makeLog('simulator', env['LOG_LEVEL'] || 'info');
 const options = {
   host: '127.0.0.1',
@@ -30,6 +39,7 @@ const options = {
   folder: env['SIMULATOR_FOLDER'] || null,
   serverToken: env['POSTMARK_SERVER_TOKEN'] || null,
   deliveryCallback: callback(),
+  metaCallback: metaCallback(),
   log,
 };
 let simulator: Simulator | undefined;
@@ -40,6 +50,7 @@ try {
 } catch (error) {
   endWith(`The simulator cannot start: ${(error as Error).message}`);
 }
-const { postmarkUrl, smtpUrl, inboxUrl } = simulator;
-log.info({ postmarkUrl, smtpUrl, inboxUrl }, 'simulator listens');
-sayReady({ postmarkUrl, smtpUrl, inboxUrl });
+const { postmarkUrl, chatUrl, smtpUrl, inboxUrl } = simulator;
+const urls = { postmarkUrl, chatUrl, smtpUrl, inboxUrl };
+log.info(urls, 'simulator listens');
+sayReady(urls);

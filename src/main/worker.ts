@@ -4,7 +4,10 @@ import { parseArgs } from 'node:util';
 import { Client } from '@temporalio/client';
 import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
+  type ChatDeps,
   type EmailDeps,
+  makeChatActivities,
+  makeChatPace,
   makeEmailActivities,
   makeEmailFiles,
   makeGroupActivities,
@@ -17,6 +20,7 @@ import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
+import { makeChatProviders } from './chat-providers.ts';
 import { describeWorkflow } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
 import { readSettings } from './env.ts';
@@ -82,6 +86,23 @@ const FLEETS = {
       },
     ];
   },
+  /** Calls to chat-app providers: mostly waiting for answers. */
+  chat: (): QueueOptions[] => [
+    {
+      taskQueue: 'chat',
+      activities: makeChatActivities({
+        pool,
+        providerOf: makeReportedChatProviders(),
+        pace: makeChatPace(),
+        maximumInterval: config.SEND_MAX_INTERVAL,
+        ambiguousSend: config.AMBIGUOUS_SEND,
+        believeDenialAfter: 60_000,
+        log,
+      }),
+      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskPolls: 10,
+    },
+  ],
   /** Posts to customers' endpoints: many at a time, since most of that is waiting for the slow ones. */
   webhooks: (): QueueOptions[] => [
     {
@@ -107,6 +128,7 @@ const FLEETS = {
         files,
         askPostmark: makeAskPostmark(),
         removeFromProvider: makeRemoveFromProvider(),
+        providerOf: makeChatProviders(pool, config, log),
         describeWorkflow: (id) => describeWorkflow(client as Client, id),
         log,
       }),
@@ -180,6 +202,14 @@ function makeUnsubscribeUrl(): EmailDeps['unsubscribeUrl'] {
     log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
   }
   return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));
+}
+
+/** Twilio is told with each message where to report; without `PUBLIC_URL` it has to be asked, which takes minutes. */
+function makeReportedChatProviders(): ChatDeps['providerOf'] {
+  if (config.PUBLIC_URL === undefined) {
+    log.warn('PUBLIC_URL is not set: what becomes of chat-app messages at Twilio is asked for, and known late');
+  }
+  return makeChatProviders(pool, config, log);
 }
 
 function readFleets(): Fleet[] {

@@ -36,8 +36,13 @@ export interface ChatProvider {
    * Its own id of a message that may have been taken since, or undefined when it does not have it. Missing where a
    * provider cannot be asked. Rejects when it cannot be asked now.
    * @param since Unix milliseconds before which it was certainly not sent
+   * @param isAnothers whether an id is known as that of another message: two may say the same to the same person
    */
-  find?(message: OutgoingChat, since: number): Promise<string | undefined>;
+  find?(
+    message: OutgoingChat,
+    since: number,
+    isAnothers?: (providerMessageId: string) => Promise<boolean>,
+  ): Promise<string | undefined>;
   /** What has become of a message that it took; undefined when nothing new is known. Missing where it cannot be asked. */
   report?(message: OutgoingChat, providerMessageId: string): Promise<ChatReport | undefined>;
 }

@@ -6,6 +6,7 @@ import {
   deleteOutbox,
   type EmailRow,
   foldOutbox,
+  lockChats,
   lockChores,
   lockGroups,
   lockOutbox,
@@ -75,17 +76,17 @@ export function startRelay(deps: RelayDeps): Relay {
     await sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
   };
 
-  const budget = makeBudget(deps.startsPerSecond);
+  const budgets: Budgets = { emails: makeBudget(deps.startsPerSecond), chats: makeBudget(deps.startsPerSecond) };
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        const next = await look(deps, budget);
+        const next = await look(deps, budgets);
         if (failures > 0) deps.log.info({ failures }, 'the relay works again');
         failures = 0;
-        if (next === 'wait for the budget') await rest(budget.untilNext());
         if (next === 'wait') await pause(SWEEP);
+        else if (next !== 'go on') await rest(Math.min(...next.map((budget) => budget.untilNext())));
       } catch (error) {
         if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'the relay cannot work now and tries again');
         const backOff = Math.min(SWEEP * 2 ** (failures - 1), LONGEST_PAUSE);
@@ -104,13 +105,26 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** Takes rows and puts them together or carries them out. @returns what to do before it looks again */
-async function look(deps: RelayDeps, budget: Budget): Promise<'go on' | 'wait' | 'wait for the budget'> {
-  const { next, unreachable } = await transaction(deps.pool, async (client) => {
+/** Chat-app messages cannot share a workflow: with a budget of their own, a burst of them takes nothing from email. */
+interface Budgets {
+  readonly emails: Budget;
+  readonly chats: Budget;
+}
+
+/** What to do before it looks again: nothing, wait to be woken, or wait until one of these budgets has a token. */
+type Next = 'go on' | 'wait' | readonly Budget[];
+
+/** Takes rows and puts them together or carries them out. */
+async function look(deps: RelayDeps, { emails: budget, chats }: Budgets): Promise<Next> {
+  const { next, unreachable } = await transaction(deps.pool, async (client): Promise<Looked> => {
     // First, since they are few, and putting a burst together takes its time.
     const others = [...(await lockWebhooks(client, WEBHOOKS)), ...(await lockChores(client, WEBHOOKS))];
-    const unreachable = await carryOut(deps, client, others);
-    if (unreachable) return { next: 'wait' as const, unreachable };
+    const room = Math.min(TAKE, chats.available());
+    const messages = await lockChats(client, room);
+    chats.spend(messages.length);
+    const unreachable = await carryOut(deps, client, [...others, ...messages]);
+    if (unreachable) return { next: 'wait', unreachable };
+    const short = messages.length === room ? [chats] : [];
     // Who can start all that it carries out at once leaves the rest to other relays.
     const limit = budget.available() < TAKE ? LOOK : TAKE;
     const waiting = await lockOutbox(client, limit);
@@ -118,17 +132,23 @@ async function look(deps: RelayDeps, budget: Budget): Promise<'go on' | 'wait' |
     if (groups.length > 0) {
       budget.spend(groups.length);
       await fold(client, groups);
-      return { next: 'go on' as const };
+      return { next: 'go on' };
     }
     const taken = alone.slice(0, TAKE);
     budget.spend(taken.filter(needsBudget).length);
     const away = await carryOut(deps, client, [...(await lockGroups(client, TAKE)), ...taken]);
-    if (alone.length > TAKE) return { next: 'go on' as const, unreachable: away };
-    if (later > 0) return { next: 'wait for the budget' as const, unreachable: away };
-    return { next: waiting.length === limit ? ('go on' as const) : ('wait' as const), unreachable: away };
+    if (alone.length > TAKE) return { next: 'go on', unreachable: away };
+    if (later > 0) return { next: [budget, ...short], unreachable: away };
+    if (waiting.length === limit) return { next: 'go on', unreachable: away };
+    return { next: short.length > 0 ? short : 'wait', unreachable: away };
   });
   if (unreachable) throw unreachable;
   return next;
+}
+
+interface Looked {
+  readonly next: Next;
+  readonly unreachable?: TemporalUnreachable | undefined;
 }
 
 /** Groups become rows of their own, carried out next: a group whose start is repeated has the same id and members. */

@@ -5,10 +5,17 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Chore, DeliverEmail, DeliverGroup, Schedule, WebhookEndpoint } from '../../workflows/index.ts';
-import { maskAddress } from '../domain/mask.ts';
+import type {
+  Chore,
+  DeliverChat,
+  DeliverEmail,
+  DeliverGroup,
+  Schedule,
+  WebhookEndpoint,
+} from '../../workflows/index.ts';
+import { maskAddress, maskNumber } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
-import type { ChoreRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
+import type { ChatRow, ChoreRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
 import { TemporalUnreachable } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
@@ -97,6 +104,16 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     );
   }
 
+  async function chat(row: ChatRow): Promise<void> {
+    if (!row.open) return;
+    await unlessStarted(
+      workflow.start<(input: DeliverChat) => Promise<unknown>>('deliverChat', {
+        ...chatOptions(row, retry),
+        workflowIdReusePolicy: row.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+      }),
+    );
+  }
+
   const actions = {
     start: (row: EmailRow) => start(row, false),
     leave: (row: EmailRow) => start(row, true),
@@ -106,6 +123,7 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
   const act = (row: OutboxRow): Promise<void> => {
     if (row.action === 'group') return group(row);
     if (row.action === 'webhook') return wake(row);
+    if (row.action === 'chat') return chat(row);
     return row.action === 'chore' ? chore(row) : actions[row.action](row);
   };
   return async (row) => {
@@ -152,6 +170,20 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
     ...options(row, row.bulk),
     args: [{ id, members, dueAt: due_at, retry }] as [DeliverGroup],
     staticSummary: `${members.length} emails${batch}, ${due(due_at)}`,
+  };
+}
+
+function chatOptions({ message_id: id, org_id, to, type }: ChatRow, retry: RetryPolicy) {
+  return {
+    workflowId: id,
+    taskQueue: WORKFLOW_QUEUE,
+    args: [{ id, retry }] as [DeliverChat],
+    priority: { priorityKey: SINGLE, fairnessKey: org_id },
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: CHANNEL, value: 'chatapp' },
+      { key: ORG_ID, value: org_id },
+    ]),
+    staticSummary: `Chat-app message (${type}) to ${maskNumber(to)}`,
   };
 }
 

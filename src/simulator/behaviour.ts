@@ -3,7 +3,7 @@ type Calls = number | boolean;
 
 /**
  * How the simulated providers behave, set by `PUT /simulator/behaviour`. A call is one `POST /email`, one
- * `POST /email/batch` or one message by SMTP; looking up messages is none.
+ * `POST /email/batch`, one message by SMTP or one chat-app message; looking up messages is none.
  */
 export interface Behaviour {
   /** Milliseconds between accepting or refusing a call and answering it. */
@@ -12,7 +12,7 @@ export interface Behaviour {
   readonly fail_next: Calls;
   /** The HTTP status of those, from 400 to 599. */
   readonly status: number;
-  /** Postmark's ErrorCode of those; null for the one that goes with the status. */
+  /** The provider's own error code of those; null for the one that goes with the status. SMTP has none. */
   readonly error_code: number | null;
   /** Seconds for the Retry-After header of those; null for no header. */
   readonly retry_after: number | null;
@@ -24,7 +24,7 @@ export interface Behaviour {
   readonly reset_before_accept: Calls;
   /** Calls whose messages are stored and that are answered 200 with HTML. HTTP only. */
   readonly garbage: Calls;
-  /** Postmark's search does not see messages younger than this many milliseconds. */
+  /** Postmark's search and Twilio's list do not see messages younger than this many milliseconds. */
   readonly search_lag_ms: number;
   /** How many more times each report about messages that come now is posted. */
   readonly repeat_reports: number;
@@ -75,7 +75,7 @@ const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
   latency_ms: milliseconds,
   fail_next: calls,
   status: integer(400, 599),
-  error_code: orNull(integer(0, 9_999)),
+  error_code: orNull(integer(0, 999_999)),
   retry_after: orNull(integer(0, 86_400)),
   hang: calls,
   reset_after_accept: calls,

@@ -60,6 +60,28 @@ export function handoverOf(addresses: readonly string[]): Magic['handover'] {
   return (['fail-always', 'fail-once', 'slow'] as const).find((handover) => found.has(handover)) ?? 'accept';
 }
 
+/** What a chat number makes the simulator do, by its last four digits. */
+export interface ChatMagic {
+  readonly handover: Exclude<Magic['handover'], 'slow'>;
+  /** What the provider reports of a message to it, one after the other. */
+  readonly reports: readonly ChatReportKind[];
+}
+export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'failed';
+
+const CHATTED: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
+
+const MAGIC_NUMBERS: Readonly<Record<string, ChatMagic>> = {
+  '0001': { ...CHATTED, reports: ['failed'] },
+  '0002': { ...CHATTED, reports: ['sent', 'delivered', 'read'] },
+  '0003': { ...CHATTED, handover: 'fail-once' },
+  '0004': { ...CHATTED, handover: 'fail-always' },
+};
+
+/** What this number does; E.164. */
+export function chatMagicOf(number: string): ChatMagic {
+  return MAGIC_NUMBERS[number.slice(-4)] ?? CHATTED;
+}
+
 /** Remembers what has failed once. Beyond 100,000 it forgets the oldest, which would then fail again. */
 export class FailedOnce {
   readonly #seen = new Set<string>();

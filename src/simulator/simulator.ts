@@ -5,10 +5,15 @@ import { Switches } from './behaviour.ts';
 import { Inbox, type Keep } from './inbox/inbox.ts';
 import { inboxRoutes } from './inbox/routes.ts';
 import { FailedOnce } from './magic.ts';
+import { MetaReports, type MetaTarget } from './meta/callbacks.ts';
+import { metaRoutes } from './meta/routes.ts';
 import { Callbacks, type CallbackTarget } from './postmark/callbacks.ts';
 import { postmarkRoutes } from './postmark/routes.ts';
 import { Suppressions } from './postmark/suppressions.ts';
+import { Posts } from './posts.ts';
 import { startSmtp } from './smtp/server.ts';
+import type { Account } from './twilio/callbacks.ts';
+import { twilioRoutes } from './twilio/routes.ts';
 
 export interface SimulatorOptions {
   readonly host: string;
@@ -21,6 +26,12 @@ export interface SimulatorOptions {
   readonly serverToken: string | null;
   /** Where Postmark's records about messages are posted; null posts none. */
   readonly deliveryCallback: CallbackTarget | null;
+  /** Twilio's one account; null or nothing lets any in, with any token. Its callbacks go where each message says. */
+  readonly twilioAccount?: Account | null;
+  /** Meta's token that callers must give; null or nothing accepts any. */
+  readonly metaToken?: string | null;
+  /** Where Meta's reports about chat-app messages are posted; null or nothing posts none. */
+  readonly metaCallback?: MetaTarget | null;
   readonly log: Logger;
   /** How much of the inbox is kept; by default 200,000 messages within 4 GiB on disk or 512 MiB in memory. */
   readonly keep?: Partial<Keep>;
@@ -46,13 +57,15 @@ const TIMES: Times = {
 export interface Simulator {
   /** Postmark's API. */
   readonly postmarkUrl: string;
+  /** Twilio's and Meta's APIs, each at its own paths. */
+  readonly chatUrl: string;
   readonly smtpUrl: string;
   readonly inboxUrl: string;
   /** Ends all connections at once. What was accepted is kept, in `folder`. */
   close(): Promise<void>;
 }
 
-/** Starts simulated providers with one inbox for all of them: a Postmark-shaped API and an SMTP server. */
+/** Starts simulated providers with one inbox for all of them: APIs as of Postmark, Twilio and Meta, and an SMTP server. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { host, folder, log, deliveryCallback } = options;
   const times = { ...TIMES, ...options.times };
@@ -73,8 +86,15 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     log,
   };
 
+  const posts = new Posts(log);
+  const chat = { ...parts, posts, retries: times.callbackRetries };
+  const { twilioAccount: account = null, metaToken: accessToken = null, metaCallback } = options;
+  const reports = metaCallback ? new MetaReports(metaCallback, chat) : null;
+
   const app = Fastify({ forceCloseConnections: true });
   void app.register(async (scope) => postmarkRoutes(scope, parts));
+  void app.register(async (scope) => twilioRoutes(scope, { ...chat, account }));
+  void app.register(async (scope) => metaRoutes(scope, { ...chat, accessToken, reports }));
   inboxRoutes(app, inbox);
   switchRoutes(app, parts.switches);
 
@@ -86,11 +106,12 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const url = `http://${host}:${(app.server.address() as AddressInfo).port}`;
   return {
     postmarkUrl: url,
+    chatUrl: url,
     smtpUrl: `smtp://${host}:${smtp.port}`,
     inboxUrl: `${url}/inbox`,
     async close() {
       ending.abort();
-      await Promise.all([app.close(), smtp.close(), callbacks?.close()]);
+      await Promise.all([app.close(), smtp.close(), callbacks?.close(), posts.close()]);
       inbox.close();
     },
   };

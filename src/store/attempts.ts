@@ -107,6 +107,8 @@ export interface Attempt {
   provider: string;
   outcome: AttemptOutcome | null;
   detail: string | null;
+  /** The provider's own, of chat-app messages. */
+  code: string | null;
   /** How often the provider was asked what became of it. */
   checks: number;
   /** Milliseconds since it began. */
@@ -119,7 +121,7 @@ export interface Attempt {
 export async function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   const { rows } = await db.query<Attempt>({
     name: 'last_attempts',
-    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, checks,
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, checks,
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
@@ -150,14 +152,15 @@ export async function beginAttempts(
 /** Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. */
 export async function endAttempts(
   db: Db,
-  endings: readonly { message_id: string; n: number; outcome: AttemptOutcome; detail: string | null }[],
+  endings: readonly { message_id: string; n: number; outcome: AttemptOutcome; detail: string | null; code?: string }[],
 ): Promise<void> {
   if (endings.length === 0) return;
   await db.query({
     name: 'end_attempts',
     text: `UPDATE attempts AS attempt
-           SET outcome = ending.outcome, detail = ending.detail, ended_at = clock_timestamp()
-           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[]) AS ending(message_id, n, outcome, detail)
+           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp()
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])
+                  AS ending(message_id, n, outcome, detail, code)
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
     values: [
@@ -165,6 +168,7 @@ export async function endAttempts(
       endings.map((ending) => ending.n),
       endings.map((ending) => ending.outcome),
       endings.map((ending) => ending.detail),
+      endings.map((ending) => ending.code ?? null),
     ],
   });
 }

@@ -63,7 +63,22 @@ export interface ChoreRow {
   more_ids: string[];
 }
 
-export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow;
+/** A chat-app message that shall be carried by a workflow. */
+export interface ChatRow {
+  id: string;
+  action: 'chat';
+  message_id: string;
+  tries: number;
+  /** Whether it may have had a workflow before. */
+  again: boolean;
+  org_id: string;
+  to: string;
+  type: string;
+  /** Whether anything is left to deliver. */
+  open: boolean;
+}
+
+export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow;
 
 /**
  * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
@@ -78,7 +93,7 @@ export async function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
                   email.schedule_version AS version, email.workflow_id,
                   email.status IN ('queued', 'scheduled') AS open
            FROM outbox JOIN emails AS email ON email.id = outbox.message_id
-           WHERE outbox.retry_at IS NULL OR outbox.retry_at <= now()
+           WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
            ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });
@@ -130,6 +145,22 @@ export async function lockChores(db: Db, limit: number): Promise<ChoreRow[]> {
            SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
                   (array_agg(id::text ORDER BY id))[2:] AS more_ids
            FROM held GROUP BY message_id`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** The oldest chat-app messages that no other relay holds, locked likewise. */
+export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
+  if (limit === 0) return [];
+  const { rows } = await db.query<ChatRow>({
+    name: 'lock_chats',
+    text: `SELECT outbox.id, 'chat' AS action, outbox.message_id, outbox.tries, outbox.action = 'chat_again' AS again,
+                  message.org_id, message."to", message.type,
+                  message.status = 'queued' AS open
+           FROM outbox JOIN chat_messages AS message ON message.id = outbox.message_id
+           WHERE outbox.action IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
+           ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });
   return rows;

@@ -31,6 +31,9 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     files: wrap(store),
     askPostmark: undefined,
     removeFromProvider: undefined,
+    providerOf: () => {
+      throw new Error('no chat-app message is stuck');
+    },
     describeWorkflow: () => Promise.resolve('running'),
     log: pino({ level: 'silent' }),
   });

@@ -21,6 +21,11 @@ import { testDatabase } from '../support/database.ts';
 export const MAX_BODY_BYTES = 43 * 1_048_576;
 export const SECRET_KEY = 'a secret key for tests, and long enough';
 export const CALLBACK = { user: 'postmark', password: 'päss:word' };
+export const CHAT_CALLBACKS = {
+  twilioAuthToken: 'a token of Twilio',
+  metaAppSecret: 'a secret of Meta',
+  metaVerifyToken: 'a token that Meta says',
+};
 
 /** An answer of the API; `body` is its JSON, or undefined when it holds none. */
 export interface Answer {
@@ -97,6 +102,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
+    chatCallbacks: CHAT_CALLBACKS,
     wakeRelay: () => wakes++,
     ...options,
   });

@@ -30,7 +30,7 @@ test(
     await ensureSchedules(client);
 
     const chores = new Map<string, Chore[]>();
-    for (const id of ['upkeep-counts', 'upkeep-stuck', 'upkeep-hourly', 'upkeep-daily']) {
+    for (const id of ['upkeep-counts', 'upkeep-chats', 'upkeep-stuck', 'upkeep-hourly', 'upkeep-daily']) {
       const { action, state } = await client.schedule.getHandle(id).describe();
       assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
       assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
@@ -51,6 +51,8 @@ test(
       deleteExpiredKeys: step('deleteExpiredKeys', 1),
       deleteOldCallbacks: step('deleteOldCallbacks', 1),
       putBackOverdue: step('putBackOverdue', 1),
+      putBackOverdueChats: step('putBackOverdueChats', 1),
+      reconcileChats: step('reconcileChats', 1),
       clearProviderLists: step('clearProviderLists', 1),
       reconcileSent: step('reconcileSent', 1),
       foldBatchMoves: step('foldBatchMoves', 1),

@@ -84,6 +84,8 @@ test('a setting that is wrong stops the process with one line that names it', as
     [{ SIMULATOR_SMTP_PORT: '70000' }, /SIMULATOR_SMTP_PORT is malformed/],
     [{ SIMULATOR_CALLBACK_URL: 'http://127.0.0.1/' }, /needs POSTMARK_WEBHOOK_USER and POSTMARK_WEBHOOK_PASSWORD/],
     [{ SIMULATOR_CALLBACK_URL: 'nowhere' }, /SIMULATOR_CALLBACK_URL is malformed/],
+    [{ SIMULATOR_META_CALLBACK_URL: 'http://127.0.0.1/' }, /needs META_APP_SECRET/],
+    [{ SIMULATOR_META_CALLBACK_URL: 'nowhere' }, /SIMULATOR_META_CALLBACK_URL is malformed/],
   ] as const;
   await Promise.all(
     cases.map(async ([env, reason]) => {

@@ -1,12 +1,16 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
 import { addDomain, createOrganization, parseApiKey } from '../../intake/accounts.ts';
 import { findKey } from '../../store/accounts.ts';
-import { makePool, type Pool } from '../../store/pool.ts';
+import { insertNumber, listNumbers } from '../../store/chat-numbers.ts';
+import { isDuplicate, makePool, type Pool } from '../../store/pool.ts';
 import { type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
 
 const DOMAIN = 'demo.sendwright.example';
+/** Kept for stories (NANP 555-01XX), so it is nobody's. */
+const NUMBER = '+12025550142';
 const RECIPIENT = 'you@example.com';
 const POLL = 50;
 /** Not all providers report a delivery; one that does not is not waited for much longer than one that does takes. */
@@ -24,19 +28,25 @@ export interface DemoEmail {
 
 /**
  * The organization that the demonstration email comes from: that of the last start, or a new one with a verified domain
- * when the database does not know it any more.
+ * when the database does not know it any more. It has a chat-app number.
  */
 export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<DemoSecrets> {
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
   try {
-    if (secrets.demo && (await isKnown(pool, secrets.demo.api_key))) return secrets.demo;
-    const { id, api_key } = await createOrganization(pool, 'Demo');
-    const demo = { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
-    await writeSecrets(path, { ...secrets, demo });
+    const demo = await knownOrNew(pool, path, secrets);
+    await haveNumber(pool, demo.organization_id);
     return demo;
   } finally {
     await pool.end();
   }
+}
+
+async function knownOrNew(pool: Pool, path: string, secrets: Secrets): Promise<DemoSecrets> {
+  if (secrets.demo && (await isKnown(pool, secrets.demo.api_key))) return secrets.demo;
+  const { id, api_key } = await createOrganization(pool, 'Demo');
+  const demo = { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
+  await writeSecrets(path, { ...secrets, demo });
+  return demo;
 }
 
 async function isKnown(pool: Pool, apiKey: string): Promise<boolean> {
@@ -54,6 +64,23 @@ async function verifiedDomain(pool: Pool, organization: string): Promise<string>
     }
   }
   throw new Error(`the domain ${DOMAIN} could not be added`);
+}
+
+/** One number, so that a message need not name it; none where somebody has connected his own. */
+async function haveNumber(pool: Pool, organization: string): Promise<void> {
+  const [connected] = await listNumbers(pool, organization, null, 1);
+  if (connected) return;
+  const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
+  // In a database that others use too, another organization may hold the plain one.
+  for (const number of [NUMBER, `+1555${randomInt(1_000_000, 10_000_000)}`]) {
+    try {
+      await insertNumber(pool, organization, { ...own, id: newId('num', Date.now()), number }, null);
+      return;
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+    }
+  }
+  throw new Error(`the number ${NUMBER} could not be connected`);
 }
 
 /** The request that the demonstration makes, which is also the one to try by hand. */

@@ -10,6 +10,11 @@ export interface Secrets {
   readonly postmark_server_token: string;
   readonly postmark_webhook_user: string;
   readonly postmark_webhook_password: string;
+  readonly twilio_account_sid: string;
+  readonly twilio_auth_token: string;
+  readonly meta_access_token: string;
+  readonly meta_app_secret: string;
+  readonly meta_verify_token: string;
   /** Whom the demonstration email comes from; absent before the first. */
   readonly demo?: DemoSecrets;
 }
@@ -55,5 +60,10 @@ function invent(): Omit<Secrets, 'demo'> {
     postmark_server_token: randomUUID(),
     postmark_webhook_user: 'postmark',
     postmark_webhook_password: text(),
+    twilio_account_sid: `AC${randomBytes(16).toString('hex')}`,
+    twilio_auth_token: randomBytes(16).toString('hex'),
+    meta_access_token: text(),
+    meta_app_secret: randomBytes(16).toString('hex'),
+    meta_verify_token: text(),
   };
 }

@@ -182,7 +182,8 @@ async function startApplication(
 }
 
 /** The simulator's settings, and what the other processes must know to use it as their providers. */
-async function simulatedProviders({ environment, home, ports }: Context, secrets: Secrets, baseUrl: string) {
+async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: string) {
+  const { config, environment, home, ports } = context;
   const wanted = homePorts(home.path);
   const port = await ports.choose(wanted.simulator);
   const smtpPort = await ports.choose(wanted.smtp);
@@ -193,13 +194,35 @@ async function simulatedProviders({ environment, home, ports }: Context, secrets
       POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
       POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
       SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+      ...simulatedChat(context, secrets, `http://127.0.0.1:${port}`),
     },
     own: {
       SIMULATOR_PORT: String(port),
       SIMULATOR_SMTP_PORT: String(smtpPort),
       SIMULATOR_FOLDER: home.inbox,
       SIMULATOR_CALLBACK_URL: `${baseUrl}/callbacks/postmark`,
+      // Who uses Meta itself may have no secret to sign reports with.
+      ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
     },
+  };
+}
+
+/** Twilio and Meta, each unless it has credentials. */
+function simulatedChat({ config }: Context, secrets: Secrets, url: string): NodeJS.ProcessEnv {
+  const twilio = {
+    TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
+    TWILIO_AUTH_TOKEN: secrets.twilio_auth_token,
+    TWILIO_BASE_URL: url,
+  };
+  const meta = {
+    META_ACCESS_TOKEN: secrets.meta_access_token,
+    META_APP_SECRET: secrets.meta_app_secret,
+    META_VERIFY_TOKEN: secrets.meta_verify_token,
+    META_BASE_URL: url,
+  };
+  return {
+    ...(config.TWILIO_AUTH_TOKEN === undefined && twilio),
+    ...(config.META_ACCESS_TOKEN === undefined && meta),
   };
 }
 

@@ -1,6 +1,7 @@
+import type { ChatProviderName, ChatType } from '../../domain/chat.ts';
 import { magicOf } from '../magic.ts';
 
-/** A message as `GET /inbox/messages` shows it; operating.md names the fields. */
+/** An email as `GET /inbox/messages` shows it: part of the contract, as is InboxChat. */
 export interface InboxMessage {
   readonly provider: 'postmark' | 'smtp';
   readonly id: string;
@@ -18,6 +19,24 @@ export interface InboxMessage {
   readonly received_at: string;
 }
 
+/** A chat-app message as `GET /inbox/messages` shows it. */
+export interface InboxChat {
+  readonly provider: ChatProviderName;
+  readonly id: string;
+  /** E.164; from Meta, which is not told it, what Meta calls the number. */
+  readonly from: string;
+  /** E.164. */
+  readonly to: string;
+  readonly type: ChatType;
+  /** Of a text. */
+  readonly text: string | null;
+  /** At Meta as it was sent; at Twilio `name`, `language`, `content_sid` and `variables`. */
+  readonly template: Readonly<Record<string, unknown>> | null;
+  readonly media: { readonly link: string; readonly caption: string | null; readonly filename: string | null } | null;
+  /** UTC with milliseconds. */
+  readonly received_at: string;
+}
+
 /** What is kept of an attached file: everything but its content. `size` is in bytes, decoded. */
 export interface InboxAttachment {
   readonly filename: string | null;
@@ -29,27 +48,27 @@ export interface InboxAttachment {
 /** What a message is found by. It stands before the message on disk, so that a start need not parse the messages. */
 export interface Head {
   readonly id: string;
-  readonly provider: InboxMessage['provider'];
+  readonly provider: (InboxMessage | InboxChat)['provider'];
   /** Unix milliseconds. */
   readonly received_at: number;
-  /** Who gets it, each once: bare addresses in the case they were given. */
+  /** Who gets it, each once: bare addresses in the case they were given, or a number. */
   readonly recipients: readonly string[];
-  /** Postmark's; empty or null for SMTP. */
+  /** Postmark's; of Twilio's messages the account. Empty or null for others. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly tag: string | null;
   readonly stream: string | null;
 }
 
 /** One message with its head, as it is handed in. */
-export interface Received {
+export interface Received<Message = InboxMessage | InboxChat> {
   readonly head: Head;
-  readonly message: InboxMessage;
+  readonly message: Message;
 }
 
 /** The texts under which a message is found: one for each thing that may be asked for. */
 export const KEY = {
   id: (id: string) => `id ${id}`,
-  provider: (provider: InboxMessage['provider']) => `provider ${provider}`,
+  provider: (provider: Head['provider']) => `provider ${provider}`,
   recipient: (address: string) => `recipient ${address.toLowerCase()}`,
   /** Postmark compares the names of metadata without case, their values with it. */
   metadata: (name: string, value: string) => `metadata ${name.toLowerCase()}\n${value}`,

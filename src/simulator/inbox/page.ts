@@ -1,5 +1,5 @@
 import { html, Html } from '../../domain/html.ts';
-import type { InboxMessage } from './message.ts';
+import type { InboxChat, InboxMessage } from './message.ts';
 
 const STYLE = new Html(`
 :root { color-scheme: light dark; --line: light-dark(#d8dce2, #363c45); --soft: light-dark(#5b6470, #9aa4b2);
@@ -57,20 +57,37 @@ export function contentSecurityPolicy(nonce: string): string {
   ].join('; ');
 }
 
+type Shown = InboxMessage | InboxChat;
+
+function isChat(message: Shown): message is InboxChat {
+  return 'type' in message;
+}
+
+function titleOf(message: Shown): string {
+  if (!isChat(message)) return message.subject || '(no subject)';
+  const { type, text, template, media } = message;
+  const name = typeof template?.['name'] === 'string' ? template['name'] : '';
+  return type === 'text' ? (text ?? '') : `${type}: ${media?.caption ?? media?.filename ?? media?.link ?? name}`;
+}
+
+function recipientsOf(message: Shown): string {
+  return isChat(message) ? message.to : [...message.to, ...message.cc, ...message.bcc].join(', ');
+}
+
 /**
  * The newest messages.
  * @param to the address that was searched for; empty for all
  * @param total of all messages in the inbox
  */
-export function listPage(messages: readonly InboxMessage[], to: string, total: number, nonce: string): string {
+export function listPage(messages: readonly Shown[], to: string, total: number, nonce: string): string {
   const rows = messages.map(
-    (mail) =>
+    (message) =>
       html`<li>
-        <a href="/inbox/${mail.id}">
-          <span class="subject">${mail.subject || '(no subject)'}</span>
-          <time class="soft" datetime="${mail.received_at}">${shortTime(mail.received_at)}</time>
-          <span class="soft">${mail.from} → ${[...mail.to, ...mail.cc, ...mail.bcc].join(', ')}</span>
-          <span class="soft">${mail.provider}</span>
+        <a href="/inbox/${encodeURIComponent(message.id)}">
+          <span class="subject">${titleOf(message)}</span>
+          <time class="soft" datetime="${message.received_at}">${shortTime(message.received_at)}</time>
+          <span class="soft">${message.from} → ${recipientsOf(message)}</span>
+          <span class="soft">${message.provider}</span>
         </a>
       </li>`,
   );
@@ -78,7 +95,7 @@ export function listPage(messages: readonly InboxMessage[], to: string, total: n
   return page(
     'Inbox',
     to,
-    html`<p>${messages.length > 0 ? note : to === '' ? 'No mail yet.' : `No mail to ${to} yet.`}</p>
+    html`<p>${messages.length > 0 ? note : to === '' ? 'No messages yet.' : `No messages to ${to} yet.`}</p>
       ${
         rows.length > 0
           ? html`<ol>
@@ -93,7 +110,46 @@ export function listPage(messages: readonly InboxMessage[], to: string, total: n
 }
 
 /** One message, with everything that came with it. */
-export function messagePage(mail: InboxMessage): string {
+export function messagePage(message: Shown): string {
+  return isChat(message) ? chatPage(message) : mailPage(message);
+}
+
+function chatPage(chat: InboxChat): string {
+  const { media, template } = chat;
+  const fields: [string, string][] = [
+    ['From', chat.from],
+    ['To', chat.to],
+    ['Type', chat.type],
+    ['File', media?.link ?? ''],
+    ['Caption', media?.caption ?? ''],
+    ['File name', media?.filename ?? ''],
+    ['Received', chat.received_at],
+    ['Through', chat.provider],
+    ['Id', chat.id],
+  ];
+  return page(
+    titleOf(chat),
+    '',
+    html`<article>
+      <h2>${titleOf(chat)}</h2>
+      ${list(fields.filter(([, value]) => value !== ''))}
+      ${
+        chat.text === null
+          ? ''
+          : html`<h3>Text</h3>
+              <pre>${chat.text}</pre>`
+      }
+      ${
+        template === null
+          ? ''
+          : html`<h3>Template</h3>
+              <pre>${JSON.stringify(template, null, 2)}</pre>`
+      }
+    </article>`,
+  );
+}
+
+function mailPage(mail: InboxMessage): string {
   const fields: [string, string][] = [
     ['From', mail.from],
     ['To', mail.to.join(', ')],
@@ -180,7 +236,13 @@ function page(title: string, to: string, content: Html, script = html``): string
         <header>
           <h1><a href="/inbox">Simulator inbox</a></h1>
           <form action="/inbox" role="search">
-            <input type="search" name="to" value="${to}" placeholder="Exact address" aria-label="Exact address" />
+            <input
+              type="search"
+              name="to"
+              value="${to}"
+              placeholder="Exact address or number"
+              aria-label="Exact address or number"
+            />
             <button>Search</button>
           </form>
         </header>

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Found, type Inbox } from './inbox.ts';
-import { type InboxMessage, KEY } from './message.ts';
+import { type InboxChat, type InboxMessage, KEY } from './message.ts';
 import { contentSecurityPolicy, listPage, messagePage, missingPage } from './page.ts';
 
 const PAGE = 50;
@@ -24,7 +24,7 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox): void {
   });
 
   app.get<{ Querystring: { to?: unknown } }>('/inbox', ({ query }, reply) => {
-    const to = typeof query.to === 'string' ? query.to.trim() : '';
+    const to = typeof query.to === 'string' ? query.to.replace(/^ (?=\d)/, '+').trim() : '';
     const messages = [...newest(inbox, to || undefined, PAGE)].map(parsed);
     const nonce = randomBytes(16).toString('base64');
     return sendPage(reply, nonce, listPage(messages, to, inbox.size, nonce));
@@ -39,7 +39,8 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox): void {
 
 function* newest(inbox: Inbox, to: string | undefined, limit: number): Generator<Found> {
   let count = 0;
-  for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to)]))) {
+  // In a query, the plus of a number that is not encoded is a space.
+  for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to.replace(/^ (?=\d)/, '+'))]))) {
     if (count++ === limit) return;
     yield found;
   }
@@ -55,8 +56,8 @@ function* jsonArray(messages: Iterable<Found>): Generator<string> {
   yield separator === '[' ? '[]' : ']';
 }
 
-function parsed(found: Found): InboxMessage {
-  return JSON.parse(found.message()) as InboxMessage;
+function parsed(found: Found): InboxMessage | InboxChat {
+  return JSON.parse(found.message()) as InboxMessage | InboxChat;
 }
 
 function readLimit(value: unknown): number | undefined {

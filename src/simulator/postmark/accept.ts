@@ -50,7 +50,7 @@ const FORBIDDEN_EXTENSIONS = new Set(
 );
 
 /** An acceptable message, with the lists of addresses as they were given, which Postmark's answer repeats. */
-export interface Acceptable extends Received {
+export interface Acceptable extends Received<InboxMessage> {
   readonly given: Readonly<Record<'To' | 'Cc' | 'Bcc', string | null | undefined>>;
 }
 

@@ -1,8 +1,9 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Pool } from 'undici';
 import type { Behaviour } from '../behaviour.ts';
 import { STEPS } from '../magic.ts';
+import { shuffled } from '../posts.ts';
 import { type Due, type Reported, reportsOf, webhookRecord } from './reports.ts';
 
 /** Where records are posted, with HTTP Basic credentials. */
@@ -124,16 +125,6 @@ export class Callbacks {
     await body.dump();
     return statusCode;
   }
-}
-
-/** A copy in any order (Fisher and Yates). */
-function shuffled<T>(items: readonly T[]): T[] {
-  const copy = [...items];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = randomInt(i + 1);
-    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
-  }
-  return copy;
 }
 
 interface Entry {

@@ -1,4 +1,4 @@
-import { type Head, type Received, tailOf } from '../inbox/message.ts';
+import { type Head, type InboxMessage, type Received, tailOf } from '../inbox/message.ts';
 import { magicOf, type ReportKind, type Step } from '../magic.ts';
 import { parseAddress } from './addresses.ts';
 import { postmarkTime } from './time.ts';
@@ -31,7 +31,7 @@ const A_LINK = 'https://example.com/';
 const HREF = /href\s{0,9}=\s{0,9}["']?(https?:\/\/[^"'\s<>]+)/i;
 
 /** What reports tell of a message: a click leads to the first link of its HTML, or to an example where it has none. */
-export function toReported({ head, message }: Received): Reported {
+export function toReported({ head, message }: Received<InboxMessage>): Reported {
   const from = parseAddress(message.from)?.Email ?? message.from;
   const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? A_LINK;
   return { head, from, subject: message.subject, link };

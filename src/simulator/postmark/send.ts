@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Switches } from '../behaviour.ts';
+import { garbage, pause, reset } from '../fates.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf } from '../magic.ts';
 import { type Acceptable, judge, MESSAGE_BYTES } from './accept.ts';
@@ -151,17 +151,4 @@ function answerTo(item: Item): object {
 function failure(status: number, code: number | null): PostmarkError {
   const usual: Record<number, number> = { 401: CODE.token, 422: CODE.invalidEmail, 429: CODE.rateLimit };
   return { ErrorCode: code ?? usual[status] ?? CODE.maintenance, Message: 'A switch of the simulator asks for this.' };
-}
-
-function garbage(reply: FastifyReply): FastifyReply {
-  return reply.type('text/html').send("<!doctype html><title>Garbage</title><p>This is not Postmark's answer.");
-}
-
-function reset(reply: FastifyReply): FastifyReply {
-  reply.raw.socket?.resetAndDestroy();
-  return reply.hijack();
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds > 0) await sleep(milliseconds, undefined, { signal });
 }

@@ -48,7 +48,7 @@ CREATE TABLE chat_messages (
   provider_message_id text COLLATE "C",
   created_at          timestamptz(3) NOT NULL,
   last_event_at       timestamptz(3) NOT NULL,
-  look_at             timestamptz(3),
+  look_at             timestamptz(3) DEFAULT now() + interval '10 minutes',
   CHECK ((status = 'failed') = (error IS NOT NULL))
 );
 COMMENT ON COLUMN chat_messages.content IS 'What was given: text, preview_url, template, image, document. json, not jsonb: what is passed on verbatim stays so.';
@@ -78,8 +78,12 @@ COMMENT ON INDEX chat_events_pkey IS 'The timeline of one message.';
 CREATE UNIQUE INDEX chat_events_once ON chat_events (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
 COMMENT ON INDEX chat_events_once IS 'A provider''s report that is repeated is noted once.';
 
+ALTER TABLE attempts ADD COLUMN code text;
+COMMENT ON COLUMN attempts.code IS 'The provider''s own code of a refusal, of chat-app messages.';
+
 ALTER TABLE outbox
   DROP CONSTRAINT outbox_action_check,
-  ADD CONSTRAINT outbox_action_check CHECK (action IN ('start', 'leave', 'group', 'reschedule', 'cancel', 'webhook', 'chore', 'chat'));
-CREATE INDEX outbox_chats ON outbox (id) WHERE action = 'chat';
+  ADD CONSTRAINT outbox_action_check CHECK (action IN ('start', 'leave', 'group', 'reschedule', 'cancel', 'webhook', 'chore', 'chat', 'chat_again'));
+COMMENT ON COLUMN outbox.message_id IS 'The email or chat-app message; for a group the workflow that shall carry it, for a webhook the endpoint, for a chore its name.';
+CREATE INDEX outbox_chats ON outbox (id) WHERE action IN ('chat', 'chat_again');
 COMMENT ON INDEX outbox_chats IS 'The relay starts chat-app messages apart from what speaks of email.';

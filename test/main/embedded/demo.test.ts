@@ -11,6 +11,7 @@ import { demoOrganization, sendDemo, timeline } from '../../../src/main/embedded
 import { readSecrets } from '../../../src/main/embedded/secrets.ts';
 import { addresses } from '../../../src/main/embedded/welcome.ts';
 import { findDomains } from '../../../src/store/accounts.ts';
+import { listNumbers } from '../../../src/store/chat-numbers.ts';
 import { testDatabase } from '../../support/database.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -24,6 +25,8 @@ test('the demonstration has an organization with a verified domain, the same one
   assert.equal(first.domain, 'demo.sendwright.example');
   const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
   assert.equal(domain?.status, 'verified');
+  const [number] = await listNumbers(pool, first.organization_id, null, 1);
+  assert.equal(number?.number, '+12025550142');
   assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
 
   // Whose key is gone gets a new organization; its domain has another name, as the first one holds that.
@@ -32,6 +35,18 @@ test('the demonstration has an organization with a verified domain, the same one
   assert.notEqual(second.organization_id, first.organization_id);
   assert.match(second.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
   assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), second);
+});
+
+test('the demonstration has one chat-app number, and none where there is another', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const { organization_id: id } = await demoOrganization(url, path, await readSecrets(path));
+  const numbers = () => listNumbers(pool, id, null, 10);
+  const [first, ...more] = await numbers();
+  assert.deepEqual([first?.provider, first?.own_token, more], ['twilio', false, []]);
+  // The first test's organization holds the plain one.
+  assert.match(first?.number ?? '', /^\+1555\d{7}$/);
+  await demoOrganization(url, path, await readSecrets(path));
+  assert.deepEqual(await numbers(), [first]);
 });
 
 test('a domain that a stranger holds is left to him', async (t) => {

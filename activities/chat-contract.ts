@@ -1,0 +1,38 @@
+import type { Logger } from 'pino';
+import type { ChatProviderName, ChatStatus } from '../src/domain/chat.ts';
+import type { ChatProvider } from '../src/providers/chat-provider.ts';
+import type { SendingNumber, StoredChat } from '../src/store/chat-attempts.ts';
+import type { Pool } from '../src/store/pool.ts';
+import type { ChatPace } from './chat-pace.ts';
+
+/** What the chat activities work with. */
+export interface ChatDeps {
+  readonly pool: Pool;
+  /** A number's way out, with its own credentials or those of the settings. */
+  readonly providerOf: (number: SendingNumber) => ChatProvider;
+  readonly pace: ChatPace;
+  /** The longest wait between two attempts, in milliseconds. */
+  readonly maximumInterval: number;
+  /** What to do about a call that may have been taken when its provider cannot be asked. */
+  readonly ambiguousSend: 'retry' | 'fail';
+  /** Milliseconds after which a provider's second "I do not have it" is believed. */
+  readonly believeDenialAfter: number;
+  readonly log: Logger;
+}
+
+/** A message that nobody else may send now, with its attempt written down. */
+export interface ClaimedChat {
+  readonly message: StoredChat;
+  readonly provider: ChatProvider;
+  readonly n: number;
+  readonly call: string;
+  /** Of the monotonic clock, in milliseconds. */
+  readonly claimedAt: number;
+}
+
+/** What an attempt came to, for the workflow that carries the message. */
+export type ChatResult =
+  /** Nothing is left to do; `provider` when one was asked. */
+  | { readonly state: 'ended'; readonly status: ChatStatus; readonly provider?: ChatProviderName }
+  /** Not taken this time; `after` in milliseconds when the retry policy should not decide. */
+  | { readonly state: 'again'; readonly reason: string; readonly after?: number };

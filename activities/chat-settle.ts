@@ -1,0 +1,91 @@
+import { projectChat } from '../src/projection/chat.ts';
+import type { ChatProvider } from '../src/providers/chat-provider.ts';
+import { type Attempt, type AttemptOutcome, endAttempts, noteChecks } from '../src/store/attempts.ts';
+import { isAnotherChats, lockChatStatuses, type StoredChat } from '../src/store/chat-attempts.ts';
+import { transaction } from '../src/store/pool.ts';
+import type { ChatDeps, ChatResult } from './chat-contract.ts';
+import { CALL_IS_OVER, endOfCall } from './settle.ts';
+
+/** Milliseconds by which a provider's clock may lag behind ours. */
+const CLOCKS_APART = 30_000;
+
+/**
+ * Finds out what became of an attempt whose end nobody saw.
+ * @returns `lost` when it was certainly not taken, or is to be risked again: the message is free for another attempt
+ */
+export async function settleChat(deps: ChatDeps, message: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
+  const { pool, log } = deps;
+  const { id } = message;
+  const provider = message.number ? deps.providerOf(message.number) : undefined;
+  if (!provider?.find) return decideUnasked(deps, message, attempt);
+
+  const found = await ask(deps, provider, message, attempt);
+  log.info(
+    { message: id, call: attempt.call, provider: provider.name, answer: found ?? 'no answer' },
+    'asked a provider about a call without an answer',
+  );
+  if (found === undefined) {
+    await noteChecks(pool, attempt.call, [id], false);
+    return { state: 'again', reason: 'The provider cannot be asked now.' };
+  }
+  if (found === 'denied') {
+    if ((attempt.denied_for ?? -1) >= deps.believeDenialAfter) {
+      await endAttempts(pool, [ending(attempt, 'lost', `${provider.name} does not have it.`)]);
+      return 'lost';
+    }
+    await noteChecks(pool, attempt.call, [id], true);
+    const reason = 'The provider may not have it; it is asked once more.';
+    return { state: 'again', reason, after: deps.believeDenialAfter };
+  }
+  return transaction(pool, async (client) => {
+    await lockChatStatuses(client, [id]);
+    await endAttempts(client, [ending(attempt, 'sent', null)]);
+    const wish = { id, provider: provider.name, provider_message_id: found.messageId };
+    const statuses = await projectChat(client, 'sent', [{ ...wish, dedupe_key: endOfCall('sent', attempt.call) }]);
+    return { state: 'ended', status: statuses.get(id) ?? 'sent', provider: provider.name };
+  });
+}
+
+type Answer = { readonly messageId: string } | 'denied' | undefined;
+
+/** @returns undefined when the provider cannot be asked */
+async function ask(deps: ChatDeps, provider: ChatProvider, message: StoredChat, attempt: Attempt): Promise<Answer> {
+  const since = Date.now() - attempt.age - CLOCKS_APART;
+  try {
+    const messageId = await provider.find?.(message, since, (found) => isAnotherChats(deps.pool, message, found));
+    return messageId === undefined ? 'denied' : { messageId };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Nobody can be asked. Its report, which carries our id, may still come: only when the call is over for sure and nothing
+ * was reported, the operator's setting decides.
+ */
+async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
+  const left = CALL_IS_OVER - attempt.age;
+  if (left > 0)
+    return { state: 'again', reason: 'It may have been taken; a report of it may still come.', after: left };
+  deps.log.warn(
+    { message: id, provider: attempt.provider, policy: deps.ambiguousSend },
+    'a chat-app message may have been taken and its provider cannot be asked',
+  );
+  if (deps.ambiguousSend === 'retry') {
+    await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
+    return 'lost';
+  }
+  const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
+  return transaction(deps.pool, async (client) => {
+    await lockChatStatuses(client, [id]);
+    await endAttempts(client, [ending(attempt, 'unknown', error)]);
+    const statuses = await projectChat(client, 'failed', [
+      { id, error, dedupe_key: endOfCall('rejected', attempt.call) },
+    ]);
+    return { state: 'ended', status: statuses.get(id) ?? 'sent' };
+  });
+}
+
+function ending({ message_id, n }: Attempt, outcome: AttemptOutcome, detail: string | null) {
+  return { message_id, n, outcome, detail };
+}

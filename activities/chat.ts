@@ -1,0 +1,53 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import type { ChatStatus } from '../src/domain/chat.ts';
+import { maskNumbers } from '../src/domain/mask.ts';
+import { projectChat } from '../src/projection/chat.ts';
+import { lastAttempts } from '../src/store/attempts.ts';
+import { lockChat } from '../src/store/chat-attempts.ts';
+import { transaction } from '../src/store/pool.ts';
+import type { ChatDeps, ChatResult } from './chat-contract.ts';
+import { deliver } from './chat-deliver.ts';
+import { whyGivenUp } from './endings.ts';
+import { policyWait, withHeartbeat } from './temporal.ts';
+
+/** What `deliverChat` tells the workflow when it does not throw. */
+export type ChatDelivery = Extract<ChatResult, { state: 'ended' }>;
+
+/** The activities of the fleet `chat`. Each does one thing and may be repeated. */
+export function makeChatActivities(deps: ChatDeps) {
+  return {
+    /**
+     * Sends one message.
+     * @throws ApplicationFailure of type NotTaken when it should be tried again
+     */
+    async deliverChat({ id }: { id: string }): Promise<ChatDelivery> {
+      const result = await withHeartbeat(() => deliver(deps, id));
+      if (result.state === 'ended') return result;
+      throw ApplicationFailure.create({
+        type: 'NotTaken',
+        message: maskNumbers(result.reason),
+        category: ApplicationFailureCategory.BENIGN,
+        ...(result.after !== undefined && { nextRetryDelay: Math.ceil(Math.max(1, result.after, policyWait())) }),
+      });
+    },
+
+    /**
+     * Ends a message whose attempts are used up: it fails with the last answer. Says `queued` when it still has some,
+     * since not every failed activity reached a provider.
+     */
+    async giveUpChat({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<ChatStatus> {
+      return transaction(deps.pool, async (client) => {
+        const message = await lockChat(client, id);
+        if (message?.status !== 'queued') return message?.status ?? 'failed';
+        const [last] = await lastAttempts(client, [id]);
+        const error = last && whyGivenUp(last, maximumAttempts);
+        if (error === undefined) return 'queued';
+        const code = last?.code ?? undefined;
+        await projectChat(client, 'failed', [{ id, error, dedupe_key: 'failed', ...(code && { error_code: code }) }]);
+        return 'failed';
+      });
+    },
+  };
+}
+export type ChatActivities = ReturnType<typeof makeChatActivities>;

@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import { chatSeal, connectNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
+import { listNumbers } from '../../store/chat-numbers.ts';
+import type { Db } from '../../store/pool.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+
+/** What the routes about numbers need. */
+interface NumberRoutesDeps {
+  readonly pool: Db;
+  readonly secretKey: string;
+}
+
+const tags = ['Chat-app numbers'];
+
+export function connect({ pool, secretKey }: NumberRoutesDeps) {
+  const seal = chatSeal(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'Connect a number',
+      description:
+        'Chat-app messages can come from it from now on. A number is connected to one organization. Tokens are kept ' +
+        'encrypted and never shown.',
+      body: ConnectNumberBody,
+      response: { 201: NumberBody, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const { number, provider, phone_number_id, account_sid, access_token, auth_token, templates } = request.body;
+      const connected = await connectNumber(pool, seal, callerOf(request).org_id, {
+        number,
+        provider,
+        phone_number_id: phone_number_id ?? null,
+        account_sid: account_sid ?? null,
+        token: access_token ?? auth_token ?? null,
+        templates: (templates ?? []).map((template) => ({ ...template, variables: template.variables ?? [] })),
+      });
+      reply.code(201);
+      return connected;
+    },
+  );
+}
+
+export function list({ pool, secretKey }: NumberRoutesDeps) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List numbers',
+      description: 'Connected numbers, newest first. Follow `next_cursor` until it is null.',
+      querystring: NumbersQuery,
+      response: { 200: listOf('numbers', NumberSummary), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { limit = PAGE_LENGTH, cursor } = request.query;
+      const listing = { list: 'numbers', orgId: callerOf(request).org_id, filters: {} };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listNumbers(pool, listing.orgId, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { numbers: rows, ...end };
+    },
+  );
+}
+
+export function get({ pool }: NumberRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get a number',
+      description: 'One connected number with its templates.',
+      params: NumberParams,
+      response: { 200: NumberBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    (request) => requireNumber(pool, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function remove({ pool }: NumberRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Disconnect a number',
+      description: 'No message comes from it any more; those that wait for a try fail.',
+      params: NumberParams,
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      await removeNumber(pool, callerOf(request).org_id, request.params.id);
+      return reply.code(204).send();
+    },
+  );
+}

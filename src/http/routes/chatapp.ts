@@ -1,0 +1,106 @@
+import type { Static } from 'typebox';
+import type { ChatTemplate } from '../../domain/chat.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { CHAT_BODY_BYTES, PAGE_LENGTH } from '../../domain/limits.ts';
+import { parsePhone, phoneInQuery } from '../../domain/phone.ts';
+import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import { type ChatFilters, findChat, listChats } from '../../store/chat-messages.ts';
+import type { Db } from '../../store/pool.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { type Route, route } from '../route.ts';
+import { AcceptedChat, ChatBody, ChatParams, ChatsQuery, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
+import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
+import { listOf } from '../schemas/lists.ts';
+
+const tags = ['Chat-app messages'];
+
+export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
+  const sending = route(
+    {
+      tags,
+      summary: 'Send a chat-app message',
+      description:
+        'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
+        'must be connected.',
+      headers: IdempotencyHeader,
+      body: SendChatBody,
+      response: { 202: AcceptedChat, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const accepted = await sendChat(deps, callerOf(request).org_id, toRequest(request.body), request.once);
+      reply.code(202);
+      return accepted;
+    },
+  );
+  return { ...sending, bodyLimit: CHAT_BODY_BYTES };
+}
+
+/** A valid body with its defaults filled in; what was given stays as it was given. */
+function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
+  return {
+    from: body.from ?? null,
+    to: body.to,
+    type: body.type ?? 'text',
+    content: {
+      text: body.text ?? null,
+      preview_url: body.preview_url ?? false,
+      template: body.template ? templateOf(body.template) : null,
+      image: body.image ?? null,
+      document: body.document ?? null,
+    },
+  };
+}
+
+/** Null says that there are no components; a provider would take it for some. */
+function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
+  return components == null ? template : { ...template, components };
+}
+
+export function get({ pool }: { readonly pool: Db }): Route {
+  return route(
+    {
+      tags,
+      summary: 'Get a chat-app message',
+      description: 'One message as it was given, with its status and timeline.',
+      params: ChatParams,
+      response: { 200: ChatBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    async (request) => {
+      const message = await findChat(pool, callerOf(request).org_id, request.params.id);
+      if (!message) throw new ServiceError('not_found', 'there is no chat-app message with this id');
+      return message;
+    },
+  );
+}
+
+export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKey: string }): Route {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List chat-app messages',
+      description:
+        'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
+      querystring: ChatsQuery,
+      response: { 200: listOf('messages', ChatSummary), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { status = null, to, limit = PAGE_LENGTH, cursor } = request.query;
+      const filters: ChatFilters = { status, to: to === undefined ? null : numberOf(to) };
+      const listing = { list: 'messages', orgId: callerOf(request).org_id, filters: { ...filters } };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listChats(pool, listing.orgId, filters, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { messages: rows, ...end };
+    },
+  );
+}
+
+/** A number as rows have it, however the query writes it. */
+function numberOf(text: string): string {
+  const phone = parsePhone(phoneInQuery(text));
+  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'to');
+  return phone.number;
+}

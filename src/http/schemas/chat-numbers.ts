@@ -1,0 +1,100 @@
+import { Type } from 'typebox';
+import { CHAT_PROVIDERS } from '../../domain/chat.ts';
+import {
+  LANGUAGE_LENGTH,
+  TEMPLATE_NAME_LENGTH,
+  TEMPLATE_VARIABLES,
+  TEMPLATES_PER_NUMBER,
+} from '../../domain/limits.ts';
+import { Timestamp } from './common.ts';
+import { paging } from './lists.ts';
+
+const ACCOUNT = `AC${'0'.repeat(32)}`;
+const CONTENT = `HX${'0'.repeat(32)}`;
+
+const optional = (schema: Record<string, unknown>) =>
+  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...schema }));
+
+const template = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line', examples: ['receipt'] }),
+    language: Type.String({ minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line', examples: ['en_US'] }),
+    content_sid: Type.String({ 'x-rule': 'content-sid', description: 'The content that it is', examples: [CONTENT] }),
+    variables: Type.Optional(
+      Type.Unsafe<string[] | null>({
+        type: ['array', 'null'],
+        maxItems: TEMPLATE_VARIABLES,
+        items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
+        description: "The content's variables in the order of a message's parameters: header, body, buttons",
+        examples: [['1', '2']],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const ConnectNumberBody = Type.Object(
+  {
+    number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
+    provider: Type.Enum([...CHAT_PROVIDERS], { description: 'Who carries its messages', examples: ['twilio'] }),
+    phone_number_id: optional({
+      'x-rule': 'phone-number-id',
+      description: 'meta: what it calls the number; required there',
+      examples: ['106540352242922'],
+    }),
+    access_token: optional({
+      'x-rule': 'token',
+      description: "meta: a token of the number's own; without it, the operator's",
+    }),
+    account_sid: optional({
+      'x-rule': 'account-sid',
+      description: "twilio: an account of the number's own; without it, the operator's",
+      examples: [ACCOUNT],
+    }),
+    auth_token: optional({
+      'x-rule': 'token',
+      description: 'twilio: the token of that account',
+    }),
+    templates: Type.Optional(
+      Type.Unsafe<
+        { name: string; language: string; content_sid: string; variables?: string[] | null | undefined }[] | null
+      >({
+        type: ['array', 'null'],
+        maxItems: TEMPLATES_PER_NUMBER,
+        'x-rule': 'unique-templates',
+        items: template,
+        description: 'twilio: which of its contents each template is',
+      }),
+    ),
+  },
+  { additionalProperties: false, 'x-rule': 'chat-number', description: 'A number' },
+);
+
+export const NumberParams = Type.Object({ id: Type.String({ examples: ['num_01kajce5q2w4e6r8t0y1u3i5op'] }) });
+
+const number = {
+  id: Type.String(),
+  number: Type.String({ description: 'E.164' }),
+  provider: Type.Enum([...CHAT_PROVIDERS]),
+  phone_number_id: Type.Union([Type.String(), Type.Null()], { description: 'meta: what it calls the number' }),
+  account_sid: Type.Union([Type.String(), Type.Null()], { description: 'twilio: the account of its own' }),
+  own_token: Type.Boolean({ description: 'Whether it has a token of its own, which is never shown' }),
+  created_at: Timestamp,
+};
+
+export const NumberSummary = Type.Object(number);
+
+export const NumberBody = Type.Object({
+  ...number,
+  templates: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      language: Type.String(),
+      content_sid: Type.String(),
+      variables: Type.Array(Type.String()),
+    }),
+    { description: 'twilio: which of its contents each template is' },
+  ),
+});
+
+export const NumbersQuery = Type.Object(paging, { additionalProperties: false });

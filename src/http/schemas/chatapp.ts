@@ -1,0 +1,168 @@
+import { type TSchema, Type } from 'typebox';
+import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate, type ChatType } from '../../domain/chat.ts';
+import {
+  CAPTION_LENGTH,
+  CHAT_FILENAME_LENGTH,
+  CHAT_TEXT_LENGTH,
+  LANGUAGE_LENGTH,
+  LINK_LENGTH,
+  TEMPLATE_NAME_LENGTH,
+} from '../../domain/limits.ts';
+import { Timestamp } from './common.ts';
+import { paging } from './lists.ts';
+
+const PHONE = '+14165550123';
+const LINK = 'https://example.com/receipt.pdf';
+
+/** A text that may be left out or null. */
+const optionalText = (rule: string, maxLength: number, description: string, example: string) =>
+  Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      minLength: 1,
+      maxLength,
+      'x-rule': rule,
+      description,
+      examples: [example],
+    }),
+  );
+
+const link = {
+  type: 'string',
+  minLength: 1,
+  maxLength: LINK_LENGTH,
+  description: 'A public https URL; the provider fetches it',
+  examples: [LINK],
+};
+const caption = optionalText('body', CAPTION_LENGTH, 'What stands below; without it, `text`', 'Your receipt');
+const language = { type: 'string', minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line' };
+
+/** An object that its type asks for. */
+function optionalObject<T>(properties: Record<string, unknown>, required: string[], description: string, more = {}) {
+  const schema = { type: ['object', 'null'], properties, required, additionalProperties: false, description, ...more };
+  return Type.Optional(Type.Unsafe<T | null>(schema));
+}
+
+export const SendChatBody = Type.Object(
+  {
+    from: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        'x-rule': 'phone',
+        description: 'The number it comes from; needed when several are connected',
+        examples: ['+12025550142'],
+      }),
+    ),
+    to: Type.Unsafe<string>({
+      type: 'string',
+      'x-rule': 'recipient',
+      description: 'The recipient, in international form',
+      examples: [PHONE, '+1 (416) 555-0123'],
+    }),
+    type: Type.Optional(
+      Type.Unsafe<ChatType | null>({
+        type: ['string', 'null'],
+        enum: [...CHAT_TYPES, null],
+        description: 'Default text; any other needs the object of its name',
+        examples: ['text'],
+      }),
+    ),
+    text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
+    preview_url: Type.Optional(
+      Type.Unsafe<boolean | null>({
+        type: ['boolean', 'null'],
+        description: 'Default false: whether the first link of a text is shown with a preview',
+      }),
+    ),
+    template: optionalObject<ChatTemplate>(
+      {
+        name: { type: 'string', minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line' },
+        language: {
+          ...language,
+          type: ['string', 'object'],
+          properties: { code: language },
+          required: ['code'],
+          additionalProperties: false,
+          description: 'Its code, bare or as {code}',
+          examples: ['en_US', { code: 'en_US' }],
+        },
+        components: { description: 'What fills its variables; passed on as it is' },
+      },
+      ['name', 'language'],
+      'A template that WhatsApp has approved',
+      { 'x-rule': 'template' },
+    ),
+    image: optionalObject<{ link: string; caption?: string | null }>({ link, caption }, ['link'], 'An image'),
+    document: optionalObject<{ link: string; caption?: string | null; filename?: string | null }>(
+      {
+        link,
+        caption,
+        filename: optionalText('one-line', CHAT_FILENAME_LENGTH, 'What the recipient sees it called', 'receipt.pdf'),
+      },
+      ['link'],
+      'A file',
+    ),
+  },
+  { additionalProperties: false, 'x-rule': 'chat-content', description: 'One chat-app message' },
+);
+
+export const ChatParams = Type.Object({ id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
+
+const orNull = <T extends TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+
+const head = {
+  id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }),
+  status: Type.Enum([...CHAT_STATUSES]),
+  type: Type.Enum([...CHAT_TYPES]),
+  from: Type.String({ description: 'E.164', examples: ['+12025550142'] }),
+  country: Type.String({ description: 'Where it goes to, ISO 3166-1 alpha-2', examples: ['CA'] }),
+  created_at: Timestamp,
+};
+
+export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued') });
+
+const summary = {
+  ...head,
+  to: Type.String({ description: 'E.164', examples: [PHONE] }),
+  error: orNull(Type.String(), 'Why it failed'),
+  error_code: orNull(Type.String(), "The provider's own code for that"),
+  last_event_at: Timestamp,
+};
+
+export const ChatSummary = Type.Object(summary);
+
+const file = { link: Type.String(), caption: Type.Optional(orNull(Type.String())) };
+
+export const ChatBody = Type.Object({
+  ...summary,
+  text: orNull(Type.String()),
+  preview_url: Type.Boolean(),
+  template: orNull(
+    Type.Object({
+      name: Type.String(),
+      language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
+      components: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  image: orNull(Type.Object(file)),
+  document: orNull(Type.Object({ ...file, filename: Type.Optional(orNull(Type.String())) })),
+  events: Type.Array(Type.Object({ type: Type.String(), created_at: Timestamp }), { description: 'Oldest first' }),
+});
+
+export const ChatsQuery = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Enum([...CHAT_STATUSES], { description: 'Only messages that have this status now', examples: ['failed'] }),
+    ),
+    to: Type.Optional(
+      Type.String({
+        'x-rule': 'phone-in-query',
+        description: 'Only messages to this number, in international form',
+        examples: [PHONE],
+      }),
+    ),
+    ...paging,
+  },
+  { additionalProperties: false },
+);

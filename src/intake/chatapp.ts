@@ -1,0 +1,95 @@
+import type { ChatContent, ChatType } from '../domain/chat.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { parsePhone, type Phone, PHONE_PROBLEMS } from '../domain/phone.ts';
+import { endpointUrl } from '../public-fetch/endpoint-url.ts';
+import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
+import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import { acceptChat, acceptChatOnce, type ChatAcceptance, type ChatRefusal } from '../store/chat-messages.ts';
+import type { Once } from '../store/idempotency.ts';
+import type { IntakeDeps } from './emails.ts';
+import { unlessUsed } from './once.ts';
+
+/** A valid request to send one chat-app message, with defaults filled in. */
+export interface ChatRequest {
+  /** In international form, or null for the one number that is connected. */
+  readonly from: string | null;
+  /** In international form. */
+  readonly to: string;
+  readonly type: ChatType;
+  readonly content: ChatContent;
+}
+
+export type AcceptedChat = Omit<Extract<ChatAcceptance, { refusal: null }>, 'refusal'>;
+
+/**
+ * Stores one chat-app message for delivery.
+ * @param once the request's idempotency key, which this answer will stand for
+ * @throws ServiceError validation_error for a link that is not public, for numbers, or for a `from` that is needed;
+ *   no_chatapp_account; concurrent_idempotent_requests when the key has been used meanwhile
+ */
+export async function sendChat(
+  { pool, wakeRelay }: Pick<IntakeDeps, 'pool' | 'wakeRelay'>,
+  orgId: string,
+  { from, to, type, content }: ChatRequest,
+  once?: Once,
+): Promise<AcceptedChat> {
+  const recipient = phone(to, 'to');
+  if (recipient.country === undefined) throw new ServiceError('validation_error', PHONE_PROBLEMS.nowhere, 'to');
+  if (content.image) refusePrivate(content.image.link, 'image.link');
+  if (content.document) refusePrivate(content.document.link, 'document.link');
+  const now = Date.now();
+  const chat = {
+    id: newId('wa', now),
+    event_id: newId('evt', now),
+    from: from === null ? null : phone(from, 'from').number,
+    to: recipient.number,
+    country: recipient.country,
+    type,
+    content,
+  };
+  const acceptance = once
+    ? await unlessUsed(acceptChatOnce(pool, orgId, chat, once))
+    : await acceptChat(pool, orgId, chat);
+  if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
+  if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);
+  wakeRelay();
+  const { id, status, created_at } = acceptance;
+  return { id, status, type, from: acceptance.from, country: chat.country, created_at };
+}
+
+/** @throws ServiceError validation_error */
+function phone(text: string, param: string): Phone {
+  const parsed = parsePhone(text);
+  if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
+  return parsed;
+}
+
+function refused(refusal: ChatRefusal, from: string | null): ServiceError {
+  if (refusal === 'several') {
+    return new ServiceError('validation_error', 'is required, since several numbers are connected', 'from');
+  }
+  return from === null
+    ? new ServiceError('no_chatapp_account', 'no chat-app number is connected to this account')
+    : new ServiceError('no_chatapp_account', `the number ${from} is not connected to this account`, 'from');
+}
+
+/** Names that lead nowhere but inside a network (RFC 6762, RFC 8375, and the one that ICANN keeps for that). */
+const INSIDE = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
+
+/**
+ * A link is for a provider's servers: it is judged by what it says, and never fetched.
+ * @throws ServiceError validation_error
+ */
+function refusePrivate(link: string, param: string): void {
+  try {
+    const url = endpointUrl(link, []);
+    const isName = literalAddress(url) === undefined;
+    if (isName && (!url.hostname.replace(/\.$/, '').includes('.') || INSIDE.test(url.hostname))) {
+      throw new Unfetchable(NOT_PUBLIC);
+    }
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, param);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import type { ChatProviderName } from '../domain/chat.ts';
+import { chatSeal } from '../intake/chat-numbers.ts';
+import type { ChatProvider } from '../providers/chat-provider.ts';
+import { metaProvider } from '../providers/meta.ts';
+import type { TwilioAccount } from '../providers/twilio-client.ts';
+import { twilioProvider } from '../providers/twilio.ts';
+import type { SendingNumber } from '../store/chat-attempts.ts';
+import type { Pool } from '../store/pool.ts';
+import { makeContents } from './twilio-contents.ts';
+
+/** Numbers whose ways out are kept in memory. */
+const KEPT = 1_000;
+
+/**
+ * The way out of each number: its provider with its own credentials, or with those of the settings. What is missing is
+ * said by the outcome of a call, so that a message waits until somebody mends it.
+ */
+export function makeChatProviders(
+  pool: Pool,
+  config: Config & { readonly SECRET_KEY: string },
+  log: Logger,
+): (number: SendingNumber) => ChatProvider {
+  const seal = chatSeal(config.SECRET_KEY);
+  const contents = makeContents(pool, log);
+  const made = new Map<string, ChatProvider>();
+
+  function make(number: SendingNumber): ChatProvider {
+    let own: string | undefined;
+    try {
+      own = number.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
+    } catch {
+      return unready(
+        number.provider,
+        'The token of this number cannot be opened: it was sealed with another SECRET_KEY.',
+      );
+    }
+    return number.provider === 'twilio' ? makeTwilio(number, own) : makeMeta(number, own);
+  }
+
+  function makeTwilio(number: SendingNumber, own: string | undefined): ChatProvider {
+    const accountSid = number.account_sid ?? config.TWILIO_ACCOUNT_SID;
+    const authToken = own ?? config.TWILIO_AUTH_TOKEN;
+    if (accountSid === undefined || authToken === undefined) {
+      return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
+    }
+    const account: TwilioAccount = { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
+    const contentOf = (name: string, language: string) => contents(number.id, account, name, language);
+    return twilioProvider({ ...account, publicUrl: config.PUBLIC_URL ?? null, contentOf });
+  }
+
+  function makeMeta({ phone_number_id: phoneNumberId }: SendingNumber, own: string | undefined): ChatProvider {
+    const accessToken = own ?? config.META_ACCESS_TOKEN;
+    if (phoneNumberId === null || accessToken === undefined) {
+      return unready('meta', 'There is no access token for Meta: this number has none, nor have the settings.');
+    }
+    return metaProvider({ phoneNumberId, accessToken, baseUrl: config.META_BASE_URL });
+  }
+
+  return (number) => {
+    const { id, phone_number_id, account_sid, credentials } = number;
+    const key = [id, phone_number_id, account_sid, credentials?.toString('base64')].join(' ');
+    const provider = made.get(key) ?? make(number);
+    if (made.size >= KEPT) made.clear();
+    made.set(key, provider);
+    return provider;
+  };
+}
+
+/** Stands for a provider that cannot be called before somebody mends the settings. */
+function unready(name: ChatProviderName, detail: string): ChatProvider {
+  return {
+    name,
+    refusal: () => undefined,
+    send: () => Promise.resolve({ kind: 'account', detail }),
+  };
+}

@@ -1,0 +1,100 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { bodyProblem } from '../domain/text.ts';
+import type { ChatReport } from './chat-provider.ts';
+import { type MetaError, readError, sentence } from './meta-errors.ts';
+
+/**
+ * Whether somebody who knows the app's secret posted these very bytes: `X-Hub-Signature-256`,
+ * https://developers.facebook.com/docs/graph-api/webhooks/getting-started#event-notifications. Compares in constant time.
+ * @param rawBody as it came: the signature is over its bytes, not over what they say
+ */
+export function isMetaSignature(appSecret: string, rawBody: Buffer, header: string | undefined): boolean {
+  const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
+  if (given === undefined || appSecret === '') return false;
+  const expected = createHmac('sha256', appSecret).update(rawBody).digest();
+  return timingSafeEqual(Buffer.from(given, 'hex'), expected);
+}
+
+/** The query of the request by which Meta makes sure that an address wants its reports. */
+export interface MetaChallenge {
+  readonly 'hub.mode'?: unknown;
+  readonly 'hub.verify_token'?: unknown;
+  readonly 'hub.challenge'?: unknown;
+}
+
+/** What a challenge is answered with, as plain text; undefined when it does not know the token. */
+export function answerMetaChallenge(verifyToken: string, query: MetaChallenge): string | undefined {
+  const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query;
+  if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
+  return verifyToken !== '' && isSame(token, verifyToken) ? challenge : undefined;
+}
+
+/** Compares digests, so that neither contents nor lengths show in the time it takes. */
+function isSame(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Meta's statuses; others, such as `deleted` and `warning`, change nothing. */
+const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'read',
+  played: 'read',
+  failed: 'failed',
+};
+
+/**
+ * What a post of Meta's says about our messages, in its order, which is not that of what happened
+ * (https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components#statuses-object).
+ * @returns none when it speaks of nothing that we keep, also when it is no JSON
+ */
+export function readMetaCallback(rawBody: Buffer): ChatReport[] {
+  return listOf(parse(rawBody)['entry'])
+    .flatMap((entry) => listOf(entry['changes']))
+    .filter(({ field }) => field === 'messages')
+    .flatMap(({ value }) => (isObject(value) ? listOf(value['statuses']) : []))
+    .flatMap((status) => readStatus(status) ?? []);
+}
+
+function readStatus({ id, status, errors, biz_opaque_callback_data: ours }: Fields): ChatReport | undefined {
+  if (!isText(id) || !isText(status) || !Object.hasOwn(CHANGES, status)) return undefined;
+  const change = CHANGES[status] as ChatReport['change'];
+  const report: ChatReport = {
+    change,
+    messageId: isText(ours) ? ours : undefined,
+    providerMessageId: id,
+    dedupeKey: `${id} ${change}`,
+  };
+  if (change !== 'failed') return report;
+  const error: MetaError = readError(listOf(errors)[0]);
+  return {
+    ...report,
+    error: sentence('Meta could not deliver it', error),
+    ...(error.code !== undefined && { errorCode: String(error.code) }),
+  };
+}
+
+function parse(rawBody: Buffer): Fields {
+  try {
+    const body: unknown = JSON.parse(rawBody.toString());
+    return isObject(body) ? body : {};
+  } catch {
+    return {};
+  }
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A text that can be stored and is not empty. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
+}

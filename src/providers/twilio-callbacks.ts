@@ -1,0 +1,82 @@
+import { validateRequest } from 'twilio/lib/webhooks/webhooks.js';
+import { bodyProblem } from '../domain/text.ts';
+import type { ChatReport } from './chat-provider.ts';
+import { sentence } from './twilio-errors.ts';
+
+/**
+ * Whether somebody who knows the account's token posted these parameters to this URL: `X-Twilio-Signature`,
+ * https://www.twilio.com/docs/usage/security. Compares in constant time.
+ * @param url as Twilio was told it, without a fragment; a standard port may be left out
+ */
+export function isTwilioSignature(
+  authToken: string,
+  url: string,
+  params: URLSearchParams,
+  signature: string | undefined,
+): boolean {
+  if (!signature || authToken === '' || !URL.canParse(url)) return false;
+  const fields = Object.create(null) as Record<string, string | string[]>;
+  for (const name of new Set(params.keys())) {
+    const values = params.getAll(name);
+    fields[name] = values.length === 1 ? (values[0] as string) : values;
+  }
+  return validateRequest(authToken, signature, url, fields);
+}
+
+/**
+ * What a callback about a message's status says, https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
+ * @param params the form's fields
+ * @param messageId ours, which stands in the callback's URL
+ * @returns undefined when it is about nothing that we keep
+ */
+export function readTwilioCallback(params: URLSearchParams, messageId: string | undefined): ChatReport | undefined {
+  return readTwilioStatus(
+    {
+      sid: params.get('MessageSid') ?? params.get('SmsSid'),
+      status: params.get('MessageStatus') ?? params.get('SmsStatus'),
+      errorCode: params.get('ErrorCode'),
+      // The second is what the chat app itself said.
+      errorMessage: params.get('ErrorMessage') ?? params.get('ChannelStatusMessage'),
+    },
+    messageId,
+  );
+}
+
+/** A message's status, by a callback or by its record. */
+interface TwilioStatus {
+  readonly sid: string | null;
+  readonly status: string | null;
+  readonly errorCode: string | number | null;
+  readonly errorMessage: string | null;
+}
+
+/** Each of Twilio's statuses. Those before `sent` say as much as that one does for us: Twilio has the message. */
+const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
+  accepted: 'sent',
+  scheduled: 'sent',
+  queued: 'sent',
+  sending: 'sent',
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'read',
+  undelivered: 'failed',
+  failed: 'failed',
+  canceled: 'failed',
+};
+
+/** The report that a status is, the same from a callback and from the message's record; undefined for an unknown one. */
+export function readTwilioStatus(told: TwilioStatus, messageId: string | undefined): ChatReport | undefined {
+  const { sid, status } = told;
+  if (!sid || bodyProblem(sid) || !status || !Object.hasOwn(CHANGES, status)) return undefined;
+  const change = CHANGES[status] as ChatReport['change'];
+  const report = { change, messageId, providerMessageId: sid, dedupeKey: `${sid} ${change}` };
+  if (change !== 'failed') return report;
+  const code = Number(told.errorCode) || undefined;
+  const said = told.errorMessage && !bodyProblem(told.errorMessage) ? told.errorMessage : undefined;
+  const words = said ?? (status === 'canceled' ? 'it was canceled at Twilio' : undefined);
+  return {
+    ...report,
+    error: sentence('Twilio could not deliver it', code, words),
+    ...(code !== undefined && { errorCode: String(code) }),
+  };
+}

@@ -1,0 +1,67 @@
+import twilio from 'twilio';
+import RequestClient from 'twilio/lib/base/RequestClient.js';
+import type Response from 'twilio/lib/http/response.js';
+import { tracedFetch } from './http-trace.ts';
+
+/** An account with Twilio. */
+export interface TwilioAccount {
+  /** `AC` and 32 digits; the SDK takes no other. */
+  readonly accountSid: string;
+  readonly authToken: string;
+  /** Stands for all of Twilio's hosts where it is given; one at twilio.com only for that of messages. */
+  readonly baseUrl?: string | undefined;
+  /** Seconds that a call may take; 30 by default. */
+  readonly timeout?: number;
+}
+
+const TIMEOUT = 30;
+const OWN = /(?:^|\.)twilio\.com$/;
+
+/** Twilio's SDK on our own connections, which tell whether a request left. It never tries anything twice. */
+export function twilioClient(account: TwilioAccount) {
+  const httpClient = new TracedClient(account.baseUrl, (account.timeout ?? TIMEOUT) * 1_000);
+  return twilio(account.accountSid, account.authToken, { httpClient });
+}
+
+/** What the SDK's methods call; its own would use axios. */
+class TracedClient extends RequestClient {
+  readonly #baseUrl: URL | undefined;
+  readonly #timeout: number;
+
+  constructor(baseUrl: string | undefined, timeout: number) {
+    super();
+    this.#baseUrl = baseUrl === undefined ? undefined : new URL(baseUrl);
+    this.#timeout = timeout;
+  }
+
+  override async request<T>(request: RequestClient.RequestOptions<T>): Promise<Response.default<T>> {
+    const url = locate(request.uri, this.#baseUrl);
+    for (const [name, value] of pairsOf(request.params)) url.searchParams.append(name, value);
+    const credentials = Buffer.from(`${request.username ?? ''}:${request.password ?? ''}`).toString('base64');
+    const answer = await tracedFetch(url.href, {
+      method: request.method.toUpperCase(),
+      headers: { ...(request.headers as Record<string, string>), Authorization: `Basic ${credentials}` },
+      signal: AbortSignal.timeout(this.#timeout),
+      ...(request.data !== undefined && { body: new URLSearchParams(pairsOf(request.data)).toString() }),
+    });
+    // The SDK parses texts itself.
+    const body = (await answer.text()) as T;
+    return { statusCode: answer.status, body, headers: Object.fromEntries(answer.headers) };
+  }
+}
+
+/** Where a request of the SDK's goes. At twilio.com a base stands for the host of messages alone, elsewhere for all. */
+export function locate(uri: string, base: URL | undefined): URL {
+  const url = new URL(uri);
+  if (!base || (OWN.test(base.hostname) && !url.hostname.startsWith('api.'))) return url;
+  return new URL(base.href.replace(/\/$/, '') + url.pathname + url.search);
+}
+
+/** Fields of a query or a form; of a list, each value by itself. */
+function pairsOf(fields: unknown): [string, string][] {
+  return Object.entries((fields ?? {}) as Record<string, unknown>).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((each) => each !== undefined && each !== null)
+      .map((each): [string, string] => [name, String(each)]),
+  );
+}

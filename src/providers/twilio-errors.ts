@@ -1,0 +1,80 @@
+import type { ChatOutcome } from './chat-provider.ts';
+
+type Kind = 'refused' | 'busy' | 'account';
+
+/**
+ * Twilio's error codes by what they ask for (https://www.twilio.com/docs/api/errors). `busy` passes by itself, `account`
+ * when somebody mends our account or settings, `refused` never.
+ */
+const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
+  busy: new Set([20429, 14107, 63017, 63018, 63038, 30001, 20500, 20503, 30008, 63001, 63010, 63012, 63013, 63023]),
+  account: new Set([20003, 20005, 20008, 20404, 21212, 21606, 21609, 63007, 63008, 63020, 63030, 63051]),
+  refused: new Set([
+    11751, 12300, 14103, 21211, 21214, 21408, 21602, 21610, 21614, 21617, 21619, 21620, 21655, 21656, 63003, 63005,
+    63014, 63016, 63019, 63021, 63024, 63027, 63028, 63032, 63040, 63041, 63042, 63049, 63112,
+  ]),
+};
+
+/** What some codes mean, for callbacks that bring the bare number. */
+const WORDS: ReadonlyMap<number, string> = new Map([
+  [21610, 'the recipient has opted out'],
+  [63003, 'the recipient has no account with the chat app'],
+  [63005, 'the chat app did not accept its content'],
+  [63014, 'the recipient has blocked the sender'],
+  [63016, 'the recipient has not written for 24 hours: only a template may be sent'],
+  [63018, 'the sender sends too fast for the chat app'],
+  [63019, 'the file could not be fetched'],
+  [63021, 'the chat app calls its content invalid'],
+  [63024, 'the recipient cannot be reached by the chat app'],
+  [63027, 'the template does not exist in this language'],
+  [63028, 'the number of variables is not that of the template'],
+  [63032, 'the recipient takes part in an experiment of the chat app'],
+  [63040, 'the template was rejected'],
+  [63041, 'the template is paused'],
+  [63042, 'the template is disabled'],
+  [63049, 'the chat app chose not to deliver it'],
+]);
+
+/** A sentence for customers: what happened, why as far as it is told, and Twilio's code. */
+export function sentence(what: string, code: number | undefined, said?: string): string {
+  const why = said ?? (code === undefined ? undefined : WORDS.get(code));
+  const number = code === undefined ? '' : ` (error ${code})`;
+  return why === undefined ? `${what}${number}.` : `${what}: ${why.replace(/\.$/, '')}${number}.`;
+}
+
+/** An answer of 400 or above. `code` and `message` are missing where it is not Twilio who speaks. */
+export interface TwilioRefusal {
+  readonly status: number;
+  readonly code: number | undefined;
+  readonly message: string | undefined;
+  /** Milliseconds of its Retry-After. */
+  readonly after: number | undefined;
+}
+
+/** Says what an answer that is no success means for the message. An unlisted code is judged by its HTTP status. */
+export function classifyRefusal({ status, code, message, after }: TwilioRefusal): ChatOutcome {
+  const told = { ...(code !== undefined && { code: String(code) }) };
+  const kind = (Object.keys(CODES) as Kind[]).find((name) => code !== undefined && CODES[name].has(code));
+  switch (kind ?? kindOf(status, code !== undefined)) {
+    case 'refused':
+      return { kind: 'refused', detail: sentence('Twilio refused it', code, message), ...told };
+    case 'account':
+      return { kind: 'account', detail: sentence(`Twilio answered ${status}`, code, message), ...told };
+    case 'busy':
+      return {
+        kind: 'busy',
+        detail: sentence(`Twilio answered ${status}`, code, message),
+        ...told,
+        ...(after !== undefined && { after }),
+      };
+    case 'unknown':
+      return { kind: 'unknown', detail: sentence(`Twilio answered ${status}`, code, message) };
+  }
+}
+
+/** Without a code of Twilio's, a 5xx may come from something in front of it that passed the message on. */
+function kindOf(status: number, isTwilio: boolean): Kind | 'unknown' {
+  if (status === 429 || status === 503) return 'busy';
+  if (status === 408 || status >= 500) return isTwilio ? 'busy' : 'unknown';
+  return status === 400 && isTwilio ? 'refused' : 'account';
+}

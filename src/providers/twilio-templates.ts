@@ -1,0 +1,193 @@
+import type { ChatTemplate } from '../domain/chat.ts';
+import { type TwilioAccount, twilioClient } from './twilio-client.ts';
+
+/** Which content at Twilio a template is. */
+export interface TwilioContent {
+  readonly contentSid: string;
+  /** The names of its variables in the order header, body, buttons: `1`, `2` or names. */
+  readonly variables: readonly string[];
+}
+
+/** A content of an account as one of its templates. */
+export interface TwilioTemplate extends TwilioContent {
+  readonly name: string;
+  readonly language: string;
+}
+
+/** One value of a template's components. */
+interface Value {
+  readonly of: 'header' | 'body' | 'button';
+  /** The variable it is for; undefined where its place says that. */
+  readonly name: string | undefined;
+  readonly text: string;
+}
+
+/** Something that Twilio's contents have no place for. */
+class Unfit extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Why Twilio can fill no template with these components, as a sentence; undefined when it can. */
+export function componentsProblem({ components }: ChatTemplate): string | undefined {
+  try {
+    valuesOf(components);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Unfit) return error.message;
+    throw error;
+  }
+}
+
+/** The code of a template's language, however it was given. */
+export function languageOf({ language }: ChatTemplate): string {
+  return typeof language === 'string' ? language : language.code;
+}
+
+/** The values that a template's text is filled with: what is seen of it in the message. */
+export function bodyValues({ components }: ChatTemplate): string[] {
+  return valuesOf(components)
+    .filter(({ of }) => of === 'body')
+    .map(({ text }) => text);
+}
+
+/**
+ * The values of a content's variables.
+ * @returns `problem`, a sentence, when the template's components do not fit the content
+ */
+export function fillContent(
+  { components }: ChatTemplate,
+  { variables }: TwilioContent,
+): { readonly values: Readonly<Record<string, string>> } | { readonly problem: string } {
+  const given = valuesOf(components);
+  const named = new Map(given.flatMap(({ name, text }) => (name === undefined ? [] : [[name, text] as const])));
+  const stranger = [...named.keys()].find((name) => !variables.includes(name));
+  if (stranger !== undefined) return { problem: `The template has no variable ${stranger} at Twilio.` };
+  if (given.length !== variables.length)
+    return { problem: `The template has ${variables.length} variables at Twilio, not ${given.length}.` };
+  const places = given.filter(({ name }) => name === undefined).map(({ text }) => text);
+  const pairs = variables.map((name) => [name, named.get(name) ?? places.shift()] as const);
+  // Something is missing only when a name is given twice.
+  const missing = pairs.find(([, text]) => text === undefined);
+  if (missing) return { problem: `The template's variable ${missing[0]} has no value.` };
+  return { values: Object.fromEntries(pairs as (readonly [string, string])[]) };
+}
+
+const ORDER = ['header', 'body', 'button'] as const;
+/** Buttons whose parameter fills a variable. */
+const BUTTONS = new Set(['url', 'quick_reply', 'copy_code']);
+
+/** All values, in the order header, body, buttons by their index. Throws Unfit. */
+function valuesOf(components: unknown): Value[] {
+  if (components === undefined || components === null) return [];
+  if (!Array.isArray(components)) throw new Unfit('Twilio needs the components of a template as a list.');
+  const parts = components.map(readComponent);
+  return parts.sort((a, b) => ORDER.indexOf(a.of) - ORDER.indexOf(b.of) || a.index - b.index).flatMap(toValues);
+}
+
+interface Component {
+  readonly of: Value['of'];
+  readonly index: number;
+  readonly parameters: readonly unknown[];
+}
+
+function readComponent(input: unknown): Component {
+  const component = isObject(input) ? input : {};
+  const type = wordOf(component['type']);
+  const of = ORDER.find((known) => known === type);
+  if (!of) throw new Unfit(`Twilio carries no template component of type ${type}.`);
+  const button = wordOf(component['sub_type']);
+  if (of === 'button' && !BUTTONS.has(button)) throw new Unfit(`Twilio carries no template button of type ${button}.`);
+  const { parameters = [] } = component;
+  if (!Array.isArray(parameters)) throw new Unfit(`Twilio needs the parameters of the template's ${of} as a list.`);
+  return { of, index: of === 'button' ? Number(component['index'] ?? 0) : 0, parameters };
+}
+
+function toValues({ of, parameters }: Component): Value[] {
+  return parameters.map((input) => {
+    const parameter = isObject(input) ? input : {};
+    const { parameter_name: name } = parameter;
+    return { of, name: typeof name === 'string' ? name : undefined, text: readParameter(parameter, of) };
+  });
+}
+
+/** A parameter as the text of a variable: of a file, its link. */
+function readParameter(parameter: Fields, of: Value['of']): string {
+  const type = wordOf(parameter['type']);
+  const value = parameter[type];
+  switch (type) {
+    case 'text':
+    case 'payload':
+    case 'coupon_code':
+      if (typeof value === 'string' || typeof value === 'number') return String(value);
+      break;
+    case 'currency':
+    case 'date_time':
+      if (isObject(value) && typeof value['fallback_value'] === 'string') return value['fallback_value'];
+      break;
+    case 'document':
+      if (isObject(value) && value['filename'] != null)
+        throw new Unfit('Twilio carries documents without a file name.');
+      if (isObject(value) && typeof value['link'] === 'string') return value['link'];
+      break;
+    case 'image':
+    case 'video':
+      if (isObject(value) && typeof value['link'] === 'string') return value['link'];
+      break;
+    default:
+  }
+  throw new Unfit(`Twilio carries no such parameter of type ${type} in the template's ${of}.`);
+}
+
+/**
+ * The contents of an account that WhatsApp knows as templates, as `GET /v1/ContentAndApprovals` of Twilio's Content API
+ * lists them; of several with one name and language, one that is approved. Rejects when Twilio does not answer so.
+ */
+export async function fetchTwilioTemplates(account: TwilioAccount): Promise<TwilioTemplate[]> {
+  // The SDK's types do not say that some of it may be null.
+  const contents: readonly Content[] = await twilioClient(account).content.v1.contentAndApprovals.list({
+    pageSize: 500,
+  });
+  const found = new Map<string, TwilioTemplate>();
+  const approvedFirst = contents.toSorted((a, b) => Number(isApproved(b)) - Number(isApproved(a)));
+  for (const { sid, language, types, variables, approvalRequests } of approvedFirst) {
+    const name = approvalRequests?.['name'];
+    if (typeof name !== 'string' || name === '') continue;
+    const key = `${name} ${language}`;
+    const order = orderOf(types, Object.keys(variables ?? {}));
+    if (!found.has(key)) found.set(key, { name, language, contentSid: sid, variables: order });
+  }
+  return [...found.values()];
+}
+
+interface Content {
+  readonly sid: string;
+  readonly language: string;
+  readonly types: Fields | null;
+  readonly variables: Fields | null;
+  readonly approvalRequests: Fields | null;
+}
+
+function isApproved({ approvalRequests }: Content): boolean {
+  return approvalRequests?.['status'] === 'approved';
+}
+
+const HEADERS = ['header_text', 'title', 'media'];
+const BUTTON_LISTS = ['actions', 'code'];
+
+/** The variables as they come in header, body and buttons; those that are in none of them last. */
+function orderOf(types: Fields | null, names: readonly string[]): string[] {
+  const [content] = Object.values(types ?? {});
+  const fields = isObject(content) ? content : {};
+  const body = Object.keys(fields).filter((field) => !HEADERS.includes(field) && !BUTTON_LISTS.includes(field));
+  const text = [...HEADERS, ...body, ...BUTTON_LISTS].map((field) => JSON.stringify(fields[field] ?? '')).join();
+  const seen = Array.from(text.matchAll(/\{\{\s*(\w+)\s*\}\}/g), ([, name]) => name as string);
+  return [...new Set([...seen.filter((name) => names.includes(name)), ...names])];
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'string' ? value.toLowerCase().slice(0, 40) : 'unknown';
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

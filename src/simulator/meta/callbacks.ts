@@ -1,0 +1,90 @@
+import { createHmac } from 'node:crypto';
+import type { Behaviour } from '../behaviour.ts';
+import { type ChatDue, type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
+import type { InboxChat } from '../inbox/message.ts';
+import type { Accepted } from './accept.ts';
+import { CODE } from './errors.ts';
+
+/** Where Meta's reports are posted, and the secret they are signed with. */
+export interface MetaTarget {
+  readonly url: string;
+  readonly appSecret: string;
+}
+
+/** Of every so many messages, the first two reports come in one post, the later one first. */
+const TOGETHER = 3;
+
+/** Posts what becomes of messages, as Meta does: in batches, in any order. */
+export class MetaReports {
+  readonly #target: MetaTarget;
+  readonly #parts: ChatParts;
+  #count = 0;
+
+  constructor(target: MetaTarget, parts: ChatParts) {
+    this.#target = target;
+    this.#parts = parts;
+  }
+
+  expect({ message, opaque }: Accepted, behaviour: Behaviour): void {
+    const { posts, reportAfter, retries } = this.#parts;
+    const turns = turnsOf(chatReportsOf(message.to, Date.parse(message.received_at), reportAfter), behaviour);
+    const isTogether = ++this.#count % TOGETHER === 0 && turns.length >= 2;
+    const [first, second, ...rest] = turns;
+    const batches = isTogether ? [[second, first], ...rest.map((turn) => [turn])] : turns.map((turn) => [turn]);
+    posts.add(
+      batches.map((batch) => {
+        const dues = batch as ChatDue[];
+        const body = encode(
+          notice(
+            message,
+            dues.map((due) => statusOf(message, due, opaque)),
+          ),
+        );
+        const signature = createHmac('sha256', this.#target.appSecret).update(body).digest('hex');
+        const headers = {
+          'content-type': 'application/json',
+          'user-agent': 'facebookexternalua',
+          'x-hub-signature-256': `sha256=${signature}`,
+        };
+        const at = Math.max(...dues.map((due) => due.at));
+        return { id: message.id, url: this.#target.url, headers, body, at, retries };
+      }),
+    );
+  }
+}
+
+/** https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components */
+function notice({ from }: InboxChat, statuses: readonly object[]): object {
+  const metadata = { display_phone_number: from, phone_number_id: from };
+  const value = { messaging_product: 'whatsapp', metadata, statuses };
+  return {
+    object: 'whatsapp_business_account',
+    entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }],
+  };
+}
+
+function statusOf({ id, to }: InboxChat, { kind, at }: ChatDue, opaque: string | undefined): object {
+  return {
+    id,
+    status: kind,
+    timestamp: String(Math.floor(at / 1_000)),
+    recipient_id: to.slice(1),
+    ...(opaque !== undefined && { biz_opaque_callback_data: opaque }),
+    ...(kind === 'failed' && { errors: [UNDELIVERABLE] }),
+  };
+}
+
+const UNDELIVERABLE = {
+  code: CODE.undeliverable,
+  title: 'Message undeliverable',
+  message: 'Message undeliverable',
+  error_data: { details: 'Message Undeliverable – the recipient’s number is not reachable by WhatsApp.' },
+  href: 'https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/',
+};
+
+/** JSON as Meta writes it, in ASCII and with its slashes escaped: a signature is over these very bytes. */
+function encode(value: object): string {
+  return JSON.stringify(value)
+    .replaceAll('/', '\\/')
+    .replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import type { ChatAnswer } from '../chat-call.ts';
+
+/** Meta's error codes that the simulator gives, https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes. */
+export const CODE = {
+  permission: 10,
+  parameter: 100,
+  token: 190,
+  tooMany: 130429,
+  failed: 131000,
+  missing: 131008,
+  unavailable: 131016,
+  undeliverable: 131026,
+} as const;
+
+/** An answer of Meta's that is an error. */
+export function refuse(status: number, code: number, title: string, details?: string): ChatAnswer {
+  return {
+    status,
+    body: {
+      error: {
+        message: `(#${code}) ${title}`,
+        type: 'OAuthException',
+        code,
+        ...(details !== undefined && { error_data: { messaging_product: 'whatsapp', details } }),
+        fbtrace_id: randomBytes(8).toString('base64url'),
+      },
+    },
+  };
+}
+
+const USUAL: Readonly<Record<number, number>> = {
+  401: CODE.token,
+  403: CODE.permission,
+  429: CODE.tooMany,
+  503: CODE.unavailable,
+};
+
+/** The body of an error that was asked for. @param code null for the one that goes with the status */
+export function failure(status: number, code: number | null, message: string): object {
+  const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.parameter);
+  return refuse(status, code ?? usual, message).body;
+}

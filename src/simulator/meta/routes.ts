@@ -1,0 +1,52 @@
+import type { FastifyError, FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type ChatParts, chatCall } from '../chat-call.ts';
+import { judge } from './accept.ts';
+import type { MetaReports } from './callbacks.ts';
+import { CODE, failure, refuse } from './errors.ts';
+
+export interface MetaParts extends ChatParts {
+  /** The token that callers must give; null accepts any. */
+  readonly accessToken: string | null;
+  /** Null posts no reports. */
+  readonly reports: MetaReports | null;
+  readonly log: Logger;
+}
+
+/** The part of Meta's WhatsApp Cloud API that Sendwright uses. `app` must be a scope of its own: it gets Meta's errors. */
+export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
+  app.addHook('onRequest', async ({ headers }, reply) => {
+    const token = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
+    if (token !== undefined && token === (parts.accessToken ?? token)) return;
+    const { status, body } = refuse(401, CODE.token, 'Invalid OAuth access token - Cannot parse access token');
+    await reply.code(status).send(body);
+  });
+
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
+    return reply.code(status).send(failure(status, null, error.message));
+  });
+
+  app.post<{ Params: { sender: string } }>('/v25.0/:sender/messages', ({ params, body }, reply) =>
+    chatCall(parts, reply, {
+      failure,
+      judge: () => {
+        const judged = judge(body, params.sender, Date.now());
+        if ('status' in judged) return judged;
+        const { id, to } = judged.message;
+        return {
+          status: 200,
+          body: {
+            messaging_product: 'whatsapp',
+            contacts: [{ input: to, wa_id: to.slice(1) }],
+            messages: [{ id, message_status: 'accepted' }],
+          },
+          received: judged,
+          key: judged.opaque ?? JSON.stringify(body),
+          expect: (behaviour) => parts.reports?.expect(judged, behaviour),
+        };
+      },
+    }),
+  );
+}

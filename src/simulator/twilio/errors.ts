@@ -1,0 +1,40 @@
+import type { ChatAnswer } from '../chat-call.ts';
+
+/** Twilio's error codes that the simulator gives, https://www.twilio.com/docs/api/errors. */
+export const CODE = {
+  badRequest: 20001,
+  authenticate: 20003,
+  notFound: 20404,
+  tooMany: 20429,
+  failed: 20500,
+  unavailable: 20503,
+  to: 21211,
+  from: 21212,
+  tooLong: 21617,
+  noBody: 21619,
+  mediaUrl: 21620,
+  content: 21655,
+  contentVariables: 21656,
+  unreachable: 63024,
+} as const;
+
+/** What Twilio says of a message to somebody who cannot be reached. */
+export const UNREACHABLE = 'Invalid message recipient';
+
+/** An answer of Twilio's that is an error. */
+export function refuse(status: number, code: number, message: string): ChatAnswer {
+  return { status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } };
+}
+
+const USUAL: Readonly<Record<number, number>> = {
+  401: CODE.authenticate,
+  404: CODE.notFound,
+  429: CODE.tooMany,
+  503: CODE.unavailable,
+};
+
+/** The body of an error that was asked for. @param code null for the one that goes with the status */
+export function failure(status: number, code: number | null, message: string): object {
+  const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.badRequest);
+  return refuse(status, code ?? usual, message).body;
+}

@@ -1,0 +1,63 @@
+import { type ChatDue, chatReportsOf } from '../chat-call.ts';
+import type { InboxChat } from '../inbox/message.ts';
+import type { ChatReportKind } from '../magic.ts';
+import { CONTENTS, render } from './contents.ts';
+import { CODE, UNREACHABLE } from './errors.ts';
+
+/** Twilio's own word for what becomes of a message. */
+export const STATUS: Readonly<Record<ChatReportKind, string>> = {
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'read',
+  failed: 'undelivered',
+};
+
+/** What has happened to a message so far, the latest last. @param now Unix milliseconds */
+export function happened(chat: InboxChat, after: number, now: number): ChatDue[] {
+  return chatReportsOf(chat.to, Date.parse(chat.received_at), after).filter(({ at }) => at <= now);
+}
+
+/**
+ * A message as Twilio shows it, https://www.twilio.com/docs/messaging/api/message-resource.
+ * @param after milliseconds between a message and the first report about it
+ */
+export function messageRecord(chat: InboxChat, account: string, after: number, now: number): object {
+  const so_far = happened(chat, after, now);
+  const last = so_far.at(-1);
+  const left = so_far.find(({ kind }) => kind === 'sent');
+  const uri = `/2010-04-01/Accounts/${account}/Messages/${chat.id}`;
+  const isLost = last?.kind === 'failed';
+  return {
+    account_sid: account,
+    api_version: '2010-04-01',
+    body: bodyOf(chat),
+    date_created: twilioTime(Date.parse(chat.received_at)),
+    date_sent: left ? twilioTime(left.at) : null,
+    date_updated: twilioTime(last?.at ?? Date.parse(chat.received_at)),
+    direction: 'outbound-api',
+    error_code: isLost ? CODE.unreachable : null,
+    error_message: isLost ? UNREACHABLE : null,
+    from: `whatsapp:${chat.from}`,
+    messaging_service_sid: null,
+    num_media: chat.media ? '1' : '0',
+    num_segments: '1',
+    price: null,
+    price_unit: null,
+    sid: chat.id,
+    status: last ? STATUS[last.kind] : 'queued',
+    subresource_uris: { media: `${uri}/Media.json` },
+    to: `whatsapp:${chat.to}`,
+    uri: `${uri}.json`,
+  };
+}
+
+function bodyOf({ text, media, template }: InboxChat): string {
+  if (!template) return text ?? media?.caption ?? '';
+  const content = CONTENTS.find(({ sid }) => sid === template['content_sid']);
+  return content ? render(content, template['variables'] as Record<string, string>) : '';
+}
+
+/** A time as Twilio writes it: RFC 2822, in whole seconds. */
+function twilioTime(milliseconds: number): string {
+  return new Date(milliseconds).toUTCString().replace('GMT', '+0000');
+}

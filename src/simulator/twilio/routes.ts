@@ -1,0 +1,166 @@
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { type ChatParts, chatCall } from '../chat-call.ts';
+import type { Found } from '../inbox/inbox.ts';
+import { type InboxChat, KEY } from '../inbox/message.ts';
+import { judge } from './accept.ts';
+import { type Account, expectStatuses } from './callbacks.ts';
+import { approvalRecord, CONTENTS } from './contents.ts';
+import { CODE, failure, refuse } from './errors.ts';
+import { messageRecord } from './records.ts';
+
+export interface TwilioParts extends ChatParts {
+  /** The account that there is; null lets any account in with any token. */
+  readonly account: Account | null;
+  readonly log: Logger;
+}
+
+type Query = Readonly<Record<string, unknown>>;
+
+const BODY_BYTES = 1_048_576;
+const PAGE = 50;
+const MAX_PAGE = 1_000;
+const MESSAGES = '/2010-04-01/Accounts/:account/Messages';
+
+/** The part of Twilio's API that Sendwright uses. `app` must be a scope of its own: it gets Twilio's errors. */
+export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: BODY_BYTES },
+    (_request, body, done) => done(null, new URLSearchParams(body.toString())),
+  );
+
+  app.addHook('onRequest', async (request, reply) => {
+    const { account } = request.params as { account?: string };
+    const given = credentials(request);
+    const isKnown = parts.account === null || (given?.sid === parts.account.sid && given.token === parts.account.token);
+    if (given && isKnown && (account === undefined || account === given.sid)) return;
+    const { status, body } = refuse(401, CODE.authenticate, 'Authenticate');
+    await reply.code(status).send(body);
+  });
+
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
+    return reply.code(status).send(failure(status, null, error.message));
+  });
+
+  app.post(`${MESSAGES}.json`, (request, reply) => {
+    const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+    const account = credentials(request) as Account;
+    const callback = form.get('StatusCallback');
+    return chatCall(parts, reply, {
+      failure,
+      judge: () => {
+        const now = Date.now();
+        const judged = judge(form, account.sid, now);
+        if ('status' in judged) return judged;
+        const { message } = judged;
+        return {
+          status: 201,
+          body: messageRecord(message, account.sid, parts.reportAfter, now),
+          received: judged,
+          key: callback ?? form.toString(),
+          expect: (behaviour) => {
+            if (callback !== null && URL.canParse(callback))
+              expectStatuses(message, callback, account, parts, behaviour);
+          },
+        };
+      },
+    });
+  });
+
+  app.get<{ Querystring: Query }>(`${MESSAGES}.json`, (request) =>
+    list(parts, credentials(request) as Account, request.query),
+  );
+
+  app.get<{ Params: { file: string } }>(`${MESSAGES}/:file`, (request, reply) => {
+    const { sid } = credentials(request) as Account;
+    const found = parts.inbox.get(request.params.file.replace(/\.json$/, ''));
+    if (found && isOf(found, sid)) return messageRecord(chatOf(found), sid, parts.reportAfter, Date.now());
+    const { status, body } = refuse(404, CODE.notFound, `The requested resource ${request.url} was not found`);
+    return reply.code(status).send(body);
+  });
+
+  app.get('/v1/ContentAndApprovals', (request) => {
+    const { sid } = credentials(request) as Account;
+    const url = `https://content.twilio.com/v1/ContentAndApprovals?PageSize=${PAGE}&Page=0`;
+    return {
+      contents: CONTENTS.map((content) => approvalRecord(content, sid)),
+      meta: {
+        page: 0,
+        page_size: PAGE,
+        first_page_url: url,
+        previous_page_url: null,
+        url,
+        next_page_url: null,
+        key: 'contents',
+      },
+    };
+  });
+}
+
+/** The account that HTTP Basic authentication names, undefined without a token. */
+function credentials({ headers }: FastifyRequest): Account | undefined {
+  const encoded = /^Basic (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+  const text = Buffer.from(encoded, 'base64').toString();
+  const colon = text.indexOf(':');
+  const [sid, token] = [text.slice(0, colon), text.slice(colon + 1)];
+  return colon > 0 && token !== '' ? { sid, token } : undefined;
+}
+
+/** https://www.twilio.com/docs/messaging/api/message-resource#read-multiple-message-resources, newest first. */
+function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, query: Query): object {
+  const now = Date.now();
+  const word = (name: string) => (typeof query[name] === 'string' ? query[name] : undefined);
+  const size = Math.min(Math.max(1, Number(word('PageSize') ?? PAGE)), MAX_PAGE);
+  const page = Number(word('Page') ?? 0);
+  const to = word('To')?.replace(/^whatsapp:/, '');
+  const from = word('From')?.replace(/^whatsapp:/, '');
+  const [after, before] = [word('DateSent>'), word('DateSent<')];
+  const all = parts(inbox.find(KEY.provider('twilio'), ...(to === undefined ? [] : [KEY.recipient(to)])));
+  const records = [];
+  let skip = page * size;
+  for (const { found, chat } of all) {
+    if (!isOf(found, sid) || found.receivedAt > now - switches.now.search_lag_ms) continue;
+    if (from !== undefined && chat.from !== from) continue;
+    const record = messageRecord(chat, sid, reportAfter, now) as { date_sent: string | null };
+    const sent = record.date_sent === null ? NaN : Date.parse(record.date_sent);
+    if (after !== undefined && !(sent >= Date.parse(after))) continue;
+    if (before !== undefined && !(sent <= Date.parse(before))) continue;
+    if (skip-- > 0) continue;
+    if (records.push(record) > size) break;
+  }
+  const uri = (number: number) => {
+    const filter = new URLSearchParams(query as Record<string, string>);
+    filter.set('PageSize', String(size));
+    filter.set('Page', String(number));
+    return `/2010-04-01/Accounts/${sid}/Messages.json?${filter.toString()}`;
+  };
+  const messages = records.slice(0, size);
+  return {
+    messages,
+    first_page_uri: uri(0),
+    next_page_uri: records.length > size ? uri(page + 1) : null,
+    previous_page_uri: page > 0 ? uri(page - 1) : null,
+    uri: uri(page),
+    page,
+    page_size: size,
+    start: page * size,
+    end: page * size + Math.max(0, messages.length - 1),
+  };
+}
+
+function* parts(found: Iterable<Found>): Generator<{ readonly found: Found; readonly chat: InboxChat }> {
+  for (const one of found) yield { found: one, chat: chatOf(one) };
+}
+
+function chatOf(found: Found): InboxChat {
+  return JSON.parse(found.message()) as InboxChat;
+}
+
+function isOf(found: Found, account: string): boolean {
+  const { provider, metadata } = found.head();
+  return provider === 'twilio' && metadata['account'] === account;
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { Client, Connection } from '@temporalio/client';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
+export const PATIENCE = 110_000;
+
+async function behave(inbox: string, behaviour: object): Promise<void> {
+  const response = await fetch(new URL('/simulator/behaviour', inbox), {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(behaviour),
+  });
+  assert.equal(response.status, 200);
+}
+
+export async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const response = await fetch(dev.base_url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as Record<string, unknown>;
+  assert.ok(response.ok, JSON.stringify(answer));
+  return answer;
+}
+
+/** How often a provider took a message to this number. */
+export async function taken(inbox: string, to: string): Promise<number> {
+  const response = await fetch(`${inbox}/messages?to=${encodeURIComponent(to)}`);
+  return ((await response.json()) as unknown[]).length;
+}
+
+/** A number of each provider. */
+export async function numbers(dev: DevFile): Promise<{ twilio: string; meta: string }> {
+  const { numbers: connected } = (await call(dev, '/v1/chatapp/numbers')) as {
+    numbers: { number: string; provider: string }[];
+  };
+  const meta = { number: '+12025550199', provider: 'meta', phone_number_id: '1099' };
+  await call(dev, '/v1/chatapp/numbers', meta);
+  const twilio = connected.find(({ provider }) => provider === 'twilio')?.number ?? '';
+  return { twilio, meta: meta.number };
+}
+
+export async function ended(dev: DevFile, id: string, status: string): Promise<Record<string, unknown>> {
+  return eventually(
+    `${id} is ${status}`,
+    async () => {
+      const found = await call(dev, `/v1/chatapp/${id}`);
+      return found['status'] === status && found;
+    },
+    PATIENCE,
+  );
+}
+
+/**
+ * Sends a message, and kills the worker when the provider has it and has not answered.
+ * @param inbox of the simulator that is the provider
+ * @returns the message's id
+ */
+export async function killBeforeTheAnswer(dev: DevFile, inbox: string, from: string, to: string): Promise<string> {
+  await behave(inbox, { latency_ms: 6_000 });
+  const { id } = await call(dev, '/v1/chatapp', { from, to, text: 'Hello' });
+  await eventually('the provider has it', async () => (await taken(inbox, to)) === 1);
+  process.kill(dev.processes.worker ?? 0, 'SIGKILL');
+  await behave(inbox, { latency_ms: 0 });
+  return String(id);
+}
+
+/** Whether no workflow is open. */
+export async function nothingRuns({ temporal_address: address }: DevFile): Promise<boolean> {
+  const connection = await Connection.connect({ address });
+  try {
+    const { count } = await new Client({ connection }).workflow.count(`ExecutionStatus = 'Running'`);
+    return count === 0;
+  } finally {
+    await connection.close();
+  }
+}

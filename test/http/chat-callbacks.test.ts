@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { makePool } from '../../src/store/pool.ts';
+import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';
+import {
+  type Answer,
+  assertRefused,
+  CHAT_CALLBACKS,
+  type Organization,
+  SECRET_KEY,
+  type Service,
+  startService,
+} from './service.ts';
+
+const PUBLIC_URL = 'https://mail.example/base';
+const { twilioAuthToken: TOKEN, metaAppSecret: SECRET, metaVerifyToken: VERIFY } = CHAT_CALLBACKS;
+
+let service: Service;
+let ours: Organization;
+let from: string;
+before(async () => {
+  service = await startService({ publicUrl: PUBLIC_URL });
+  ours = await service.organization();
+  from = (await connect(service.pool, ours.id)).number;
+});
+after(() => service.close());
+
+const accept = () => acceptText(service.pool, ours.id, from);
+
+async function kept(provider: string): Promise<string[]> {
+  const { rows } = await service.pool.query<{ body: string }>(
+    'SELECT body FROM provider_callbacks WHERE provider = $1 ORDER BY id',
+    [provider],
+  );
+  return rows.map(({ body }) => body);
+}
+
+/** A form as Twilio posts it (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
+function form(status: string, fields: Record<string, string> = {}): Record<string, string> {
+  return {
+    ChannelPrefix: 'whatsapp',
+    MessageSid: `SM${'0'.repeat(32)}`,
+    AccountSid: `AC${'0'.repeat(32)}`,
+    MessageStatus: status,
+    From: `whatsapp:${from}`,
+    To: 'whatsapp:+4915123456789',
+    ApiVersion: '2010-04-01',
+    ...fields,
+  };
+}
+
+/** X-Twilio-Signature, by hand (https://www.twilio.com/docs/usage/security). */
+function signature(token: string, url: string, fields: Record<string, string>): string {
+  const text =
+    url +
+    Object.keys(fields)
+      .sort()
+      .map((name) => name + (fields[name] ?? ''))
+      .join('');
+  return createHmac('sha1', token).update(text).digest('base64');
+}
+
+function postTwilio(
+  id: string,
+  fields: Record<string, string>,
+  given: { token?: string; sent?: Record<string, string>; path?: string; signed?: string } = {},
+): Promise<Answer> {
+  const { token = TOKEN, sent = fields, path = `/callbacks/twilio?m=${id}`, signed = path } = given;
+  return service.call('POST', path, {
+    raw: new URLSearchParams(sent).toString(),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
+      'x-twilio-signature': signature(token, PUBLIC_URL + signed, fields),
+    },
+  });
+}
+
+describe('POST /callbacks/twilio', () => {
+  it('moves a message on, to its end', async () => {
+    const id = await accept();
+    for (const status of ['queued', 'sent', 'delivered', 'read']) {
+      const answer = await postTwilio(id, form(status));
+      assert.deepEqual([answer.status, answer.body], [200, {}]);
+    }
+    assert.deepEqual(await chatTimeline(service.pool, id), ['queued', 'sent', 'delivered', 'read']);
+    const { status, provider, provider_message_id } = await chatRow(service.pool, id);
+    assert.deepEqual([status, provider, provider_message_id], ['read', 'twilio', `SM${'0'.repeat(32)}`]);
+  });
+
+  it('F12: may come before our own record of the hand-over, and is not lost', async () => {
+    const id = await accept();
+    await postTwilio(id, form('delivered'));
+    assert.equal((await chatRow(service.pool, id)).status, 'delivered');
+  });
+
+  it('says why a message failed', async () => {
+    const id = await accept();
+    await postTwilio(id, form('undelivered', { ErrorCode: '63016' }));
+    const { status, error, error_code } = await chatRow(service.pool, id);
+    assert.deepEqual([status, error_code], ['failed', '63016']);
+    assert.match(error ?? '', /63016/);
+  });
+
+  it('replayed 30 times changes nothing more', async () => {
+    const id = await accept();
+    await Promise.all(Array.from({ length: 30 }, () => postTwilio(id, form('delivered'))));
+    assert.deepEqual(await chatTimeline(service.pool, id), ['queued', 'delivered']);
+  });
+
+  it('401 for a tampered body, a wrong token, another URL, and no signature; nothing changes', async () => {
+    const id = await accept();
+    const other = await accept();
+    const raw = new URLSearchParams(form('read')).toString();
+    const path = `/callbacks/twilio?m=${id}`;
+    for (const answer of [
+      await postTwilio(id, form('sent'), { sent: form('read') }),
+      await postTwilio(id, form('read'), { token: 'another token' }),
+      await postTwilio(id, form('read'), { signed: `/callbacks/twilio?m=${other}` }),
+      await postTwilio(id, form('read'), { signed: '/callbacks/twilio' }),
+      await service.call('POST', path, { raw }),
+      await service.call('POST', path, { raw, headers: { 'x-twilio-signature': 'x' } }),
+      await ours.call('POST', path, { raw }),
+    ]) {
+      assertRefused(answer, 401, 'unauthorized');
+    }
+    assert.deepEqual(await chatTimeline(service.pool, id), ['queued']);
+  });
+
+  it('of a number with a token of its own is signed with that one, and with no other', async () => {
+    const numberId = newId('num', Date.now());
+    const sealed = chatSeal(SECRET_KEY).close(Buffer.from('its own token'), numberId);
+    const own = await connect(service.pool, ours.id, 'twilio', sealed, numberId);
+    const id = await acceptText(service.pool, ours.id, own.number);
+    assertRefused(await postTwilio(id, form('read')), 401, 'unauthorized');
+    assert.equal((await postTwilio(id, form('sent'), { token: 'its own token' })).status, 200);
+    assert.equal((await chatRow(service.pool, id)).status, 'sent');
+    // Who knows that token can say nothing about a message of another number.
+    const another = await accept();
+    assertRefused(await postTwilio(another, form('read'), { token: 'its own token' }), 401, 'unauthorized');
+  });
+
+  it('200 for what is about nothing of ours, which is kept', async () => {
+    const stranger = newId('wa', Date.now());
+    assert.equal((await postTwilio(stranger, form('sent'))).status, 200);
+    assert.equal((await postTwilio('', form('read'), { path: '/callbacks/twilio' })).status, 200);
+    assert.equal((await postTwilio(await accept(), form('receiving'))).status, 200);
+    assert.equal((await postTwilio('', form('sent'), { path: '/callbacks/twilio?m=%00&m=x' })).status, 200);
+    const bodies = await kept('twilio');
+    assert.equal(bodies.length, 4);
+    assert.match(bodies[0] ?? '', new RegExp(`^/callbacks/twilio\\?m=${stranger} .*MessageStatus=sent`));
+  });
+
+  it('413 beyond 64 kB, before it is looked at', async () => {
+    const raw = 'x'.repeat(65_537);
+    assertRefused(await service.call('POST', '/callbacks/twilio', { raw }), 413, 'payload_too_large');
+  });
+
+  it('without a token in the settings, 401 whatever is given', async (t) => {
+    const none = { twilioAuthToken: undefined, metaAppSecret: undefined, metaVerifyToken: undefined };
+    const shut = await startService({ publicUrl: PUBLIC_URL, chatCallbacks: none });
+    t.after(() => shut.close());
+    for (const token of ['', 'undefined', 'null']) {
+      const headers = { 'x-twilio-signature': signature(token, `${PUBLIC_URL}/callbacks/twilio`, {}) };
+      assertRefused(await shut.call('POST', '/callbacks/twilio', { raw: '', headers }), 400, 'invalid_json');
+      const raw = 'a=b';
+      const signed = { 'x-twilio-signature': signature(token, `${PUBLIC_URL}/callbacks/twilio`, { a: 'b' }) };
+      assertRefused(await shut.call('POST', '/callbacks/twilio', { raw, headers: signed }), 401, 'unauthorized');
+      const metaSigned = { 'x-hub-signature-256': metaSignature(token, raw) };
+      assertRefused(await shut.call('POST', '/callbacks/meta', { raw, headers: metaSigned }), 401, 'unauthorized');
+      const query = `hub.mode=subscribe&hub.challenge=1&hub.verify_token=${token}`;
+      assertRefused(await shut.call('GET', `/callbacks/meta?${query}`), 401, 'unauthorized');
+    }
+  });
+});
+
+/** A post as Meta makes it (https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components). */
+function post(...statuses: { id: string; status: string; ours?: string; more?: object }[]): string {
+  const made = statuses.map(({ id, status, ours: messageId, more }) => ({
+    id,
+    status,
+    timestamp: '1767225600',
+    recipient_id: '4915123456789',
+    ...(messageId !== undefined && { biz_opaque_callback_data: messageId }),
+    ...more,
+  }));
+  const value = { messaging_product: 'whatsapp', metadata: { phone_number_id: '1' }, statuses: made };
+  const body = { object: 'whatsapp_business_account', entry: [{ id: '0', changes: [{ value, field: 'messages' }] }] };
+  // As Meta writes it: other letters than those of ASCII escaped.
+  return JSON.stringify(body).replace(
+    /[^ -~]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function metaSignature(secret: string, body: string | Buffer): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+function postMeta(body: string | Buffer, signed = metaSignature(SECRET, body)): Promise<Answer> {
+  const headers = { 'content-type': 'application/json', 'x-hub-signature-256': signed };
+  return service.call('POST', '/callbacks/meta', { raw: body, headers });
+}
+
+describe('GET /callbacks/meta', () => {
+  const ask = (query: string) => service.call('GET', `/callbacks/meta?${query}`);
+  const token = encodeURIComponent(VERIFY);
+
+  it('answers the challenge to who knows the verify token', async () => {
+    const answer = await ask(`hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=${token}`);
+    assert.deepEqual([answer.status, answer.text], [200, '1158201444']);
+    assert.match(String(answer.headers['content-type']), /^text\/plain/);
+    assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+  });
+
+  it('401 to anybody else', async () => {
+    for (const query of [
+      '',
+      'hub.mode=subscribe&hub.challenge=1',
+      'hub.mode=subscribe&hub.challenge=1&hub.verify_token=x',
+      `hub.mode=unsubscribe&hub.challenge=1&hub.verify_token=${token}`,
+      `hub.mode=subscribe&hub.verify_token=${token}`,
+      `hub.mode=subscribe&hub.challenge=1&hub.verify_token=${token}&hub.verify_token=x`,
+    ]) {
+      assertRefused(await ask(query), 401, 'unauthorized');
+    }
+  });
+});
+
+describe('POST /callbacks/meta', () => {
+  it('moves many messages on, in any order, and one twice', async () => {
+    const [first, second] = [await accept(), await accept()];
+    const body = post(
+      { id: 'wamid.1', status: 'read', ours: first },
+      {
+        id: 'wamid.2',
+        status: 'failed',
+        ours: second,
+        more: { errors: [{ code: 131026, title: 'Message Undeliverable' }] },
+      },
+      { id: 'wamid.1', status: 'delivered', ours: first },
+      { id: 'wamid.1', status: 'sent', ours: first },
+      { id: 'wamid.1', status: 'read', ours: first },
+    );
+    for (let i = 0; i < 3; i++) assert.deepEqual((await postMeta(body)).body, {});
+    assert.equal((await chatRow(service.pool, first)).status, 'read');
+    assert.deepEqual((await chatTimeline(service.pool, first)).sort(), ['delivered', 'queued', 'read', 'sent']);
+    const { status, error_code } = await chatRow(service.pool, second);
+    assert.deepEqual([status, error_code], ['failed', '131026']);
+  });
+
+  it('is signed over its bytes, not over what they say', async () => {
+    const id = await accept();
+    const more = { errors: [{ code: 131026, title: 'Nicht möglich' }] };
+    const body = post({ id: 'wamid.3', status: 'failed', ours: id, more });
+    assert.match(body, /\\u00f6/);
+    const unescaped = Buffer.from(JSON.stringify(JSON.parse(body)));
+    assertRefused(await postMeta(unescaped, metaSignature(SECRET, body)), 401, 'unauthorized');
+    assert.equal((await postMeta(body)).status, 200);
+    assert.match((await chatRow(service.pool, id)).error ?? '', /möglich/);
+  });
+
+  it('401 for a tampered body, a wrong secret and no signature; nothing changes', async () => {
+    const id = await accept();
+    const body = post({ id: 'wamid.4', status: 'read', ours: id });
+    for (const answer of [
+      await postMeta(body.replace('read', 'sent'), metaSignature(SECRET, body)),
+      await postMeta(body, metaSignature('another secret', body)),
+      await postMeta(body, metaSignature(SECRET, body).replace('sha256=', '')),
+      await postMeta(body, 'sha256='),
+      await service.call('POST', '/callbacks/meta', { raw: body }),
+      await ours.call('POST', '/callbacks/meta', { raw: body }),
+    ]) {
+      assertRefused(answer, 401, 'unauthorized');
+    }
+    assert.deepEqual(await chatTimeline(service.pool, id), ['queued']);
+  });
+
+  it('200 for what is about nothing of ours, which is kept', async () => {
+    const bodies = [
+      post({ id: 'wamid.5', status: 'read', ours: newId('wa', Date.now()) }),
+      post({ id: 'wamid.6', status: 'read' }),
+      post({ id: 'wamid.7', status: 'warned', ours: await accept() }),
+      '{"object":"page"}',
+      'no JSON',
+    ];
+    for (const body of bodies) assert.equal((await postMeta(body)).status, 200, body);
+    assert.equal((await postMeta(Buffer.from('a\0b'))).status, 200);
+    assert.deepEqual(await kept('meta'), [...bodies, 'ab']);
+  });
+
+  it('413 beyond 3 MB', async () => {
+    const raw = Buffer.alloc(3 * 1_048_576 + 1, 'x');
+    assertRefused(await postMeta(raw), 413, 'payload_too_large');
+  });
+});
+
+it('while the database is away, both are told to come back: 503', async (t) => {
+  const pool = makePool('postgres://nobody@127.0.0.1:1/none', 'test', 1, () => undefined);
+  const away = await startService({ publicUrl: PUBLIC_URL, pool });
+  t.after(async () => {
+    await away.close();
+    await pool.end();
+  });
+  const id = newId('wa', Date.now());
+  const path = `/callbacks/twilio?m=${id}`;
+  const raw = new URLSearchParams(form('sent')).toString();
+  const twilio = { 'x-twilio-signature': signature(TOKEN, PUBLIC_URL + path, form('sent')) };
+  assertRefused(await away.call('POST', path, { raw, headers: twilio }), 503, 'unavailable');
+  const body = post({ id: 'wamid.8', status: 'sent', ours: id });
+  const meta = { 'x-hub-signature-256': metaSignature(SECRET, body) };
+  assertRefused(await away.call('POST', '/callbacks/meta', { raw: body, headers: meta }), 503, 'unavailable');
+});

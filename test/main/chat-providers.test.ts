@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import type { OutgoingChat } from '../../src/domain/chat.ts';
+import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { makeChatProviders } from '../../src/main/chat-providers.ts';
+import { makeContents } from '../../src/main/twilio-contents.ts';
+import { addContents } from '../../src/store/chat-contents.ts';
+import type { SendingNumber } from '../../src/store/chat-attempts.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { closedPort } from '../providers/servers.ts';
+import { connect, TEXT, TO } from '../store/chats.ts';
+import { organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+});
+after(() => database.drop());
+
+const SECRET_KEY = 'a secret key for tests, and long enough';
+const SID = `AC${'0'.repeat(32)}`;
+const log = pino({ level: 'silent' });
+const MESSAGE: OutgoingChat = { id: 'wa_1', type: 'text', from: '+12025550100', to: TO, content: TEXT };
+
+function number(fields: Partial<SendingNumber> = {}): SendingNumber {
+  return { id: 'num_1', provider: 'twilio', phone_number_id: null, account_sid: null, credentials: null, ...fields };
+}
+
+async function outcomeOf(sending: SendingNumber, env: NodeJS.ProcessEnv = {}) {
+  const nowhere = `http://127.0.0.1:${await closedPort()}`;
+  const urls = { TWILIO_BASE_URL: nowhere, META_BASE_URL: nowhere };
+  const config = readConfig({ SECRET_KEY, ...urls, ...env }, 'SECRET_KEY');
+  const provider = makeChatProviders(pool, config, log)(sending);
+  assert.equal(provider.name, sending.provider);
+  assert.equal(provider.refusal(MESSAGE), undefined);
+  const outcome = await provider.send(MESSAGE);
+  return [outcome.kind, 'detail' in outcome ? outcome.detail : ''];
+}
+
+const sealed = (token: string, key = SECRET_KEY) => chatSeal(key).close(Buffer.from(token), 'num_1');
+
+describe('a number’s way out', () => {
+  test('is its provider, with the credentials of the settings or its own', async () => {
+    const settings = { TWILIO_ACCOUNT_SID: SID, TWILIO_AUTH_TOKEN: 'token', META_ACCESS_TOKEN: 'token' };
+    const meta = { provider: 'meta', phone_number_id: '1' } as const;
+    for (const [sending, env] of [
+      [number(), settings],
+      [number({ account_sid: SID, credentials: sealed('own') }), {}],
+      [number({ credentials: sealed('own') }), { TWILIO_ACCOUNT_SID: SID }],
+      [number(meta), settings],
+      [number({ ...meta, credentials: sealed('own') }), {}],
+    ] as const) {
+      const [kind, detail] = await outcomeOf(sending, env);
+      assert.equal(kind, 'busy');
+      assert.match(detail ?? '', /could not be reached: connection refused/);
+    }
+  });
+
+  test('waits for somebody to mend the settings while credentials are missing', async () => {
+    assert.deepEqual(await outcomeOf(number()), [
+      'account',
+      'There are no credentials for Twilio: this number has none, nor have the settings.',
+    ]);
+    assert.equal((await outcomeOf(number(), { TWILIO_AUTH_TOKEN: 'x' }))[0], 'account');
+    assert.deepEqual(await outcomeOf(number({ provider: 'meta', phone_number_id: '1' })), [
+      'account',
+      'There is no access token for Meta: this number has none, nor have the settings.',
+    ]);
+    assert.deepEqual(await outcomeOf(number({ credentials: sealed('own', 'another key, long enough for that') })), [
+      'account',
+      'The token of this number cannot be opened: it was sealed with another SECRET_KEY.',
+    ]);
+  });
+
+  test('is made once, and anew when the number has other credentials', () => {
+    const providerOf = makeChatProviders(pool, readConfig({ SECRET_KEY, META_ACCESS_TOKEN: 't' }, 'SECRET_KEY'), log);
+    const meta = number({ provider: 'meta', phone_number_id: '1' });
+    assert.equal(providerOf(meta), providerOf({ ...meta }));
+    assert.notEqual(providerOf(meta), providerOf({ ...meta, credentials: sealed('own') }));
+  });
+});
+
+describe('templates at Twilio', () => {
+  const account = { accountSid: SID, authToken: 'token' };
+  const content = { contentSid: `HX${'1'.repeat(32)}`, variables: ['1', 'name'] };
+
+  test('are found in our table; what is not there is fetched once and kept', async () => {
+    const { id } = await connect(pool, await organization(pool));
+    const own = { contentSid: `HX${'2'.repeat(32)}`, variables: [] };
+    await addContents(pool, id, [{ name: 'mine', language: 'de', ...own }]);
+    let fetched = 0;
+    const contentOf = makeContents(pool, log, async () => {
+      fetched++;
+      return [
+        { name: 'mine', language: 'de', ...content },
+        { name: 'order', language: 'en_US', ...content },
+      ];
+    });
+    assert.deepEqual(await contentOf(id, account, 'mine', 'de'), own, 'what was put there by hand stays');
+    assert.equal(fetched, 0);
+    const both = await Promise.all([1, 2].map(() => contentOf(id, account, 'order', 'en_US')));
+    assert.deepEqual(both, [content, content]);
+    assert.deepEqual(await contentOf(id, account, 'mine', 'de'), own);
+    assert.equal(await contentOf(id, account, 'order', 'fr'), undefined);
+    assert.equal(fetched, 1, 'not for each template that there is not');
+  });
+
+  test('cannot be told while Twilio is away; the next message asks again', async () => {
+    const { id } = await connect(pool, await organization(pool, 'away.example'));
+    let isAway = true;
+    const contentOf = makeContents(pool, log, async () => {
+      if (isAway) throw new Error('away');
+      return [{ name: 'order', language: 'en_US', ...content }];
+    });
+    await assert.rejects(contentOf(id, account, 'order', 'en_US'), /away/);
+    isAway = false;
+    assert.deepEqual(await contentOf(id, account, 'order', 'en_US'), content);
+  });
+
+  test('of a number that is not connected any more are not kept', async () => {
+    await addContents(pool, 'num_gone', [{ name: 'order', language: 'en_US', ...content }]);
+    const { rowCount } = await pool.query(`SELECT FROM chat_templates WHERE number_id = 'num_gone'`);
+    assert.equal(rowCount, 0);
+  });
+});

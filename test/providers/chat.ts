@@ -1,0 +1,81 @@
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { ChatContent, OutgoingChat } from '../../src/domain/chat.ts';
+import { metaProvider } from '../../src/providers/meta.ts';
+import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio.ts';
+import { fetchTwilioTemplates } from '../../src/providers/twilio-templates.ts';
+import type { InboxChat } from '../../src/simulator/inbox/message.ts';
+import { type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts';
+
+export const ACCOUNT = { accountSid: `AC${'0'.repeat(32)}`, authToken: 'auth-token' };
+export const ACCESS_TOKEN = 'access-token';
+export const PUBLIC_URL = 'https://mail.example.com';
+/** What Meta calls the number. */
+export const PHONE_NUMBER_ID = '106540352242922';
+export const FROM = '+4915100000000';
+
+let count = 0;
+
+/** A text as the store would hand it over, to a number of its own. */
+export function chat(
+  content: Partial<ChatContent> = { text: 'Hi.' },
+  fields: Partial<OutgoingChat> = {},
+): OutgoingChat {
+  const { template, image, document } = content;
+  return {
+    id: `wa_${String(++count).padStart(26, '0')}`,
+    type: template ? 'template' : image ? 'image' : document ? 'document' : 'text',
+    from: FROM,
+    to: `+49151${String(1_000_010 + count)}`,
+    content: { text: null, preview_url: false, template: null, image: null, document: null, ...content },
+    ...fields,
+  };
+}
+
+/** Twilio's adapter for whatever answers there, which knows the templates that are there. @param timeout seconds */
+export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}) {
+  const account = { ...ACCOUNT, baseUrl, timeout: 5 };
+  return twilioProvider({
+    ...account,
+    publicUrl: PUBLIC_URL,
+    contentOf: async (name, language) =>
+      (await fetchTwilioTemplates(account)).find((one) => one.name === name && one.language === language),
+    ...settings,
+  });
+}
+
+/** Meta's adapter for whatever answers there. @param timeout seconds */
+export function metaAt(baseUrl: string, timeout = 5, accessToken = ACCESS_TOKEN) {
+  return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken, baseUrl, timeout });
+}
+
+/** Simulated chat providers with these credentials; they end with the test. */
+export async function chatSimulator(t: TestContext, options: Partial<SimulatorOptions> = {}) {
+  const simulator = await startSimulator({
+    host: '127.0.0.1',
+    port: 0,
+    smtpPort: 0,
+    folder: null,
+    serverToken: null,
+    deliveryCallback: null,
+    twilioAccount: { sid: ACCOUNT.accountSid, token: ACCOUNT.authToken },
+    metaToken: ACCESS_TOKEN,
+    log: pino({ level: 'silent' }),
+    ...options,
+    times: { report: 20, callbackRetries: [20, 20, 20, 20, 20, 20], ...options.times },
+  });
+  t.after(() => simulator.close());
+  const { chatUrl, inboxUrl } = simulator;
+  return {
+    chatUrl,
+    inboxUrl,
+    /** What arrived, newest first. */
+    inbox: async () => (await (await fetch(`${inboxUrl}/messages`)).json()) as InboxChat[],
+    behave: async (behaviour: object): Promise<void> => {
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify(behaviour);
+      const { ok } = await fetch(`${chatUrl}/simulator/behaviour`, { method: 'PUT', headers, body });
+      if (!ok) throw new Error('the simulator does not know this switch');
+    },
+  };
+}

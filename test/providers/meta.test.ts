@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
+import { ACCESS_TOKEN, chat, chatSimulator, metaAt, PHONE_NUMBER_ID } from './chat.ts';
+import { answering, closedPort, httpServer } from './servers.ts';
+
+/** What is posted for a message; Meta takes each. */
+async function posted(t: TestContext, message: OutgoingChat) {
+  const requests: object[] = [];
+  const url = await httpServer(t, (request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      const { method, headers } = request;
+      requests.push({
+        method,
+        url: request.url,
+        authorization: headers.authorization,
+        body: JSON.parse(body) as object,
+      });
+      response.end(JSON.stringify({ messaging_product: 'whatsapp', messages: [{ id: 'wamid.1' }] }));
+    });
+  });
+  const outcome = await metaAt(`${url}/`).send(message);
+  return { outcome, requests };
+}
+
+describe('what Meta is sent', { concurrency: true }, () => {
+  const link = 'https://files.example.com/a';
+  const components = [
+    { type: 'body', parameters: [{ type: 'text', text: 'x' }] },
+    { type: 'carousel', cards: [1.5, null] },
+  ];
+  for (const [name, content, said] of [
+    ['a text', { text: 'Grüße\n😀' }, { preview_url: false, body: 'Grüße\n😀' }],
+    ['a text with a preview', { text: 'x', preview_url: true }, { preview_url: true, body: 'x' }],
+    ['an image', { image: { link, caption: null } }, { link }],
+    ['an image with its caption', { image: { link, caption: 'own' }, text: 'other' }, { link, caption: 'own' }],
+    ['an image with the text as its caption', { image: { link }, text: 'other' }, { link, caption: 'other' }],
+    ['a document', { document: { link, caption: null, filename: null } }, { link }],
+    [
+      'a document with caption and name',
+      { document: { link, caption: 'c', filename: 'a.pdf' } },
+      { link, caption: 'c', filename: 'a.pdf' },
+    ],
+    ['a template', { template: { name: 'n', language: 'en_US' } }, { name: 'n', language: { code: 'en_US' } }],
+    [
+      'a template with its components as they are',
+      { template: { name: 'n', language: { code: 'de' }, components } },
+      { name: 'n', language: { code: 'de' }, components },
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const message = chat(content);
+      const { outcome, requests } = await posted(t, message);
+      assert.deepEqual(outcome, { kind: 'sent', messageId: 'wamid.1' });
+      assert.deepEqual(requests, [
+        {
+          method: 'POST',
+          url: `/v25.0/${PHONE_NUMBER_ID}/messages`,
+          authorization: `Bearer ${ACCESS_TOKEN}`,
+          body: {
+            messaging_product: 'whatsapp',
+            recipient_type: 'individual',
+            to: message.to,
+            type: message.type,
+            [message.type]: said,
+            biz_opaque_callback_data: message.id,
+          },
+        },
+      ]);
+    });
+  }
+});
+
+describe('what Meta does not carry', () => {
+  const meta = metaAt('http://127.0.0.1:9');
+  const link = 'https://files.example.com/a';
+  for (const [name, content, problem] of [
+    ['4,096 characters', { text: '😀'.repeat(4_096), preview_url: true }, undefined],
+    ['4,097 characters', { text: 'x'.repeat(4_097) }, 'WhatsApp carries at most 4096 characters of text, not 4097.'],
+    ['a caption of 1,024', { document: { link, filename: 'a.pdf' }, text: 'x'.repeat(1_024) }, undefined],
+    [
+      'a caption of 1,025',
+      { image: { link, caption: 'x'.repeat(1_025) } },
+      'WhatsApp carries at most 1024 characters of a caption, not 1025.',
+    ],
+    ['any template', { template: { name: 'n', language: 'en', components: [{ type: 'carousel' }] } }, undefined],
+  ] as const) {
+    test(`${name}: ${problem ? 'a sentence that says so' : 'carried'}`, () => {
+      assert.equal(meta.refusal(chat(content)), problem);
+    });
+  }
+
+  test('and it cannot be asked', () => {
+    assert.equal('find' in meta || 'report' in meta, false);
+  });
+});
+
+describe('an answer', { concurrency: true }, () => {
+  const errorOf = (code: number, fields: object = {}) => ({
+    error: { message: `(#${code}) No`, type: 'OAuthException', code, fbtrace_id: 'x', ...fields },
+  });
+  const KINDS: Readonly<Record<string, readonly number[]>> = {
+    busy: [1, 2, 4, 80007, 130429, 131000, 131016, 131056, 133004],
+    refused: [
+      100, 130472, 131008, 131009, 131021, 131026, 131047, 131049, 131050, 131051, 131052, 131053, 132000, 132001,
+      132005, 132007, 132012, 132015, 132016, 999_999,
+    ],
+    account: [0, 3, 10, 190, 200, 299, 368, 131031, 131042, 133010],
+  };
+  for (const [kind, codes] of Object.entries(KINDS)) {
+    test(`with code ${codes.join(', ')} is ${kind}`, async (t) => {
+      for (const code of codes) {
+        const answer = answering({ status: 400, body: errorOf(code, { error_data: { details: 'It says why.' } }) });
+        const outcome = await metaAt(await httpServer(t, answer)).send(chat());
+        const what = kind === 'refused' ? 'Meta refused it' : 'Meta answered 400';
+        assert.deepEqual(outcome, { kind, detail: `${what}: It says why (error ${code}).`, code: String(code) });
+      }
+    });
+  }
+
+  test('that does not know the number is about our settings', async (t) => {
+    const answer = answering({ status: 400, body: errorOf(100, { error_subcode: 33 }) });
+    assert.deepEqual(await metaAt(await httpServer(t, answer)).send(chat()), {
+      kind: 'account',
+      detail: 'Meta answered 400: No (error 100).',
+      code: '100',
+    });
+  });
+
+  for (const [status, body, kind] of [
+    [429, '', 'busy'],
+    [503, '<html>', 'busy'],
+    [500, errorOf(7_777), 'busy'],
+    [500, '<html>', 'unknown'],
+    [502, '', 'unknown'],
+    [504, '{}', 'unknown'],
+    [408, '', 'unknown'],
+    [400, '<html>', 'account'],
+    [401, errorOf(7_777), 'account'],
+    [403, '', 'account'],
+    [404, '', 'account'],
+    [302, '', 'account'],
+    [200, errorOf(131_026), 'refused'],
+    [200, '', 'unknown'],
+    [200, 'null', 'unknown'],
+    [200, '<html>', 'unknown'],
+    [200, '{"messages":[]}', 'unknown'],
+    [200, '{"messages":[{"id":""}]}', 'unknown'],
+    [200, '{"messages":{"0":{"id":"x"}}}', 'unknown'],
+  ] as const) {
+    const what = typeof body === 'string' ? body || 'nothing' : JSON.stringify(body).slice(0, 40);
+    test(`of ${status} with ${what} is ${kind}`, async (t) => {
+      const outcome = await metaAt(await httpServer(t, answering({ status, body }))).send(chat());
+      assert.equal(outcome.kind, kind);
+    });
+  }
+
+  test('that names a time is heard', async (t) => {
+    const answer = answering({ status: 429, body: errorOf(130_429), headers: { 'retry-after': '3' } });
+    assert.deepEqual(await metaAt(await httpServer(t, answer)).send(chat()), {
+      kind: 'busy',
+      detail: 'Meta answered 429: No (error 130429).',
+      code: '130429',
+      after: 3_000,
+    });
+  });
+
+  test('to a wrong token tells nothing of it', async (t) => {
+    const { chatUrl } = await chatSimulator(t);
+    const outcome = await metaAt(chatUrl, 5, 'secret-but-wrong').send(chat());
+    assert.equal(outcome.kind, 'account');
+    assert.doesNotMatch(JSON.stringify(outcome), /secret-but-wrong/);
+  });
+});
+
+test('a connection that there was none left nothing; one that broke may have', { concurrency: true }, async (t) => {
+  const told = (outcome: ChatOutcome) => [outcome.kind, 'detail' in outcome && outcome.detail];
+  const nowhere = metaAt(`http://127.0.0.1:${await closedPort()}`);
+  assert.deepEqual(told(await nowhere.send(chat())), ['busy', 'Meta could not be reached: connection refused.']);
+  const { chatUrl, behave, inbox } = await chatSimulator(t);
+  for (const [behaviour, detail, arrived] of [
+    [{ reset_before_accept: 1 }, 'connection lost', 0],
+    [{ reset_after_accept: 1 }, 'connection lost', 1],
+    [{ hang: 1 }, 'no answer in time', 2],
+  ] as const) {
+    await behave(behaviour);
+    assert.deepEqual(told(await metaAt(chatUrl, 1).send(chat())), ['unknown', `Meta did not answer: ${detail}.`]);
+    assert.equal((await inbox()).length, arrived);
+  }
+});

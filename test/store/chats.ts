@@ -1,0 +1,77 @@
+import type { ChatContent, ChatProviderName, ChatStatus } from '../../src/domain/chat.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { acceptChat } from '../../src/store/chat-messages.ts';
+import { insertNumber } from '../../src/store/chat-numbers.ts';
+import type { Db } from '../../src/store/pool.ts';
+
+let count = 0;
+
+/** A connected number. @param credentials its own, sealed */
+export async function connect(
+  db: Db,
+  orgId: string,
+  provider: ChatProviderName = 'twilio',
+  credentials: Buffer | null = null,
+  id = newId('num', Date.now()),
+): Promise<{ id: string; number: string }> {
+  const number = `+1202555${String(1_000 + ++count)}`;
+  const phone_number_id = provider === 'meta' ? `phone-${count}` : null;
+  await insertNumber(
+    db,
+    orgId,
+    { id, number, provider, phone_number_id, account_sid: null, templates: [] },
+    credentials,
+  );
+  return { id, number };
+}
+
+export const TO = '+4915123456789';
+
+/** What a smallest message says. */
+export const TEXT: ChatContent = { text: 'Hello', preview_url: false, template: null, image: null, document: null };
+
+/** Stores one message. @returns its id */
+export async function acceptText(
+  db: Db,
+  orgId: string,
+  from: string,
+  fields: Partial<ChatContent> = {},
+): Promise<string> {
+  const now = Date.now();
+  const id = newId('wa', now);
+  const content = { ...TEXT, ...fields };
+  const chat = { id, event_id: newId('evt', now), from, to: TO, country: 'DE', type: 'text' as const, content };
+  const answer = await acceptChat(db, orgId, chat);
+  if (answer?.refusal !== null) throw new Error(`refused: ${String(answer?.refusal)}`);
+  return id;
+}
+
+export interface ChatRow {
+  status: ChatStatus;
+  error: string | null;
+  error_code: string | null;
+  provider: string | null;
+  provider_message_id: string | null;
+  /** Minutes from now, rounded; null for never. */
+  look_in: number | null;
+}
+
+export async function chatRow(db: Db, id: string): Promise<ChatRow> {
+  const { rows } = await db.query<ChatRow>(
+    `SELECT status, error, error_code, provider, provider_message_id,
+            round(extract(epoch FROM look_at - now()) / 60)::float8 AS look_in
+     FROM chat_messages WHERE id = $1`,
+    [id],
+  );
+  if (!rows[0]) throw new Error(`no message ${id}`);
+  return rows[0];
+}
+
+/** The types of a message's events, oldest first, without `chatapp.`. */
+export async function chatTimeline(db: Db, id: string): Promise<string[]> {
+  const { rows } = await db.query<{ type: string }>(
+    `SELECT replace(type, 'chatapp.', '') AS type FROM chat_events WHERE message_id = $1 ORDER BY created_at, id`,
+    [id],
+  );
+  return rows.map(({ type }) => type);
+}

@@ -1,0 +1,59 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  proxyActivities,
+  setCurrentDetails,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { ChatActivities, ChatDelivery } from '../activities/index.ts';
+import type { ChatStatus } from '../src/domain/chat.ts';
+import type { RetryPolicy } from '../src/domain/retry.ts';
+import { PROVIDER } from './search-attributes.ts';
+
+/** One chat-app message, by its id, which is the workflow's id too. */
+export interface DeliverChat {
+  readonly id: string;
+  readonly retry: RetryPolicy;
+}
+
+const FLEET = 'chat';
+
+/** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
+const { giveUpChat } = proxyActivities<ChatActivities>({
+  taskQueue: FLEET,
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+});
+
+/**
+ * Carries one chat-app message from its acceptance to its end at the provider, which is due at once and which nobody can
+ * call back: a cancellation from Temporal's own tools changes nothing.
+ * @returns the status in which the message was left
+ */
+export async function deliverChat(input: DeliverChat): Promise<ChatStatus> {
+  const { status, provider } = await CancellationScope.nonCancellable(() => attempt(input));
+  if (provider) upsertSearchAttributes([{ key: PROVIDER, value: provider }]);
+  setCurrentDetails(`Ended: ${status}`);
+  return status;
+}
+
+/** Attempts the delivery under the retry policy; giving up is left to the record of attempts, as for email. */
+async function attempt({ id, retry }: DeliverChat): Promise<ChatDelivery> {
+  setCurrentDetails('Sending');
+  const activities = proxyActivities<ChatActivities>({
+    taskQueue: FLEET,
+    startToCloseTimeout: '2 minutes',
+    heartbeatTimeout: '15 seconds',
+    summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
+    retry: { ...retry, backoffCoefficient: 2 },
+  });
+  for (;;) {
+    try {
+      return await activities.deliverChat({ id });
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      const status = await giveUpChat({ id, maximumAttempts: retry.maximumAttempts });
+      if (status !== 'queued') return { state: 'ended', status };
+    }
+  }
+}
