@@ -27,7 +27,7 @@ export const LANGUAGES = {
   ],
   mailboxFull: [
     '(?:postfach|mailbox|konto|speicher\\w*|posteingang|briefkasten|benutzer)\\b … (?:\\bvoll|uberfull|ueberfuell|uberlauf|erschopft|uberschritten|ueberschritten|zu ?viele)',
-    'kontingent|speicherplatz',
+    'kontingent|speicher(?:platz|limit)',
     '(?:boite|messagerie|compte|espace|bal|destinataire|quota)\\b … (?:pleine?\\b|satur|depass|insuffisan)',
     '(?:buzon|casilla|cuenta|cuota|espacio|bandeja|correo)\\b … (?:llen[oa]\\b|exced|superad|insuficiente|agotad|sobre ?pasad)',
     'sobre cuota|(?:caixa|cota|quota|espaco|conta)\\b … (?:chei[ao]|lotad|exced|esgotad|insuficiente|ultrapass)',
@@ -38,7 +38,7 @@ export const LANGUAGES = {
     '(?:邮箱|信箱|容量|空间|空間|郵箱|收件箱).{0,12}(?:满|滿|不足|超|已用完)',
   ],
   messageTooLarge: [
-    'zu gross|nachrichtengrosse|maximale grosse|zu grosse|trop (?:gros|grand|volumineu|lourd|long)\\w*',
+    'zu gross|nachrichtengrosse|grosse … (?:uberschr|ueberschr|limit)|maximale grosse|zu grosse|trop (?:gros|grand|volumineu|lourd|long)\\w*',
     'taille … (?:max|depass|limite|trop|message)|demasiado grande|tamano|muito grande|tamanho|troppo grande',
     'dimension\\w+|zbyt (?:duz|wielk)\\w*|rozmiar|слишком (?:больш|велик)|размер\\S{0,12} … превыш',
     'превыш\\S{0,12} … размер|サイズ|大きすぎ|(?:邮件|郵件|附件).{0,12}(?:过大|太大|過大|超过|超出)',

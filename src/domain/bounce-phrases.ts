@@ -20,7 +20,7 @@ const LISTS: Readonly<Record<string, string>> = {
     '(?:sender|envelope|from|return path|reverse path|mail ?from|originator)(?: email)?(?: address| domain| host)?',
   is: 'is|was|are|has been|have been|has|being|currently|now|temporarily|permanently',
   bad:
-    'no such|unknown?|invalid|illegal|bad|incorrect|wrong|non ?existent|non ?existing|undeliverable|unrecogni[sz]ed|' +
+    'no such|unknown?|invalid|malformed|illegal|bad|incorrect|wrong|non ?existent|non ?existing|undeliverable|unrecogni[sz]ed|' +
     'unroutable|no valid|not a valid|not a known|not an existing|no',
   missing:
     'unknown|not present|not correct|incorrect|not in service|not found|not (?:be )?found|not known|not exists?|' +
@@ -37,7 +37,7 @@ const LISTS: Readonly<Record<string, string>> = {
   list: '(?:(?:dns|r|rhs)bl|black ?list|block ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
   unproven:
     'fail|invalid|not|missing|require|none|verif|bad|unsigned|unauth\\w*|prohibit|reject|error|policy|sign|record|' +
-    'deny|denied|violation|check|mismatch|forbid|hard|soft',
+    'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
   disproving:
     'fail\\w*|invalid|missing|bad|per|no|without|require\\w*|lack\\w*|not|reject\\w*|violat\\w*|with|either|by|must|should|use',
   parallel: 'concurrent|simultaneous|open|new|smtp|tls|parallel|active|related',

@@ -18,6 +18,7 @@ import type { BounceReason } from './email.ts';
  *   The recipient's own refusal of a sender, and a group closed to strangers, are policy_block.
  * - A server that does not relay for the recipient's domain knows no such recipient: mailbox_not_found.
  * - Servers that do not answer are dns_failure, like names that do not resolve: nothing can be delivered there.
+ *   A conversation that began and broke off is not: that server can be reached.
  * - A receiver that is busy, out of order or out of time says nothing about its recipient: rate_limited, not `unknown`.
  *   Our own log-in and encryption are authentication_failure for the same reason.
  */

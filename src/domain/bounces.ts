@@ -19,7 +19,23 @@ export function classifyBounce(response: string): { reason: BounceReason; suppre
 export function spokenReason(response: string): BounceReason | undefined {
   const reply = response.slice(0, READ_LENGTH);
   const words = readableWords(reply);
-  return RULES.find((rule) => rule.words.test(words))?.reason ?? reasonByCode(reply);
+  const reason = RULES.find((rule) => rule.words.test(words))?.reason ?? reasonByCode(reply);
+  return reason !== undefined && !SUPPRESSING[reason] ? reason : reasonInPlace(reason, reply, words);
+}
+
+/** What a server said when it had been told the sender, and before that. */
+const OF_SENDER = /(?:in reply to|after) (?:pipelined )?(?:mail from|helo|ehlo)/i;
+const OF_CLIENT = /refused to talk to me|after initial connection/i;
+
+/**
+ * The reason by what the server knew. Before it is told of a recipient, it refuses the sender; and what it refuses for
+ * now only, by no rule but its own, it throttles. Neither is the recipient's fault.
+ */
+function reasonInPlace(reason: BounceReason | undefined, reply: string, words: string): BounceReason | undefined {
+  if (OF_SENDER.test(reply)) return 'reputation_block';
+  if (OF_CLIENT.test(reply) && reason !== 'dns_failure') return 'reputation_block';
+  const passing = words.startsWith('@4') && (reason === undefined || reason === 'policy_block');
+  return passing ? 'rate_limited' : reason;
 }
 
 /** What a URL or host name in a reply stands for: names of lists, and help pages for one error. */
@@ -43,8 +59,8 @@ function siteWord(site: string): string {
   return ` ${word ?? (name.startsWith('http') ? '' : '@host')} `;
 }
 
-/** Enhanced codes: class, and subject with detail. */
-const ENHANCED_CODES = /(?<![\w.])([45])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)/g;
+/** Enhanced codes; subject and detail in a group. */
+const ENHANCED_CODES = /(?<![\w.])[45]\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)/g;
 
 /** Latin letters without their accents. */
 function plainLetter(letter: string): string {
@@ -62,7 +78,7 @@ const ASIDES = [
   '(?:go to )?about smtp error messages(?: and review rfc \\d{3,4} specifications)?',
   "i'm not going to try again; this message has been in the queue too long",
   'unknown address error|other mail system problem',
-  '\\(in reply to [^)]{1,40}\\)|(?:rfc822|x-unix);',
+  '\\(in reply to [^)]{1,40}\\)|(?:rfc822|x-unix|smtp);',
 ];
 const ASIDE = new RegExp(ASIDES.join('|'), 'g');
 
@@ -75,7 +91,7 @@ const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(
 
 /**
  * A reply as its words: lower-case, without accents, quotation marks, codes, addresses and what does not belong to the
- * answer. "doesn't" becomes "not", a site what SITES say of it, an IPv4 address `@ip`; the first enhanced code leads.
+ * answer. "doesn't" becomes "not", a site what SITES say of it, an IPv4 address `@ip`; the first basic code and the first enhanced code lead.
  */
 function readableWords(reply: string): string {
   const words = reply
@@ -91,7 +107,7 @@ function readableWords(reply: string): string {
     .replace(/(?<![\w.])(?:[245]\d\d[-\s])?#?[245]\.\d{1,3}\.\d{1,3}(?!\w|\.\d)/g, ' ')
     .replace(/(?<![\w.])[245]\d\d[-\s]/g, ' ')
     // Exchange and Postmark write NamesLikeThis.
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .replace(/([a-z])([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
     .replace(/\s+/g, ' ')
     .replace(QUOTED, '')
@@ -99,15 +115,15 @@ function readableWords(reply: string): string {
     .replace(/n't(?![a-z])/g, ' not')
     .replace(/'s(?![a-z])/g, '')
     .replace(/[^\p{L}\p{M}\p{N}@.:;,=#!?%&+$]+/gu, ' ')
-    .replace(/ ([.:;,])/g, '$1')
+    .replace(/ ([.:;,])(?![a-z])/g, '$1')
     .replace(/(?<![a-z])(?:can ?not|ca not)(?![a-z])/g, 'can not')
     .replace(/(?<![a-z])(?:does|do|did) not(?![a-z])/g, 'not')
     .replace(/(?<![a-z])(e|mail) (?=mail|box)/g, '$1')
     .replace(EXIM, ' ')
     .replace(QUOTING, ' ')
     .trim();
-  const [code] = reply.match(ENHANCED_CODES) ?? [];
-  return code === undefined ? words : `@${code} ${words}`;
+  const codes = [basicCode(reply), reply.match(ENHANCED_CODES)?.[0]].filter((code) => code !== undefined);
+  return [...codes.map((code) => `@${code}`), words].join(' ');
 }
 
 /** What an enhanced code says by itself, without its class: RFC 3463, the registry of RFC 5248, and Exchange's own. */
@@ -116,22 +132,27 @@ const ENHANCED: readonly (readonly [BounceReason, string])[] = [
   ['mailbox_inactive', '2.1 7.13'],
   ['mailbox_full', '2.2 3.1'],
   ['message_too_large', '2.3 3.4'],
-  ['dns_failure', '1.2 1.10 3.2 4.1 4.4 4.6 4.14 4.310 4.312 4.316'],
-  ['rate_limited', '2.121 2.122 4.2 4.5 5.3 7.508'],
-  ['authentication_failure', '7.8 7.20 7.21 7.22 7.23 7.24 7.26 7.27 7.29 7.30 7.32 7.321 7.323 7.509 7.515'],
+  ['dns_failure', '1.2 1.10 4.1 4.4 4.6 4.14 4.310 4.312 4.316'],
+  ['rate_limited', '2.121 2.122 3.5 4.2 4.5 4.7 4.318 5.1 5.2 5.3 5.4 7.508'],
+  [
+    'authentication_failure',
+    '7.4 7.8 7.9 7.10 7.11 7.20 7.21 7.22 7.23 7.24 7.26 7.27 7.29 7.30 7.32 7.321 7.323 7.509 7.515',
+  ],
   ['reputation_block', '1.8 7.25 7.28 7.501 7.502 7.503 7.506 7.511'],
   ['content_rejected', '1.7 7.512'],
 ];
 
 const REASON_BY_DETAIL = new Map(ENHANCED.flatMap(([reason, codes]) => codes.split(' ').map((code) => [code, reason])));
 
-/** What a basic code says by itself (RFC 5321 §4.2.3, RFC 7504); 550 and 554 are said of everything. */
+/** What a basic code says by itself (RFC 5321 §4.2.3, RFC 4954, RFC 7504); 550 and 554 are said of everything. */
 const BASIC: Readonly<Record<string, BounceReason>> = {
-  421: 'rate_limited',
-  450: 'rate_limited',
-  451: 'rate_limited',
   452: 'mailbox_full',
+  500: 'rate_limited',
+  502: 'rate_limited',
+  503: 'rate_limited',
+  504: 'rate_limited',
   521: 'dns_failure',
+  530: 'authentication_failure',
   551: 'mailbox_not_found',
   552: 'mailbox_full',
   553: 'mailbox_not_found',
@@ -139,19 +160,23 @@ const BASIC: Readonly<Record<string, BounceReason>> = {
 };
 
 function reasonByCode(reply: string): BounceReason | undefined {
-  for (const [, kind, detail = ''] of reply.matchAll(ENHANCED_CODES)) {
-    const reason = REASON_BY_DETAIL.get(detail) ?? reasonBySubject(kind === '4', detail);
+  for (const [, detail = ''] of reply.matchAll(ENHANCED_CODES)) {
+    const reason = REASON_BY_DETAIL.get(detail) ?? reasonBySubject(detail);
     if (reason) return reason;
   }
-  const basic = /(?:^|[:;'"<] ?)([45]\d\d)(?![\w.])/.exec(reply)?.[1];
+  const basic = basicCode(reply);
   return basic === undefined ? undefined : BASIC[basic];
 }
 
-/** Of a code without an entry of its own: what its subject says. A passing trouble says nothing about a recipient. */
-function reasonBySubject(passing: boolean, detail: string): BounceReason | undefined {
+/** The first number that stands where a reply begins. */
+function basicCode(reply: string): string | undefined {
+  return /(?:^|[:;'"<] ?)([45]\d\d)(?![\w.])/.exec(reply)?.[1];
+}
+
+/** Of a code without an entry of its own: what its subject says. */
+function reasonBySubject(detail: string): BounceReason | undefined {
   if (detail.startsWith('6.')) return 'content_rejected';
   // Exchange Online: banned addresses, and senders over a limit of theirs.
   if (/^7\.[67]\d\d$/.test(detail)) return 'reputation_block';
-  if (passing && /^[347]\./.test(detail)) return 'rate_limited';
   return detail.startsWith('7.') ? 'policy_block' : undefined;
 }

@@ -81,7 +81,7 @@ const FLEETS = {
       {
         taskQueue: 'email-groups',
         activities: makeGroupActivities(deps),
-        maxConcurrentActivityTaskExecutions: 8,
+        maxConcurrentActivityTaskExecutions: 4,
         maxConcurrentActivityTaskPolls: 4,
       },
     ];

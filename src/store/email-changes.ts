@@ -56,6 +56,9 @@ export async function changeEmails(
   return rows;
 }
 
+/** Later than all before, so that a timeline has one order, whichever process the events come from. */
+const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())`;
+
 /** A recipient's statuses from the mildest on: what is reported never lowers one. */
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 
@@ -75,7 +78,7 @@ const CHANGE_EMAILS = `
     ORDER BY email.id FOR UPDATE OF email
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
-    SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key, recipient
+    SELECT id, event_id, $4, ${NEXT_EVENT_AT}, dedupe_key, recipient
     FROM found WHERE $4::text IS NOT NULL
     ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING id AS event_id, created_at
@@ -135,7 +138,7 @@ export async function moveEmail(
          scheduled_at     = $3,
          schedule_version = schedule_version + 1,
          workflow_id      = id,
-         last_event_at    = greatest(last_event_at, clock_timestamp())
+         last_event_at    = ${NEXT_EVENT_AT}
        WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
          AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'
        RETURNING id, org_id, status, scheduled_at, last_event_at

@@ -95,12 +95,33 @@ describe('where two reasons can be read', () => {
       '550 5.7.25 no PTR record for your address',
       '550 5.7.1 Access denied, your IP is not allowed by local policy',
       '501 HELO requires a valid host name',
-      '530 5.7.0 Must issue a STARTTLS command first',
-      '535 5.7.8 Username and password not accepted',
+      '530 5.7.0 Issue STARTTLS first',
+      '535 5.7.8 That username and password are wrong',
       '451 4.3.0 Temporary system problem, try again later',
     ]) {
       assert.equal(classifyBounce(reply).suppress, false, reply);
     }
+  });
+
+  it('what was said before the recipient was named is not about the recipient', () => {
+    for (const reply of [
+      '550 5.1.1 User unknown',
+      '550 5.7.1 Rejected by policy',
+      '550 Domain does not exist',
+      '550',
+    ]) {
+      reasons([
+        [`host mx.shop.example[192.0.2.9] said: ${reply} (in reply to MAIL FROM command)`, 'reputation_block'],
+        [`SMTP error from remote mail server after MAIL FROM:<ada@shop.example>: ${reply}`, 'reputation_block'],
+        [`host mx.shop.example said: ${reply} (in reply to EHLO command)`, 'reputation_block'],
+      ]);
+    }
+    reasons([
+      ['host mx.shop.example[192.0.2.9] refused to talk to me: 554 Go away', 'reputation_block'],
+      ['host mx.shop.example[192.0.2.9] refused to talk to me: 421 4.3.2 System busy', 'rate_limited'],
+      ['host mx.shop.example[192.0.2.9] refused to talk to me: 521 Host does not accept mail', 'dns_failure'],
+      ['host mx.shop.example[192.0.2.9] said: 452 4.3.1 Insufficient storage (in reply to MAIL FROM)', 'mailbox_full'],
+    ]);
   });
 
   it('Gmail explains its spam to us in replies about something else', () => {
@@ -120,6 +141,10 @@ describe('a reply of codes alone', () => {
       ['550 5.1.2', 'dns_failure'],
       ['550 5.1.10', 'dns_failure'],
       ['550 5.2.0', undefined],
+      ['450 4.2.0', 'rate_limited'],
+      ['550 5.4.7', 'rate_limited'],
+      ['503 5.5.1', 'rate_limited'],
+      ['538 5.7.11', 'authentication_failure'],
       ['550 5.2.1', 'mailbox_inactive'],
       ['452 4.2.2', 'mailbox_full'],
       ['552 5.2.3', 'message_too_large'],
@@ -142,7 +167,9 @@ describe('a reply of codes alone', () => {
   it('goes by the basic code where there is no other', () => {
     reasons([
       ['421', 'rate_limited'],
+      ['432', 'rate_limited'],
       ['452', 'mailbox_full'],
+      ['503', 'rate_limited'],
       ['521', 'dns_failure'],
       ['551', 'mailbox_not_found'],
       ['552', 'mailbox_full'],

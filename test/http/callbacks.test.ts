@@ -85,6 +85,13 @@ describe('POST /callbacks/postmark asks for its user and password (RFC 7617)', (
 });
 
 describe('a Delivery', () => {
+  it('wakes the relay, since customers may have to be told', async () => {
+    const id = await ours.sent();
+    const before = service.wakes();
+    assert.equal((await report(delivery(id))).status, 200);
+    assert.equal(service.wakes(), before + 1);
+  });
+
   it('makes a sent email delivered', async () => {
     const id = await ours.sent();
     await project(service.pool, 'sent', [{ id }]);

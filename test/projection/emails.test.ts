@@ -247,13 +247,14 @@ describe('the projection', () => {
     assert.equal((await timeline(pool, wishes[0]?.id as string)).length, 21);
   });
 
-  test('the last event’s time never goes back, and is the time of a line', async () => {
+  test('the last event’s time always goes on, and is the time of a line', async () => {
     const id = await acceptOne(pool, orgId);
     // As if another machine's clock had been ahead.
     await pool.query(`UPDATE emails SET last_event_at = now() + interval '1 hour' WHERE id = $1`, [id]);
     const { last_event_at: ahead } = await emailRow(pool, id);
     await project(pool, 'sent', [{ id }]);
-    assert.equal((await emailRow(pool, id)).last_event_at, ahead);
+    // Two events at one time would have no order.
+    assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Date.parse(ahead) + 1);
 
     await pool.query(`UPDATE emails SET last_event_at = created_at WHERE id = $1`, [id]);
     await project(pool, 'delivered', [{ id }]);

@@ -122,7 +122,7 @@ describe('a payload that would be too large', () => {
         assert.ok(payload.data.to.length >= 1);
         assert.equal(payload.data['emailId'], 'em_1');
       }),
-      { numRuns: 200 },
+      { numRuns: 200, endOnFailure: true },
     );
   });
 });

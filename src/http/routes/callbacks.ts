@@ -21,7 +21,7 @@ const RECORD_BYTES = 1_048_576;
  * What Postmark reports after the hand-over. It tries again on 5xx and gives up on other refusals, so what we cannot store
  * now is answered with 503, and what we do not understand is kept and answered with 200.
  */
-export function postmark({ pool }: IntakeDeps, credentials: Credentials | null): Route {
+export function postmark({ pool, wakeRelay }: IntakeDeps, credentials: Credentials | null): Route {
   const projectOne = gatherFeedback(pool);
   const callback = route(
     {
@@ -36,6 +36,8 @@ export function postmark({ pool }: IntakeDeps, credentials: Credentials | null):
       if (said.is === 'feedback') await projectOne(said.feedback);
       else if (said.is === 'kept' || !(await projectProviderSuppression(pool, said.suppression)))
         await keepCallback(pool, 'postmark', JSON.stringify(request.body));
+      // Customers' endpoints may have to be told; those whose reports were gathered wake it together.
+      wakeRelay();
       return {};
     },
     (request) => {
