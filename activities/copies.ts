@@ -1,7 +1,7 @@
 import type { EmailStatus } from '../src/domain/email.ts';
 import { groupBy } from '../src/domain/group.ts';
 import { project } from '../src/projection/emails.ts';
-import { type CopyCount, failCopies, statusesOfCopies } from '../src/store/email-recipients.ts';
+import { type CopyStatus, failCopies, statusesOfCopies } from '../src/store/email-recipients.ts';
 import type { Db } from '../src/store/pool.ts';
 
 /** Statuses of copies of which nothing says that a provider took them. */
@@ -50,7 +50,7 @@ export async function fail(
 }
 
 function endingOf(
-  copies: readonly CopyCount[],
+  copies: readonly CopyStatus[],
 ): { change: 'sent' | 'bounced' | 'failed' | 'rejected' | 'suppressed'; error: string | null } | undefined {
   const find = (status: EmailStatus) => copies.find((copy) => copy.status === status);
   if (find('queued')) return undefined;

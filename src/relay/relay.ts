@@ -7,10 +7,9 @@ import {
   type EmailRow,
   foldOutbox,
   lockChats,
-  lockChores,
   lockGroups,
   lockOutbox,
-  lockWebhooks,
+  lockWakes,
   type OutboxRow,
 } from '../store/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
@@ -41,7 +40,7 @@ const LOOK = 2_000;
 /** Rows asked for at once, so this is also the number of Temporal calls under way. */
 const TAKE = 100;
 /** Rows about endpoints, or about chores, at once; many of them may speak of one. */
-const WEBHOOKS = 500;
+const WAKES = 500;
 /** Milliseconds after which it looks without being woken. */
 const SWEEP = 1_000;
 const LONGEST_PAUSE = 10_000;
@@ -118,11 +117,11 @@ type Next = 'go on' | 'wait' | readonly Budget[];
 async function look(deps: RelayDeps, { emails: budget, chats }: Budgets): Promise<Next> {
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<Looked> => {
     // First, since they are few, and putting a burst together takes its time.
-    const others = [...(await lockWebhooks(client, WEBHOOKS)), ...(await lockChores(client, WEBHOOKS))];
+    const wakes = await lockWakes(client, WAKES);
     const room = Math.min(TAKE, chats.available());
     const messages = await lockChats(client, room);
     chats.spend(messages.length);
-    const unreachable = await carryOut(deps, client, [...others, ...messages]);
+    const unreachable = await carryOut(deps, client, [...wakes, ...messages]);
     if (unreachable) return { next: 'wait', unreachable };
     const short = messages.length === room ? [chats] : [];
     // Who can start all that it carries out at once leaves the rest to other relays.

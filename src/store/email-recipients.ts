@@ -89,8 +89,8 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
   return new Set(rows.map(({ email_id }) => email_id));
 }
 
-/** How far the copies of an email have come. */
-export interface CopyCount {
+/** A status that copies of an email are in. */
+export interface CopyStatus {
   readonly email_id: string;
   readonly status: EmailStatus;
   /** Of one of them. */
@@ -98,9 +98,9 @@ export interface CopyCount {
 }
 
 /** The statuses that the copies of marketing emails are in, each once. */
-export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyCount[]> {
+export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyStatus[]> {
   if (emailIds.length === 0) return [];
-  const { rows } = await db.query<CopyCount>({
+  const { rows } = await db.query<CopyStatus>({
     name: 'statuses_of_copies',
     text: `SELECT email_id, status, min(error) AS error FROM email_recipients
            WHERE email_id = ANY ($1) GROUP BY email_id, status`,

@@ -114,37 +114,28 @@ export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   return rows;
 }
 
-/** Endpoints to wake that no other relay holds, each once however many rows speak of it, locked likewise. */
-export async function lockWebhooks(db: Db, limit: number): Promise<WebhookRow[]> {
-  const { rows } = await db.query<WebhookRow>({
-    name: 'lock_webhooks',
-    text: `WITH held AS MATERIALIZED (
-             SELECT id, message_id, tries FROM outbox
+/**
+ * Endpoints to wake and chores to be done that no other relay holds, each once however many rows speak of it, locked
+ * likewise; at most `limit` rows of either kind.
+ */
+export async function lockWakes(db: Db, limit: number): Promise<(WebhookRow | ChoreRow)[]> {
+  const { rows } = await db.query<WebhookRow | ChoreRow>({
+    name: 'lock_wakes',
+    text: `WITH endpoints AS MATERIALIZED (
+             SELECT id, action, message_id, tries FROM outbox
              WHERE action = 'webhook' AND (retry_at IS NULL OR retry_at <= now())
              ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
-           ), one AS (
-             SELECT min(id) AS id, message_id, max(tries) AS tries, array_agg(id::text) AS ids FROM held GROUP BY message_id
-           )
-           SELECT one.id, 'webhook' AS action, one.message_id, one.tries, array_remove(one.ids, one.id::text) AS more_ids,
-                  endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
-           FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id`,
-    values: [limit],
-  });
-  return rows;
-}
-
-/** Chores that no other relay holds, each once however many rows ask for it, locked likewise. */
-export async function lockChores(db: Db, limit: number): Promise<ChoreRow[]> {
-  const { rows } = await db.query<ChoreRow>({
-    name: 'lock_chores',
-    text: `WITH held AS MATERIALIZED (
-             SELECT id, message_id, tries FROM outbox
+           ), chores AS MATERIALIZED (
+             SELECT id, action, message_id, tries FROM outbox
              WHERE action = 'chore' AND (retry_at IS NULL OR retry_at <= now())
              ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), one AS (
+             SELECT min(id) AS id, action, message_id, max(tries) AS tries, (array_agg(id::text ORDER BY id))[2:] AS more_ids
+             FROM (SELECT * FROM endpoints UNION ALL SELECT * FROM chores) AS held GROUP BY action, message_id
            )
-           SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
-                  (array_agg(id::text ORDER BY id))[2:] AS more_ids
-           FROM held GROUP BY message_id`,
+           SELECT one.*, endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
+           FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id AND one.action = 'webhook'
+           ORDER BY one.action DESC`,
     values: [limit],
   });
   return rows;

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { makeWebhookIntake, createEndpoint } from '../../src/intake/webhooks.ts';
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
-import { lockWebhooks, type OutboxRow, type WebhookRow } from '../../src/store/outbox.ts';
+import { lockWakes, type OutboxRow, type WebhookRow } from '../../src/store/outbox.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -78,8 +78,8 @@ describe('endpoints are woken', () => {
   test('by one relay at a time, and a row that Temporal refused waits', async () => {
     await mail(1);
     await transaction(pool, async (client) => {
-      assert.equal((await lockWebhooks(client, 10)).length, 1);
-      assert.deepEqual(await transaction(pool, (other) => lockWebhooks(other, 10)), []);
+      assert.equal((await lockWakes(client, 10)).length, 1);
+      assert.deepEqual(await transaction(pool, (other) => lockWakes(other, 10)), []);
     });
     let refusals = 0;
     start(async (row) => {
@@ -99,8 +99,9 @@ describe('endpoints are woken', () => {
   test('not when they are disabled: then their workflow, if there is one, is told', async () => {
     await mail(1);
     await pool.query(`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1`, [endpoint]);
-    const [row] = await lockWebhooks(pool, 10);
-    assert.equal(row?.url, null);
+    const [row] = await lockWakes(pool, 10);
+    assert.ok(row?.action === 'webhook', 'it is about the endpoint');
+    assert.equal(row.url, null);
     await pool.query(`UPDATE webhook_endpoints SET status = 'enabled' WHERE id = $1`, [endpoint]);
   });
 });
