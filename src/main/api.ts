@@ -10,13 +10,14 @@ import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { readSettings } from './env.ts';
-import { makeLog, sayReady, stopOnSignals } from './process.ts';
+import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 logTemporalTo(log);
+keepHeapSmall();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
