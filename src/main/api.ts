@@ -9,6 +9,7 @@ import { temporalCarrier } from '../relay/temporal.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
+import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
@@ -41,7 +42,7 @@ const files = await openAttachmentStore(config, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
 // With one of them every callback would be refused, and Postmark gives up what is refused.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
-const app = await makeApp({
+const deps = {
   pool,
   log,
   secretKey: config.SECRET_KEY,
@@ -60,7 +61,9 @@ const app = await makeApp({
     relay.wake();
     notify();
   },
-});
+};
+const app = await makeApp(deps);
+await serveDashboard(app, deps);
 
 stopOnSignals(log, async () => {
   ending.abort();

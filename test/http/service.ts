@@ -9,6 +9,7 @@ import { Agent, request } from 'undici';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { serveDashboard } from '../../src/main/dashboard.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { Preset } from '../../src/store/accounts.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -92,7 +93,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
   });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
   const files = diskStore(folder);
-  const app = await makeApp({
+  const deps: HttpDeps = {
     pool: database.pool,
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
@@ -105,7 +106,9 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     chatCallbacks: CHAT_CALLBACKS,
     wakeRelay: () => wakes++,
     ...options,
-  });
+  };
+  const app = await makeApp(deps);
+  await serveDashboard(app, deps);
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
