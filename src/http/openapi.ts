@@ -24,6 +24,7 @@ export function openapi(): SwaggerOptions {
         { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
         { name: 'Suppressions', description: 'Addresses to which nothing is sent any more' },
         { name: 'Webhooks', description: 'Endpoints of yours that are told what happens' },
+        { name: 'API keys', description: 'Who may call, and what each may do' },
         { name: 'Health', description: 'For load balancers' },
       ],
       components: {

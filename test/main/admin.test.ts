@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { parseApiKey } from '../../src/intake/accounts.ts';
-import { findKey } from '../../src/store/accounts.ts';
+import { parseApiKey } from '../../src/intake/keys.ts';
+import { findKey } from '../../src/store/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -2,9 +2,10 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { addDomain, createOrganization, parseApiKey } from '../../intake/accounts.ts';
-import { findKey } from '../../store/accounts.ts';
+import { addDomain, createOrganization } from '../../intake/accounts.ts';
+import { parseApiKey } from '../../intake/keys.ts';
 import { insertNumber, listNumbers } from '../../store/chat-numbers.ts';
+import { findKey } from '../../store/keys.ts';
 import { isDuplicate, makePool, type Pool } from '../../store/pool.ts';
 import { type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
 
