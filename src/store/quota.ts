@@ -46,9 +46,12 @@ export const COUNT_AGAINST_QUOTA = `
     SELECT ${WITHIN_QUOTA} AS yes
   )`;
 
-/** Emails that the quota of organization `org` leaves, or NULL without one. It may be less by the time they are counted. */
+/**
+ * Emails that the quota of organization `org` leaves, fewer than none when it was lowered; NULL without a quota. There may be
+ * fewer by the time they are counted.
+ */
 export const LEFT_OF_QUOTA = (org: string): string => `(
-  SELECT greatest(0, monthly_quota - coalesce(
+  SELECT (monthly_quota - coalesce(
            (SELECT emails FROM monthly_usage WHERE org_id = ${org} AND month = ${MONTH}), 0))::float8
   FROM organizations WHERE id = ${org})`;
 
