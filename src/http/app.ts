@@ -23,7 +23,7 @@ import { readJson, refuseBodies } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
 import { speakHtml } from './pages.ts';
-import { tellLimits } from './rate-limit.ts';
+import { limitRequests, tellLimits } from './rate-limit.ts';
 import { keepRaw } from './raw-bodies.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
@@ -167,7 +167,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const table = routeTable(deps, () => app.swagger());
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    await admit(deps, request);
+    await admit(deps, request, reply);
     if (request.is404) throw nothingHere(table, request, reply);
   });
   limitBodiesInFlight(app, deps.maxBodyBytes);
@@ -198,12 +198,12 @@ function serve(app: FastifyInstance, [method, url, scope, route]: RouteRow): voi
 }
 
 /** Who calls, may he, not too often, and is the body small enough: all of it before a byte of the body is read. */
-async function admit(deps: HttpDeps, request: FastifyRequest): Promise<void> {
+async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
     request.caller = await authenticate(deps.keys, request);
     if (!request.is404) authorize(request.caller, scope);
-    deps.limits.requests?.take(request.caller.org_id, 1);
+    limitRequests(deps.limits, request.caller, reply);
   }
   request.routeOptions.config.guard?.(request);
   if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {

@@ -1,12 +1,24 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Standing } from '../domain/token-bucket.ts';
 import type { RateLimit, RateLimits } from '../intake/rate-limits.ts';
+import type { ApiKey } from '../store/keys.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The bucket that refused the request; null while none has. */
+    /** The bucket that let the request in or refused it; null while none has. */
     standing: Standing | null;
   }
+}
+
+/**
+ * Counts a request.
+ * @throws RateLimitExceeded
+ */
+export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKey, reply: FastifyReply): void {
+  if (!requests) return;
+  requests.take(orgId, 1);
+  // As of now: some may flow back until it is answered, and who asked would seem to have asked for nothing.
+  reply.standing = requests.standing(orgId);
 }
 
 /**
