@@ -1,5 +1,5 @@
 import { parseMailbox } from '../domain/address.ts';
-import type { AttachmentRequest } from '../domain/attachments.ts';
+import type { Attachment, AttachmentRequest } from '../domain/attachments.ts';
 import type { EmailRequest } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
@@ -21,6 +21,7 @@ import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import type { KeepFiles } from './attachments.ts';
 import { unlessUsed } from './once.ts';
+import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
 
@@ -31,12 +32,20 @@ export interface Caller {
   readonly domainIds: readonly string[] | null;
 }
 
+/** How much organizations may send. Quotas themselves are in the database. */
+export interface Limits extends RateLimits {
+  readonly quota: QuotaQueue;
+}
+
+/** Limits of which none is on. */
+export const unlimited = (): Limits => ({ requests: null, mails: null, quota: makeQuotaQueue() });
+
 export interface IntakeDeps {
   readonly pool: Pool;
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
   readonly keepFiles: KeepFiles;
-  readonly limits: RateLimits;
+  readonly limits: Limits;
 }
 
 /**
@@ -60,6 +69,7 @@ export async function acceptEmail(
       ? await unlessUsed(acceptEmailOnce(db, orgId, domainIds, email, once))
       : await acceptEmails(db, orgId, domainIds, [email]);
     if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
+    deps.limits.quota.note(orgId, acceptance.has_quota);
     if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, 1);
     if (acceptance.refusal) throw refused(acceptance.refusal, request);
     return acceptance;
@@ -68,6 +78,12 @@ export async function acceptEmail(
     const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
     if (judgement) throw refused(judgement.refusal, request);
   };
+  const acceptWith = (files: readonly Attachment[]) =>
+    transaction(deps.pool, async (client) => {
+      const accepted = await accept(client);
+      await insertAttachments(client, orgId, email.id, files);
+      return accepted;
+    });
   const hasFiles = attachments.length > 0;
   // What may not be sent at all is told before anybody looks at its files.
   if (hasFiles) await judge();
@@ -80,13 +96,7 @@ export async function acceptEmail(
     throw limit;
   }
   try {
-    const acceptance = hasFiles
-      ? await transaction(deps.pool, async (client) => {
-          const accepted = await accept(client);
-          await insertAttachments(client, orgId, email.id, files);
-          return accepted;
-        })
-      : await accept(deps.pool);
+    const acceptance = await deps.limits.quota.run(orgId, () => (hasFiles ? acceptWith(files) : accept(deps.pool)));
     deps.wakeRelay();
     return acceptance;
   } catch (error) {

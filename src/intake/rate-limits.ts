@@ -39,14 +39,12 @@ export interface RateLimit {
   readonly standing: (orgId: string) => Standing;
 }
 
-/** The limits that are on; null is off. */
+/** The rates that are limited; null is not. */
 export interface RateLimits {
   readonly requests: RateLimit | null;
   /** A batch takes as many tokens as it has emails. */
   readonly mails: RateLimit | null;
 }
-
-export const UNLIMITED: RateLimits = { requests: null, mails: null };
 
 /** A bucket as this process sees it. */
 interface LocalBucket extends Bucket {

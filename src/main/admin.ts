@@ -46,8 +46,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       const [organization, monthly] = [needed(options, 'organization'), needed(options, 'monthly')];
       if (!/^(?:\d{1,15}|none)$/.test(monthly)) endWith('--monthly must be a number of emails, or none for no quota');
       const quota = monthly === 'none' ? null : Number(monthly);
-      const { resets_in: _, ...usage } = await giveQuota(pool, organization, quota);
-      return { organization, ...usage };
+      const { monthly: given, used, resets_at } = await giveQuota(pool, organization, quota);
+      return { organization, monthly: given, used, resets_at };
     },
   },
   'domain add': {

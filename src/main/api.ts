@@ -5,6 +5,7 @@ import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingTags } from '../intake/fold-tags.ts';
+import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
@@ -60,7 +61,7 @@ const app = await makeApp({
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   keys,
-  limits,
+  limits: { ...limits, quota: makeQuotaQueue() },
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
   chatCallbacks: {

@@ -31,6 +31,8 @@ export interface Acceptance {
   created_at: string;
   scheduled_at: string | null;
   refusal: Refusal | 'quota_exceeded' | null;
+  /** Whether its organization has a quota. */
+  has_quota: boolean;
 }
 
 /**
@@ -176,7 +178,8 @@ const accepting = (also = ''): string => `
     FROM accepted
   )${TELL_ENDPOINTS}, ${STORE_TAGS}${also}
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3),
-         CASE WHEN (SELECT yes FROM quota_says) THEN refusal ELSE 'quota_exceeded' END AS refusal
+         CASE WHEN (SELECT yes FROM quota_says) THEN refusal ELSE 'quota_exceeded' END AS refusal,
+         EXISTS (SELECT FROM quota) AS has_quota
   FROM judged ORDER BY position`;
 
 const ACCEPT_EMAILS = accepting();

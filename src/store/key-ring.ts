@@ -128,7 +128,10 @@ function remember(entries: Map<string, Entry>, id: string, entry: Entry): void {
   if (oldest !== undefined) entries.delete(oldest);
 }
 
-function noteInBackground(pool: Pool, onError: (error: unknown) => void) {
+function noteInBackground(
+  pool: Pool,
+  onError: (error: unknown) => void,
+): { readonly note: (id: string) => void; readonly stop: () => Promise<void> } {
   /** When each key was last put down to be noted. */
   const noted = new Map<string, number>();
   let waiting = new Set<string>();
@@ -155,7 +158,9 @@ function noteInBackground(pool: Pool, onError: (error: unknown) => void) {
       if (now - (noted.get(id) ?? -Infinity) < NOTE_EVERY) return;
       noted.set(id, now);
       waiting.add(id);
-      timer ??= setTimeout(() => (writing = write()), GATHER).unref();
+      timer ??= setTimeout(() => {
+        writing = write();
+      }, GATHER).unref();
     },
     async stop(): Promise<void> {
       clearTimeout(timer);

@@ -69,16 +69,17 @@ async function listenUntilLost(databaseUrl: string, listener: Listener, ending: 
     // Unreachable or silent: the caller tries again.
   } finally {
     over.abort();
-    await client.end().catch(() => undefined);
+    // A silent network would keep the farewell too.
+    await Promise.race([client.end().catch(() => undefined), sleep(SILENCE, undefined, { ref: false })]);
   }
 }
 
-/** @throws when there is no answer; never returns otherwise, unless it is over */
-async function keepAsking(client: pg.Client, { ask }: Listener, over: AbortSignal): Promise<void> {
+/** @throws when there is no answer, or when it is over; never returns */
+async function keepAsking(client: pg.Client, { ask }: Listener, over: AbortSignal): Promise<never> {
   if (!ask) return new Promise(() => undefined);
-  while (!over.aborted) {
-    await sleep(ask.every, undefined, { signal: over }).catch(() => undefined);
-    if (over.aborted) return;
+  for (;;) {
+    // Ends with an error when it is over, as does the question.
+    await sleep(ask.every, undefined, { signal: over });
     const askedAt = performance.now();
     await client.query('SELECT');
     ask.onAnswer(askedAt);

@@ -142,9 +142,9 @@ describe('a monthly quota', () => {
   it('an email waits for another one that is being counted, and for a batch only at its end', async () => {
     const ours = await withQuota(10_100);
     let sent = 0;
-    let accepted = false;
+    const over = new AbortController();
     const accepting = batch(ours, 10_000).then(({ status }) => {
-      accepted = true;
+      over.abort();
       return status;
     });
     // The batch is being stored, which takes many statements; single emails go on meanwhile.
@@ -154,13 +154,28 @@ describe('a monthly quota', () => {
       );
       return rowCount !== 0;
     });
-    while (!accepted && sent < 100) {
+    while (!over.signal.aborted && sent < 100) {
       assert.equal((await ours.send()).status, 202);
-      if (!accepted) sent++;
+      if (!over.signal.aborted) sent++;
     }
     assert.equal(await accepting, 202);
     assert.ok(sent >= 3, `${sent} single emails while the batch was being stored`);
     assert.equal(await used(ours), await stored(ours));
+  });
+
+  it('a burst that must be counted leaves the database to others', async () => {
+    const [ours, theirs] = [await withQuota(1_000), await service.organization()];
+    await ours.sent();
+    const client = await service.pool.connect();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM monthly_usage WHERE org_id = $1 FOR UPDATE', [ours.id]);
+    // More than the pool has connections.
+    const burst = Promise.all(Array.from({ length: 40 }, () => ours.send()));
+    for (let i = 0; i < 5; i++) assert.equal((await theirs.send()).status, 202);
+    await client.query('COMMIT');
+    client.release();
+    for (const { status } of await burst) assert.equal(status, 202);
+    assert.equal(await used(ours), 41);
   });
 
   it('starts anew with each month, by the database’s clock', async () => {

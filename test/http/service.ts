@@ -10,6 +10,7 @@ import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/intake/keys.ts';
+import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -113,7 +114,7 @@ export async function startService({
   const deps: HttpDeps = {
     pool: database.pool,
     keys,
-    limits,
+    limits: { ...limits, quota: makeQuotaQueue() },
     trustedProxies: [],
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,

@@ -146,15 +146,15 @@ describe('keys in memory', () => {
   test('a key that was read before it was revoked, and is told of afterwards, is not kept', async (t) => {
     const id = await newKey();
     let release = (): void => undefined;
-    let held: Promise<void> | undefined;
+    const gate: { held?: Promise<void> } = {};
     const query = async (statement: { text: string }) => {
       const result = await database.pool.query(statement);
-      await held;
+      await gate.held;
       return result;
     };
     const ring = await open(t, { pool: { query } as unknown as Pool });
     await listening(ring, await newKey());
-    held = new Promise((resolve) => (release = resolve));
+    gate.held = new Promise((resolve) => (release = resolve));
     const early = ring.find(id);
     await sleep(50);
     await revokeKey(database.pool, id);

@@ -46,9 +46,11 @@ describe('keys', () => {
   for (const preset of PRESETS)
     test(`a key (${preset}) is found until it is revoked, for good`, async () => {
       const domainIds = preset === 'read_only' ? ['dm_1'] : null;
-      const { name: _, expires_at: __, ...key } = newKey({ preset, domain_ids: domainIds, allowed_ips: ['::/0'] });
-      await insertKey(pool, { ...key, name: 'a', expires_at: null });
-      assert.deepEqual(await findKey(pool, key.id), { ...key, expires_in: null });
+      const key = newKey({ preset, domain_ids: domainIds, allowed_ips: ['::/0'] });
+      await insertKey(pool, key);
+      const { id, org_id, sha256 } = key;
+      const limits = { domain_ids: domainIds, allowed_ips: ['::/0'], expires_in: null };
+      assert.deepEqual(await findKey(pool, id), { id, org_id, preset, sha256, ...limits });
       assert.equal(await revokeKey(pool, key.id), true);
       assert.equal(await findKey(pool, key.id), undefined);
       const revokedAt = async () =>
