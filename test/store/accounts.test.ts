@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  findDomains,
   findKey,
-  insertDomain,
   insertKey,
   insertOrganization,
   listOrganizations,
@@ -11,6 +9,7 @@ import {
   PRESETS,
   revokeKey,
 } from '../../src/store/accounts.ts';
+import { findDomains, insertDomain } from '../../src/store/domains.ts';
 import { isDuplicate, type Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
