@@ -11,6 +11,7 @@ import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { readSettings } from './env.ts';
 import { makeLog, sayReady, stopOnSignals } from './process.ts';
+import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
@@ -50,6 +51,7 @@ const app = await makeApp({
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   postmarkCallback: user && password ? { user, password } : null,
+  senderDomains: makeSenderDomains(pool, config.SECRET_KEY, log),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,

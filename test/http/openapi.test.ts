@@ -96,6 +96,11 @@ describe('GET /openapi.json', () => {
         'GET /v1/chatapp/numbers/{id}',
         'DELETE /v1/chatapp/numbers/{id}',
         'GET /v1/chatapp/{id}',
+        'POST /v1/domains',
+        'GET /v1/domains',
+        'GET /v1/domains/{id}',
+        'DELETE /v1/domains/{id}',
+        'POST /v1/domains/{id}/verify',
         'POST /v1/suppressions',
         'GET /v1/suppressions',
         'GET /v1/suppressions/{idOrEmail}',
@@ -192,7 +197,7 @@ describe('an operation', () => {
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
       assertDescribed(path, method, answer);
     }
-    assert.equal(bodies.length, 9);
+    assert.equal(bodies.length, 10);
   });
 
   it('takes the examples of its query parameters', async () => {

@@ -7,13 +7,16 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
-import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
+import { createKey, createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { Preset } from '../../src/store/accounts.ts';
+import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
 import type { Pool } from '../../src/store/pool.ts';
+import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
 import { testDatabase } from '../support/database.ts';
 
@@ -80,7 +83,11 @@ export interface Organization {
 
 let count = 0;
 
-export async function startService(options: Partial<HttpDeps> = {}): Promise<Service> {
+/** @param domains what domains are checked with, where that is not what tests do without */
+export async function startService(
+  options: Partial<HttpDeps> = {},
+  domains: Partial<SenderDomainDeps> = {},
+): Promise<Service> {
   const database = await testDatabase(10);
   const log: string[] = [];
   let wakes = 0;
@@ -103,6 +110,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
     chatCallbacks: CHAT_CALLBACKS,
+    senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     ...options,
   });
