@@ -6,7 +6,9 @@ export default tseslint.config(
   eslint.configs.recommended,
   tseslint.configs.strictTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['src/main/install.js'] } } },
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['src/main/install.js', 'src/dashboard/assets/*.js'] } },
+    },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       eqeqeq: ['error', 'always', { null: 'ignore' }],
@@ -40,5 +42,12 @@ export default tseslint.config(
     files: ['**/*.js'],
     extends: [tseslint.configs.disableTypeChecked],
     languageOptions: { globals: { process: 'readonly', console: 'readonly' } },
+  },
+  {
+    // Runs in browsers.
+    files: ['src/dashboard/assets/*.js'],
+    languageOptions: {
+      globals: { document: 'readonly', navigator: 'readonly', getSelection: 'readonly', setTimeout: 'readonly' },
+    },
   },
 );

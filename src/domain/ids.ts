@@ -2,7 +2,23 @@ import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /** What an id names. Listed in the contract's order. */
 export type IdPrefix =
-  'em' | 'bt' | 'att' | 'wa' | 'evt' | 'dm' | 'wh' | 'sup' | 'key' | 'org' | 'num' | 'req' | 'call' | 'grp';
+  | 'em'
+  | 'bt'
+  | 'att'
+  | 'wa'
+  | 'evt'
+  | 'dm'
+  | 'wh'
+  | 'sup'
+  | 'key'
+  | 'org'
+  | 'usr'
+  | 'num'
+  | 'req'
+  | 'call'
+  | 'grp'
+  | 'inv'
+  | 'aud';
 
 const next = monotonicFactory();
 

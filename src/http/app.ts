@@ -11,6 +11,7 @@ import { Type } from 'typebox';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
+import { noteChange, noteMade } from './audit.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
 import { limitBodiesInFlight } from './bodies-in-flight.ts';
 import { closeWithLastAnswer } from './closing.ts';
@@ -149,6 +150,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     clientErrorHandler: answerBrokenRequest,
   });
   app.decorateRequest('caller', null);
+  app.decorateRequest('madeId', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
   app.addSchema(ErrorBody);
@@ -170,23 +172,25 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
   });
-  for (const row of table) if (!row[3].isPage && !row[3].isRaw) serve(app, row);
+  for (const row of table) if (!row[3].isPage && !row[3].isRaw) serve(app, deps, row);
   await app.register(async (pages) => {
     speakHtml(pages);
-    for (const row of table) if (row[3].isPage) serve(pages, row);
+    for (const row of table) if (row[3].isPage) serve(pages, deps, row);
   });
   await app.register(async (callbacks) => {
     keepRaw(callbacks);
-    for (const row of table) if (row[3].isRaw) serve(callbacks, row);
+    for (const row of table) if (row[3].isRaw) serve(callbacks, deps, row);
   });
   await serveDocs(app);
   return app;
 }
 
-function serve(app: FastifyInstance, [method, url, scope, route]: RouteRow): void {
+function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]: RouteRow): void {
   const { schema, handler, guard, attachValidation = false, bodyLimit } = route;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
-  app.route({ method, url, schema, handler, attachValidation, ...limit, config: { scope, guard } });
+  // What changes the account is noted with who did it.
+  const audit = scope === 'manage' ? { preSerialization: noteMade, onSend: noteChange(deps.pool) } : {};
+  app.route({ method, url, schema, handler, attachValidation, ...limit, ...audit, config: { scope, guard } });
 }
 
 /** Who calls, may he, and is the body small enough: all of it before a byte of the body is read. */

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
 import { parseApiKey } from '../intake/accounts.ts';
 import { type ApiKey, findKey, type Preset } from '../store/accounts.ts';
@@ -40,6 +40,13 @@ export function authorize(key: ApiKey, scope: Scope): void {
   if (!MAY[key.preset].includes(scope) && scope !== 'public') {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }
+}
+
+/** Lets every route of a plugin be called without a key: it has its own way to know who calls, or needs none. */
+export function openToAll(plugin: FastifyInstance): void {
+  plugin.addHook('onRoute', (route) => {
+    route.config = { ...route.config, scope: 'public' };
+  });
 }
 
 /** The key that calls, on a route that needs one. */

@@ -1,6 +1,7 @@
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
+import { openToAll } from './auth.ts';
 import { sendError } from './errors.ts';
 
 /** Everything comes from here, nothing is sent elsewhere, and nobody may frame it. The page styles its own elements. */
@@ -21,9 +22,7 @@ export async function serveDocs(app: FastifyInstance): Promise<void> {
     sendError(new ServiceError('not_found', 'there is nothing at this address'), request, reply),
   );
   await app.register(async (docs) => {
-    docs.addHook('onRoute', (route) => {
-      route.config = { ...route.config, scope: 'public' };
-    });
+    openToAll(docs);
     docs.addHook('onSend', async (_request, reply) => {
       reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
     });

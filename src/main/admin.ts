@@ -6,12 +6,14 @@ import { EVENT_TYPES } from '../domain/event-types.ts';
 import { createKey, createOrganization, endKey, requireOrganization } from '../intake/accounts.ts';
 import { addNumber, chatSeal } from '../intake/chat-numbers.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../intake/suppressions.ts';
+import { createUser } from '../intake/users.ts';
 import { addEndpoint, makeWebhookIntake } from '../intake/webhooks.ts';
 import { listOrganizations, PRESETS } from '../store/accounts.ts';
 import { makePool, type Pool } from '../store/pool.ts';
 import { addByHand, listByHand, removeByHand, showByHand, verifyByHand } from './admin-domains.ts';
 import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 import { endWith } from './process.ts';
+import { pipedLine } from './piped-line.ts';
 import { webhookSettings } from './webhook-settings.ts';
 
 /** `npm run admin -- <what> <action> …`: prints JSON on standard output and what is wrong on standard error. */
@@ -78,6 +80,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       const organization = needed(options, 'organization');
       await requireOrganization(pool, organization);
       return allSuppressions(pool, organization);
+    },
+  },
+  'user create': {
+    usage: '--organization O --email E',
+    run: async (pool, options) => {
+      const [organization, email] = [needed(options, 'organization'), needed(options, 'email')];
+      return createUser(pool, organization, email, await pipedLine());
     },
   },
 };

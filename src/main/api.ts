@@ -9,8 +9,9 @@ import { temporalCarrier } from '../relay/temporal.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
+import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
-import { makeLog, sayReady, stopOnSignals } from './process.ts';
+import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
@@ -18,6 +19,7 @@ import { connectToTemporal, logTemporalTo } from './temporal.ts';
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 logTemporalTo(log);
+keepHeapSmall();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
@@ -41,7 +43,7 @@ const files = await openAttachmentStore(config, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
 // With one of them every callback would be refused, and Postmark gives up what is refused.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
-const app = await makeApp({
+const deps = {
   pool,
   log,
   secretKey: config.SECRET_KEY,
@@ -61,7 +63,9 @@ const app = await makeApp({
     relay.wake();
     notify();
   },
-});
+};
+const app = await makeApp(deps);
+await serveDashboard(app, deps);
 
 stopOnSignals(log, async () => {
   ending.abort();

@@ -35,7 +35,9 @@ writeFileSync(
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const { status } = spawnSync(process.execPath, [compiler, '-p', inRoot('dist/tsconfig.json')], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
-cpSync(inRoot('src/store/migrations'), inRoot('dist/src/store/migrations'), { recursive: true });
+for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {
+  cpSync(inRoot(folder), inRoot(`dist/${folder}`), { recursive: true });
+}
 
 const { code } = await bundleWorkflowCode({
   workflowsPath: inRoot('workflows/index.ts'),

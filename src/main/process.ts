@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { type Logger, pino } from 'pino';
 
 /** Milliseconds that a process gets to finish what is under way. */
@@ -9,6 +10,14 @@ const QUOTES = ['err.detail', 'err.where', 'err.internalQuery'];
 /** The log of one process: JSON lines on standard output. */
 export function makeLog(name: string, level: string): Logger {
   return pino({ name: `sendwright ${name}`, level, redact: { paths: QUOTES, remove: true } });
+}
+
+/**
+ * Clears the heap when it has grown by a fifth. With gigabytes free, V8 lets it double first: what batches of 10,000
+ * have left behind stays, and the process holds two thirds more memory for no time won.
+ */
+export function keepHeapSmall(): void {
+  setFlagsFromString('--heap-growing-percent=20');
 }
 
 /**

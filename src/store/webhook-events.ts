@@ -39,7 +39,7 @@ export async function tellEndpoints(db: Db, happenings: readonly Happening[]): P
   await db.query({
     name: 'tell_endpoints',
     text: `WITH happened AS MATERIALIZED (
-             SELECT event_id, org_id, type, now()::timestamptz(3) AS created_at, NULL::text AS message_id, data
+             SELECT event_id, org_id, type, date_trunc('milliseconds', now()) AS created_at, NULL::text AS message_id, data
              FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS wish(event_id, org_id, type, data)
            )${TELL_ENDPOINTS}
            SELECT`,

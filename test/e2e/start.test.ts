@@ -47,6 +47,13 @@ test('a first start delivers an email; killed parts come back; a second start fi
   for (const address of [`${dev.base_url}/readyz`, dev.inbox_url ?? '', dev.temporal_ui_url ?? '']) {
     assert.equal((await fetch(address)).status, 200, address);
   }
+  const signed = await fetch(`${dev.dashboard_url}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ email: dev.dashboard_email, password: dev.dashboard_password }),
+  });
+  assert.deepEqual([signed.status, signed.headers.get('location')], [303, '/dashboard']);
+  assert.ok(first.output().includes(`${dev.dashboard_email} with the password ${dev.dashboard_password}\n`));
   const [id = ''] = /em_\w+/.exec(first.output()) ?? [];
   const inbox = (await (await fetch(`${dev.inbox_url ?? ''}/messages?to=you@example.com`)).json()) as unknown[];
   assert.equal(inbox.length, 1);

@@ -10,6 +10,7 @@ import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { createKey, createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { serveDashboard } from '../../src/main/dashboard.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { Preset } from '../../src/store/accounts.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
@@ -99,7 +100,7 @@ export async function startService(
   });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
   const files = diskStore(folder);
-  const app = await makeApp({
+  const deps: HttpDeps = {
     pool: database.pool,
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
@@ -113,7 +114,9 @@ export async function startService(
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     ...options,
-  });
+  };
+  const app = await makeApp(deps);
+  await serveDashboard(app, deps);
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;

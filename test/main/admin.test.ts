@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseApiKey } from '../../src/intake/accounts.ts';
+import { signIn } from '../../src/intake/sign-in.ts';
 import { findKey } from '../../src/store/accounts.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
@@ -165,6 +166,63 @@ describe('suppression', () => {
   });
 });
 
+describe('user create', () => {
+  const org = async () => (await printed<{ id: string }>('organization', 'create', '--name=Users')).id;
+  const withInput = async (id: string, email: string, input: string | null) => {
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', 'src/main/admin.ts', 'user', 'create', '--organization', id, '--email', email],
+      { cwd: ROOT, env: { PATH: process.env['PATH'], DATABASE_URL: database.url } },
+    );
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    // null leaves the pipe open, as programs do that think of no input.
+    if (input !== null) child.stdin.end(input);
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, out, err };
+  };
+
+  it('makes up a password and tells it', async () => {
+    const made = await printed('user', 'create', '--organization', await org(), '--email', 'Ada@Example.net');
+    assert.deepEqual(Object.keys(made), ['id', 'email', 'password']);
+    assert.match(String(made['id']), /^usr_[0-9a-z]{26}$/);
+    assert.equal(made['email'], 'ada@example.net');
+    assert.equal((await signIn(database.pool, 'ada@example.net', String(made['password']), '::1')).outcome, 'in');
+  });
+
+  it('takes the password from a pipe and keeps it to itself', async () => {
+    const { code, out, err } = await withInput(await org(), 'grace@example.net', 'päss word 1\n');
+    assert.deepEqual([code, err], [0, '']);
+    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
+    assert.equal((await signIn(database.pool, 'grace@example.net', 'päss word 1', '::1')).outcome, 'in');
+  });
+
+  it('does not wait for ever for a pipe that says nothing', async () => {
+    const { code, out, err } = await withInput(await org(), 'bob@example.net', null);
+    assert.equal(code, 0, err);
+    assert.equal(err, 'Nothing came from standard input within 3 s; going on without it.\n');
+    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email', 'password']);
+  });
+
+  it('adds a user of another organization without a new password', async () => {
+    const [one, two] = [await org(), await org()];
+    const create = (id: string, input: string) => withInput(id, 'both@example.net', input);
+    assert.equal((await create(one, 'a password')).code, 0);
+    assertFailed(await create(two, 'another one'), 'email: has a password already; add the user without one');
+    assert.deepEqual(Object.keys(JSON.parse((await create(two, '')).out) as object), ['id', 'email']);
+    assertFailed(await create(two, ''), 'email: is a member of the organization already');
+    assert.equal((await signIn(database.pool, 'both@example.net', 'a password', '::1')).outcome, 'in');
+  });
+
+  it('a mistake is one sentence', async () => {
+    assertFailed(await withInput(ABSENT, 'x@example.net', ''), `organization: there is no organization ${ABSENT}`);
+    assertFailed(await withInput(await org(), 'nobody', ''), 'email: must be local@domain or Name <local@domain>');
+    assertFailed(await withInput(await org(), 'x@example.net', 'short'), 'password: must be 8 to 200 characters');
+  });
+});
+
 describe('what is no command is told with the usage', { concurrency: 2 }, () => {
   for (const [args, sentence] of [
     [[], 'a command is missing'],
@@ -179,6 +237,7 @@ describe('what is no command is told with the usage', { concurrency: 2 }, () => 
     [['domain', 'add', '--name', 'a.example'], '--organization is missing'],
     [['domain', 'add', '--organization', 'x'], '--name is missing'],
     [['suppression', 'add', '--organization', 'x'], '--email is missing'],
+    [['user', 'create', '--organization', 'x'], '--email is missing'],
     [['suppression', 'remove', '--email', 'a@example.net'], '--organization is missing'],
     [['suppression', 'list', '--organization', 'x', '--email', 'x'], 'suppression list takes no --email'],
     [['organization', 'list', '--name', 'x'], 'organization list takes no --name'],

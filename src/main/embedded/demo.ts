@@ -4,14 +4,17 @@ import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { createOrganization, parseApiKey } from '../../intake/accounts.ts';
 import { addDomain } from '../../intake/domains.ts';
+import { createUser } from '../../intake/users.ts';
 import { findKey } from '../../store/accounts.ts';
 import { insertNumber, listNumbers } from '../../store/chat-numbers.ts';
 import { isDuplicate, makePool, type Pool } from '../../store/pool.ts';
-import { type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
+import { findMember, findUserByEmail } from '../../store/users.ts';
+import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
 
 const DOMAIN = 'demo.sendwright.example';
 /** Kept for stories (NANP 555-01XX), so it is nobody's. */
 const NUMBER = '+12025550142';
+const USER = 'owner@demo.sendwright.example';
 const RECIPIENT = 'you@example.com';
 const POLL = 50;
 /** Not all providers report a delivery; one that does not is not waited for much longer than one that does takes. */
@@ -29,14 +32,14 @@ export interface DemoEmail {
 
 /**
  * The organization that the demonstration email comes from: that of the last start, or a new one with a verified domain
- * when the database does not know it any more. It has a chat-app number.
+ * when the database does not know it any more. It has a chat-app number and a dashboard user.
  */
-export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<DemoSecrets> {
+export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<Demo> {
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
   try {
     const demo = await knownOrNew(pool, path, secrets);
     await haveNumber(pool, demo.organization_id);
-    return demo;
+    return await haveUser(pool, demo, path, secrets);
   } finally {
     await pool.end();
   }
@@ -65,6 +68,20 @@ async function verifiedDomain(pool: Pool, organization: string): Promise<string>
     }
   }
   throw new Error(`the domain ${DOMAIN} could not be added`);
+}
+
+/** An owner, whose password is known as long as the home is. */
+async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Secrets): Promise<Demo> {
+  const { organization_id: orgId, dashboard: known } = demo;
+  const user = known && (await findUserByEmail(pool, known.email));
+  if (known && user && (await findMember(pool, orgId, user.id))) return { ...demo, dashboard: known };
+  // In a database that others use too, somebody else's demonstration may have the plain one.
+  const isFree = (await findUserByEmail(pool, USER)) === undefined;
+  const email = isFree ? USER : `${randomBytes(4).toString('hex')}.${USER}`;
+  const { password = '' } = await createUser(pool, orgId, email);
+  const complete = { ...demo, dashboard: { email, password } };
+  await writeSecrets(path, { ...secrets, demo: complete });
+  return complete;
 }
 
 /** One number, so that a message need not name it; none where somebody has connected his own. */
@@ -100,7 +117,7 @@ export function demoRequest(domain: string) {
  */
 export async function sendDemo(
   baseUrl: string,
-  { api_key, domain }: DemoSecrets,
+  { api_key, domain }: Pick<DemoSecrets, 'api_key' | 'domain'>,
   signal: AbortSignal,
 ): Promise<DemoEmail> {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };

@@ -10,6 +10,9 @@ export interface DevFile {
   /** An address that the organization may send from. */
   readonly from: string;
   readonly domain: string;
+  readonly dashboard_url: string;
+  readonly dashboard_email: string;
+  readonly dashboard_password: string;
   readonly temporal_address: string;
   readonly temporal_namespace: string;
   readonly temporal_ui_url: string | null;

@@ -24,7 +24,12 @@ export interface DemoSecrets {
   readonly organization_id: string;
   readonly api_key: string;
   readonly domain: string;
+  /** Who signs in to the dashboard; absent in a home that is older than the dashboard. */
+  readonly dashboard?: { readonly email: string; readonly password: string };
 }
+
+/** With everything that this version knows. */
+export type Demo = Required<DemoSecrets>;
 
 /** The secrets of a home. What a newer version needs besides is made up and written down too. */
 export async function readSecrets(path: string): Promise<Secrets> {

@@ -9,7 +9,7 @@ import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
-import { type DemoSecrets, readSecrets, type Secrets } from './secrets.ts';
+import { type Demo, readSecrets, type Secrets } from './secrets.ts';
 import { onFreePorts, type PartName, type Supervisor } from './supervisor.ts';
 import { findTemporalCli } from './temporal-cli.ts';
 import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
@@ -43,7 +43,7 @@ export interface Stack {
   readonly inboxUrl: string | null;
   /** What Postmark must be told, so that it reports what becomes of email; null when it is simulated or not used. */
   readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
-  readonly demo: DemoSecrets;
+  readonly demo: Demo;
 }
 
 const UI_PORT = 8_233;

@@ -14,10 +14,12 @@ export function demoStory(email: DemoEmail): string[] {
 
 /** Every address there is to visit, and a request to try. */
 export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, email: DemoEmail | undefined): string[] {
-  const { baseUrl, inboxUrl, temporal, databaseUrl } = stack;
+  const { baseUrl, inboxUrl, temporal, databaseUrl, demo } = stack;
   const rows: [string, string | null][] = [
     ['API', baseUrl],
     ['its description', `${baseUrl}/openapi.json`],
+    ['Dashboard', `${baseUrl}/dashboard`],
+    ['  sign in as', `${demo.dashboard.email} with the password ${demo.dashboard.password}`],
     ['Inbox', inboxUrl],
     ['Temporal', temporal.uiUrl ?? temporal.address],
     ['that email in it', email && temporal.uiUrl ? workflowUrl(temporal.uiUrl, temporal.namespace, email.id) : null],

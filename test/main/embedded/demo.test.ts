@@ -8,8 +8,9 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createOrganization, endKey } from '../../../src/intake/accounts.ts';
 import { addDomain } from '../../../src/intake/domains.ts';
+import { signIn } from '../../../src/intake/sign-in.ts';
 import { demoOrganization, sendDemo, timeline } from '../../../src/main/embedded/demo.ts';
-import { readSecrets } from '../../../src/main/embedded/secrets.ts';
+import { readSecrets, writeSecrets } from '../../../src/main/embedded/secrets.ts';
 import { addresses } from '../../../src/main/embedded/welcome.ts';
 import { findDomains } from '../../../src/store/domains.ts';
 import { listNumbers } from '../../../src/store/chat-numbers.ts';
@@ -50,6 +51,21 @@ test('the demonstration has one chat-app number, and none where there is another
   assert.deepEqual(await numbers(), [first]);
 });
 
+test('the demonstration has a dashboard user, whose password stays the same, also in a home from before there was one', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const { dashboard, ...older } = await demoOrganization(url, path, await readSecrets(path));
+  const signsIn = async ({ email, password }: { email: string; password: string }) =>
+    (await signIn(pool, email, password, '192.0.2.1')).outcome;
+  assert.equal(await signsIn(dashboard), 'in');
+  assert.deepEqual((await demoOrganization(url, path, await readSecrets(path))).dashboard, dashboard);
+
+  await writeSecrets(path, { ...(await readSecrets(path)), demo: older });
+  const { dashboard: later } = await demoOrganization(url, path, await readSecrets(path));
+  // Nobody knows the first one's password any more.
+  assert.notEqual(later.email, dashboard.email);
+  assert.equal(await signsIn(later), 'in');
+});
+
 test('a domain that a stranger holds is left to him', async (t) => {
   const { id } = await createOrganization(pool, 'Stranger');
   await addDomain(pool, id, 'demo.sendwright.example', true).catch(() => undefined);
@@ -58,7 +74,12 @@ test('a domain that a stranger holds is left to him', async (t) => {
   assert.match(demo.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
 });
 
-const DEMO = { organization_id: 'org_1', api_key: 'sw_live_1', domain: 'demo.example' };
+const DEMO = {
+  organization_id: 'org_1',
+  api_key: 'sw_live_1',
+  domain: 'demo.example',
+  dashboard: { email: 'owner@demo.example', password: 'a password' },
+};
 
 /** An API that takes an email and then tells one status after another. */
 async function fakeApi(statuses: string[]) {
@@ -116,7 +137,15 @@ test('the request to try works as it is printed', async () => {
   const home = { logs: '/home/logs', devFile: '/home/dev.json' };
   const email = { id: 'em_1', to: [], status: 'delivered', error: null, events: [] };
   const text = addresses(stack, home, email).join('\n');
-  for (const address of [stack.inboxUrl, stack.databaseUrl, '/home/logs', 'query=WorkflowId%3D%22em_1%22']) {
+  const user = 'owner@demo.example with the password a password';
+  for (const address of [
+    `${baseUrl}/dashboard\n`,
+    user,
+    stack.inboxUrl,
+    stack.databaseUrl,
+    '/home/logs',
+    'query=WorkflowId%3D%22em_1%22',
+  ]) {
     assert.ok(text.includes(address), address);
   }
   await promisify(execFile)('/bin/sh', ['-c', text.slice(text.indexOf('curl ')).replace('curl', 'curl -sf')]);

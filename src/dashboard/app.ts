@@ -1,0 +1,259 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../domain/errors.ts';
+import { tokenHash } from '../intake/sign-in.ts';
+import { setFlash } from '../store/sessions.ts';
+import { ROLES } from '../store/users.ts';
+import { type Asset, loadAssets } from './assets.ts';
+import { formProblems, TroublePage, troubleOf } from './errors.tsx';
+import { check, type Given, readFields } from './forms.ts';
+import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
+import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
+import * as account from './pages/account.tsx';
+import * as audit from './pages/audit.tsx';
+import * as invitations from './pages/invitations.tsx';
+import * as members from './pages/members.tsx';
+import * as overview from './pages/overview.tsx';
+import * as signIn from './pages/sign-in.tsx';
+import { findSignedIn, isFromOurPage, setCookie } from './session.ts';
+
+const ROOT = '/dashboard';
+/** Bytes of the largest form, unless its page says otherwise. */
+const FORM_LIMIT = 102_400;
+
+/** Only what is served from here is loaded, no style or script stands in a page, and nobody may frame it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+/**
+ * Every page: method, path, who may open it, and what it does. Each group's rows stand in its own file.
+ * `:name` in a path is the id of something of the organization.
+ */
+export const PAGES: readonly PageRow[] = [
+  ...signIn.rows,
+  ...invitations.rows,
+  ...overview.rows,
+  ...members.rows,
+  ...audit.rows,
+  ...account.rows,
+];
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who looks at what, on a path of the route table. */
+    visit: Visit | null;
+  }
+  interface FastifyContextConfig {
+    page?: PageRow;
+  }
+}
+
+/** The dashboard, to be registered with the prefix `/dashboard`. It brings its own error pages and reads forms only. */
+export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
+  return async (app) => {
+    const assets = loadAssets(`${ROOT}/assets`);
+    const site = siteOf(deps, assets);
+    app.decorateRequest('visit', null);
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) => {
+      done(null, readFields(body as string));
+    });
+    app.addHook('onRequest', async (request, reply) => admit(site, request, reply));
+    app.addHook('onSend', async (_request, reply) => dress(reply));
+    app.setErrorHandler((error, request, reply) => showTrouble(site, error, request, reply));
+    app.setNotFoundHandler((request, reply) =>
+      showTrouble(site, new ServiceError('not_found', 'there is nothing at this address'), request, reply),
+    );
+    for (const asset of assets.values()) serveAsset(app, asset);
+    for (const row of PAGES) servePage(app, site, row);
+  };
+}
+
+interface Site {
+  readonly deps: DashboardDeps;
+  readonly asset: Visit['asset'];
+  readonly has: Visit['has'];
+}
+
+function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
+  const paths = new Set(PAGES.filter(([method]) => method === 'GET').map(([, path]) => path));
+  const asset = (name: string): string => {
+    const found = assets.get(name);
+    if (!found) throw new Error(`assets.ts has no ${name}`);
+    return found.path;
+  };
+  return { deps, asset, has: (path) => paths.has(path) };
+}
+
+function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset): void {
+  app.get(path.slice(ROOT.length), { schema: { hide: true } }, async (request, reply) => {
+    const isGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    if (isGzip) reply.header('content-encoding', 'gzip');
+    return reply
+      .headers({
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'accept-encoding',
+      })
+      .send(isGzip ? gzipped : body);
+  });
+}
+
+function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
+  const [method, path, , page] = row;
+  const url = path.slice(ROOT.length) || '/';
+  app.route({
+    method,
+    url,
+    config: { page: row },
+    bodyLimit: page.bodyLimit ?? FORM_LIMIT,
+    // Forms are checked here, and their pages told what is wrong; the schema says that there is one.
+    schema: { hide: true, ...(method === 'POST' && { body: {} }) },
+    handler: async (request, reply) => {
+      if (!request.visit) throw new Error('a page was opened without a visit');
+      const visit = request.visit;
+      if (method === 'GET' && visit.session?.flash && request.headers['hx-request'] === undefined) {
+        await setFlash(site.deps.pool, tokenHash(visit.session.token), null);
+      }
+      const answer = await answerOf(page, visit, request.body as Given | undefined);
+      return send(site, answer, visit, reply);
+    },
+  });
+}
+
+/** Who opens a page, and may he: before a byte of a form is read. */
+async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  const row = request.routeOptions.config.page;
+  if (!row) return undefined;
+  const [method, , access, page] = row;
+  const { pool, publicUrl } = site.deps;
+  if (method !== 'GET' && !isFromOurPage(request, publicUrl)) {
+    throw new ServiceError('insufficient_scope', 'This came from another site, so nothing was changed.');
+  }
+  const session = await findSignedIn(pool, request, publicUrl);
+  const visit = { ...visitOf(site, request, page), session };
+  request.visit = visit;
+  if (access === 'public') return undefined;
+  if (!session) return askToSignIn(method, visit, request, reply);
+  const { organization, user } = session;
+  if (!organization) {
+    throw new ServiceError('insufficient_scope', `${user.email} is in no organization; ask for an invitation.`);
+  }
+  if (!mayOpen(organization.role, access)) {
+    throw new ServiceError(
+      'insufficient_scope',
+      `You are a ${organization.role} here, and this needs the role ${access}.`,
+    );
+  }
+  const context: Context = { ...visit, session, user, organization, role: organization.role };
+  request.visit = context;
+  return undefined;
+}
+
+function mayOpen(role: Access, access: Access): boolean {
+  const ranks: readonly Access[] = ['public', ...ROLES];
+  return ranks.indexOf(role) >= ranks.indexOf(access);
+}
+
+function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): Visit {
+  const { deps, asset, has } = site;
+  const [, search = ''] = /\?(.*)$/s.exec(request.url) ?? [];
+  const given = readFields(search);
+  const { values, problems } = page ? check(page.query, given) : { values: {}, problems: {} };
+  return {
+    deps,
+    pool: deps.pool,
+    baseUrl: baseUrlOf(request, deps.publicUrl),
+    url: request.url,
+    address: request.ip,
+    requestId: request.id,
+    params: (request.params ?? {}) as Record<string, string>,
+    query: values,
+    given,
+    problems,
+    session: null,
+    has,
+    asset,
+  };
+}
+
+function askToSignIn(method: string, visit: Visit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const next = method === 'GET' && visit.url !== ROOT ? `?next=${encodeURIComponent(visit.url)}` : '';
+  const path = `${ROOT}/sign-in${next}`;
+  // A part of a page that is renewed must not become the page to sign in.
+  if (request.headers['hx-request'] !== undefined) return reply.code(401).header('hx-redirect', path).send('');
+  return reply.redirect(path, 303);
+}
+
+async function answerOf(page: Page, visit: Visit, body: Given | undefined): Promise<Answer> {
+  const run = page.run as (context: Visit, form: unknown) => Promise<Answer>;
+  if (!page.form) return run(visit, undefined);
+  const given = body ?? {};
+  const shownFor = given['_org'];
+  if (shownFor !== undefined && shownFor !== visit.session?.organization?.id) {
+    throw new ServiceError('conflict', 'You have changed the organization in another tab, so nothing was done here.');
+  }
+  const again = page.again as ((context: Visit, filled: object) => Answer) | undefined;
+  const { values, problems } = check(page.form, given);
+  const [[field, problem] = []] = Object.entries(problems);
+  if (problem !== undefined) {
+    if (!again) throw new ServiceError('validation_error', problem, field);
+    return new Reply((await again(visit, { given, problems })) as string, { status: 422 });
+  }
+  try {
+    return await run(visit, values);
+  } catch (error) {
+    const refused = again && formProblems(error);
+    if (!refused) throw error;
+    return new Reply((await again(visit, { given, problems: refused.problems })) as string, { status: refused.status });
+  }
+}
+
+async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyReply): Promise<FastifyReply> {
+  if (answer instanceof Redirect) {
+    const { pool, publicUrl } = site.deps;
+    const token = answer.token ?? visit.session?.token;
+    if (answer.flash !== undefined && token !== undefined) await setFlash(pool, tokenHash(token), answer.flash);
+    if (answer.token !== undefined) setCookie(reply, publicUrl, answer.token);
+    return reply.redirect(answer.to, 303);
+  }
+  const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);
+  const content = await body;
+  const hasProblems = Object.keys(visit.problems).length > 0;
+  return reply
+    .code(status === 200 && hasProblems ? 422 : status)
+    .headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
+    .send(typeof content === 'string' && content.startsWith('<html') ? `<!doctype html>${content}` : content);
+}
+
+/** Headers of every answer, unless it has brought its own. */
+function dress(reply: FastifyReply): void {
+  const headers = {
+    'content-security-policy': POLICY,
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    // With no-referrer browsers would name no origin for forms, which is how we know our own pages.
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'x-robots-tag': 'noindex, nofollow',
+  };
+  for (const [name, value] of Object.entries(headers)) if (!reply.hasHeader(name)) reply.header(name, value);
+}
+
+async function showTrouble(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const trouble = troubleOf(error);
+  if (trouble.status >= 500) request.log.error({ err: error }, trouble.title);
+  if (trouble.status === 503) reply.header('retry-after', '1');
+  const visit = request.visit ?? visitOf(site, request, undefined);
+  const page = TroublePage({ visit, trouble });
+  return send(site, new Reply(page, { status: trouble.status }), visit, reply);
+}

@@ -1,0 +1,49 @@
+// Small comforts; every page works without them.
+
+const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+/** Improves a page, or a part of one that was just renewed. */
+function improve(root) {
+  for (const element of root.querySelectorAll('time[datetime]')) {
+    if (element.title !== '') continue;
+    element.title = element.textContent;
+    element.textContent = time.format(new Date(element.dateTime));
+  }
+  for (const button of root.querySelectorAll('button[data-copy]')) button.hidden = false;
+}
+
+document.addEventListener('click', async (event) => {
+  const button = event.target.closest?.('button[data-copy]');
+  if (!button) {
+    for (const menu of document.querySelectorAll('details.menu[open]')) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
+    return;
+  }
+  const code = button.parentElement.querySelector('code');
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = 'Copied';
+  } catch {
+    // Without https browsers have no clipboard: the text is selected instead.
+    getSelection().selectAllChildren(code);
+    button.textContent = 'Selected';
+  }
+  setTimeout(() => (button.textContent = label), 2000);
+});
+
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape') return;
+  for (const menu of document.querySelectorAll('details.menu[open]')) {
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  }
+});
+
+document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.parentElement ?? document));
+improve(document);
+// On a phone the navigation is a strip, and the page's own entry may be out of sight.
+const strip = document.querySelector('nav.main');
+const here = strip?.querySelector('[aria-current]');
+if (here) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;

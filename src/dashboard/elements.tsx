@@ -1,0 +1,200 @@
+import type { Children } from '@kitajs/html';
+import type { Html, Visit } from './page.ts';
+
+/** How a state looks; its word is always there too. */
+type Tone = 'good' | 'moving' | 'waiting' | 'warning' | 'bad' | 'ended';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  queued: 'waiting',
+  scheduled: 'waiting',
+  pending: 'waiting',
+  sent: 'moving',
+  processing: 'moving',
+  delivered: 'good',
+  opened: 'good',
+  clicked: 'good',
+  read: 'good',
+  verified: 'good',
+  enabled: 'good',
+  succeeded: 'good',
+  completed: 'good',
+  active: 'good',
+  delivery_delayed: 'warning',
+  expired: 'warning',
+  bounced: 'bad',
+  complained: 'bad',
+  rejected: 'bad',
+  failed: 'bad',
+  disabled: 'bad',
+  canceled: 'ended',
+  suppressed: 'ended',
+  revoked: 'ended',
+};
+
+/** A state as a badge. */
+export function StatusBadge({ status }: { status: string }): Html {
+  return (
+    <span class={['badge', Object.hasOwn(TONES, status) ? TONES[status] : 'ended']} safe>
+      {status.replaceAll('_', ' ')}
+    </span>
+  );
+}
+
+/** An instant; a script shows it by the reader's clock. @param at as the API writes it, or null */
+export function Time({ at }: { at: string | null }): Html {
+  if (at === null) return <span class="muted">–</span>;
+  return (
+    <time datetime={at} safe>
+      {`${at.slice(0, 10)} ${at.slice(11, 19)} UTC`}
+    </time>
+  );
+}
+
+/** A value to take along: it can be selected, and a script adds a button. */
+export function Copy({ value, label = 'Copy' }: { value: string; label?: string }): Html {
+  return (
+    <span class="copy">
+      <code safe>{value}</code>
+      <button type="button" class="small" data-copy="" hidden safe>
+        {label}
+      </button>
+    </span>
+  );
+}
+
+/** A command of several lines to take along. */
+export function Command({ text }: { text: string }): Html {
+  return (
+    <div class="copy command">
+      <pre tabindex="0">
+        <code safe>{text}</code>
+      </pre>
+      <button type="button" class="small" data-copy="" hidden>
+        Copy
+      </button>
+    </div>
+  );
+}
+
+/** A request to try. @param apiKey one that was just made; else the shell's variable SENDWRIGHT_API_KEY */
+export function curl(
+  visit: Visit,
+  method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
+  path: string,
+  json?: unknown,
+  apiKey?: string,
+): string {
+  const parts = [
+    `curl ${method === 'GET' || (method === 'POST' && json !== undefined) ? '' : `-X ${method} `}${quoted(visit.baseUrl + path)}`,
+    apiKey === undefined
+      ? `-H "Authorization: Bearer $SENDWRIGHT_API_KEY"`
+      : `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`,
+    ...(json === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(json))}`]),
+  ];
+  return parts.join(' \\\n  ');
+}
+
+/** A word of the shell. */
+function quoted(text: string): string {
+  return /^[\w:/.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+interface EmptyProps {
+  readonly title: string;
+  /** A request that fills the page. */
+  readonly command?: string;
+  readonly children?: Children;
+}
+
+/** What stands where there is nothing yet: what to do next. */
+export function Empty({ title, command, children }: EmptyProps): Html {
+  return (
+    <section class="empty">
+      <h2 safe>{title}</h2>
+      {children}
+      {command !== undefined && (
+        <>
+          <p>
+            In a terminal, with one of your API keys in <code>SENDWRIGHT_API_KEY</code>:
+          </p>
+          <Command text={command} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Leads through a list: to older rows, and back to its begin. @param next the cursor of the next page, or null */
+export function Pager({ visit, next }: { visit: Visit; next: string | null }): Html {
+  const isFirst = visit.given['cursor'] === undefined;
+  if (isFirst && next === null) return '';
+  return (
+    <nav class="pager" aria-label="Pages">
+      {!isFirst && <a href={withCursor(visit, null)}>First page</a>}
+      {next !== null && (
+        <a href={withCursor(visit, next)} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  );
+}
+
+/** This page's address at another place of its list. */
+function withCursor({ url, given }: Visit, cursor: string | null): string {
+  const query = new URLSearchParams();
+  for (const [name, values] of Object.entries(given)) {
+    if (name !== 'cursor') for (const value of [values].flat()) if (value !== '') query.append(name, value);
+  }
+  if (cursor !== null) query.append('cursor', cursor);
+  const text = query.toString();
+  return (url.split('?')[0] ?? '') + (text === '' ? '' : `?${text}`);
+}
+
+interface TableProps {
+  /** What it lists: read out before it. */
+  readonly caption: string;
+  readonly columns: readonly string[];
+  /** Rows: `<tr>` with a cell for each column. */
+  readonly children: Children;
+}
+
+/** A table that scrolls by itself where the screen is narrow. */
+export function Table({ caption, columns, children }: TableProps): Html {
+  return (
+    <div class="table" role="region" aria-label={caption} tabindex="0">
+      <table>
+        <caption class="hidden" safe>
+          {caption}
+        </caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col">{column === '' ? <span class="hidden">Actions</span> : <span safe>{column}</span>}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Facts by name. */
+export function Facts({ facts }: { facts: readonly (readonly [name: string, value: Html])[] }): Html {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div>
+          <dt safe>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Text as a part of a page. */
+export function Text({ text }: { text: string }): Html {
+  return <span safe>{text}</span>;
+}

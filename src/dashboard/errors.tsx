@@ -1,0 +1,91 @@
+import { type ErrorCode, ServiceError } from '../domain/errors.ts';
+import { FileStoreUnavailable } from '../store/files/file-store.ts';
+import { isUnreachable } from '../store/pool.ts';
+import { Form } from './form-elements.tsx';
+import { PlainLayout } from './layout.tsx';
+import type { Html, Visit } from './page.ts';
+
+/** Statuses of pages; other codes are what is wrong with a form. */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  unauthorized: 401,
+  insufficient_scope: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  internal_error: 500,
+  unavailable: 503,
+};
+
+const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'validation_error',
+  FST_ERR_BAD_URL: 'not_found',
+};
+
+/** What went wrong, for people: its status, a heading and a sentence. */
+export interface Trouble {
+  readonly status: number;
+  readonly title: string;
+  readonly sentence: string;
+}
+
+/** @param error anything that was thrown; what is not meant for people is not told */
+export function troubleOf(error: unknown): Trouble {
+  const { code, message } = toServiceError(error);
+  const status = STATUS[code] ?? 422;
+  const [title, sentence] = WORDS[status] ?? ['That did not work', undefined];
+  return { status, title, sentence: sentence ?? message };
+}
+
+const WORDS: Readonly<Record<number, readonly [title: string, sentence: string | undefined]>> = {
+  403: ['Not allowed', undefined],
+  404: ['Not found', 'There is nothing at this address, or it belongs to another organization.'],
+  405: ['Not found', 'There is nothing at this address.'],
+  413: ['Too large', 'That was more than this form takes.'],
+  415: ['That did not work', 'This form was sent in a way that is not understood.'],
+  500: ['Something went wrong', 'It is our fault, and was noted. Please try again.'],
+  503: ['Not available just now', 'The service cannot reach its database. Please try again in a moment.'],
+};
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const code = FRAMEWORK[(error as { code?: string } | null)?.code ?? ''];
+  if (code) return new ServiceError(code, 'the request is not valid');
+  if (isUnreachable(error) || error instanceof FileStoreUnavailable) return new ServiceError('unavailable', '');
+  return new ServiceError('internal_error', '');
+}
+
+/** What is wrong with a form by an error of its action; undefined for an error that is none of the form's. */
+export function formProblems(error: unknown): { status: number; problems: Record<string, string> } | undefined {
+  if (!(error instanceof ServiceError)) return undefined;
+  const status = STATUS[error.code] ?? 422;
+  if (status !== 422 && status !== 409) return undefined;
+  const { param, message } = error;
+  return { status, problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) } };
+}
+
+/** A page that says what went wrong. */
+export function TroublePage({ visit, trouble }: { visit: Visit; trouble: Trouble }): Html {
+  return (
+    <PlainLayout visit={visit} title={trouble.title}>
+      <p safe>{trouble.sentence}</p>
+      {visit.session !== null && visit.session.organization === null ? (
+        <Form visit={visit} action="/dashboard/sign-out">
+          <button>Sign out</button>
+        </Form>
+      ) : (
+        <p>
+          <a href="/dashboard">Go to the overview</a>
+        </p>
+      )}
+      {trouble.status >= 500 && (
+        <p class="hint">
+          Request <code safe>{visit.requestId}</code>
+        </p>
+      )}
+    </PlainLayout>
+  );
+}

@@ -1,0 +1,238 @@
+import type { Children } from '@kitajs/html';
+import type { Given } from './forms.ts';
+import type { Filled, Html, Visit } from './page.ts';
+
+/** A form that nobody has filled in yet. */
+export const BLANK: Filled = { given: {}, problems: {} };
+
+interface FormProps {
+  readonly visit: Visit;
+  /** Path that it is posted to. */
+  readonly action: string;
+  readonly class?: string;
+  readonly children: Children;
+}
+
+/**
+ * A form that changes something. It names the organization it was shown for: should another one have been chosen in
+ * another tab since, nothing happens.
+ */
+export function Form({ visit, action, children, ...rest }: FormProps): Html {
+  const organization = visit.session?.organization?.id;
+  return (
+    <form method="post" action={action} class={rest.class}>
+      {organization !== undefined && <input type="hidden" name="_org" value={organization} />}
+      {children}
+    </form>
+  );
+}
+
+/** What is wrong with a form as a whole. */
+export function FormProblem({ filled }: { filled: Filled }): Html {
+  const problem = filled.problems[''];
+  if (problem === undefined) return '';
+  return (
+    <p class="problem whole" role="alert" safe>
+      {problem}
+    </p>
+  );
+}
+
+/** What a field of one value was filled in with. */
+export function valueOf(given: Given, name: string): string | undefined {
+  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly name: string;
+  readonly filled: Filled;
+  readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
+  /** What it holds before somebody has filled it in. */
+  readonly value?: string | undefined;
+  readonly hint?: string;
+  readonly required?: boolean;
+  readonly autocomplete?: string;
+  readonly placeholder?: string;
+  readonly autofocus?: boolean;
+  /** Lines of a field of many lines. */
+  readonly rows?: number;
+}
+
+/** A field with its label, a hint, and what is wrong with what was filled in, which stays; passwords do not. */
+export function Field(props: FieldProps): Html {
+  const { label, name, filled, type = 'text', value, hint, rows, ...rest } = props;
+  const { id, described, problem } = idsOf(name, filled, hint);
+  const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
+  const attributes = {
+    id,
+    name,
+    'aria-describedby': described,
+    'aria-invalid': problem === undefined ? undefined : 'true',
+    required: rest.required,
+    autocomplete: rest.autocomplete,
+    placeholder: rest.placeholder,
+    autofocus: rest.autofocus,
+  } as const;
+  return (
+    <div class="field">
+      <label for={id} safe>
+        {label}
+      </label>
+      {rows === undefined ? (
+        <input type={type} value={shown} {...attributes} />
+      ) : (
+        <textarea rows={String(rows)} {...attributes} safe>
+          {shown ?? ''}
+        </textarea>
+      )}
+      <Notes id={id} hint={hint} problem={problem} />
+    </div>
+  );
+}
+
+interface SelectProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'value' | 'hint'> {
+  /** Value and what people read. */
+  readonly options: readonly (readonly [value: string, name: string])[];
+}
+
+export function Select({ label, name, filled, value, hint, options }: SelectProps): Html {
+  const { id, described, problem } = idsOf(name, filled, hint);
+  const chosen = valueOf(filled.given, name) ?? value;
+  return (
+    <div class="field">
+      <label for={id} safe>
+        {label}
+      </label>
+      <select
+        id={id}
+        name={name}
+        aria-describedby={described}
+        aria-invalid={problem === undefined ? undefined : 'true'}
+      >
+        {options.map(([option, text]) => (
+          <option value={option} selected={option === chosen} safe>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Notes id={id} hint={hint} problem={problem} />
+    </div>
+  );
+}
+
+interface CheckboxProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'hint'> {
+  readonly checked?: boolean;
+  /** What is sent for it; several boxes of one name make a list. */
+  readonly value?: string;
+}
+
+export function Checkbox({ label, name, filled, hint, checked = false, value = 'true' }: CheckboxProps): Html {
+  const { described, problem } = idsOf(name, filled, hint);
+  const id = `field-${name}-${value}`;
+  const given = Object.hasOwn(filled.given, name) ? [filled.given[name]].flat() : undefined;
+  const isBlank = Object.keys(filled.given).length === 0;
+  return (
+    <div class="field check">
+      <input
+        type="checkbox"
+        id={id}
+        name={name}
+        value={value}
+        checked={isBlank ? checked : given?.includes(value)}
+        aria-describedby={described}
+      />
+      <label for={id} safe>
+        {label}
+      </label>
+      <Notes id={`field-${name}`} hint={hint} problem={problem} />
+    </div>
+  );
+}
+
+function idsOf(name: string, filled: Filled, hint: string | undefined) {
+  const id = `field-${name}`;
+  const problem = Object.hasOwn(filled.problems, name) ? filled.problems[name] : undefined;
+  const notes = [...(problem === undefined ? [] : [`${id}-problem`]), ...(hint === undefined ? [] : [`${id}-hint`])];
+  return { id, problem, described: notes.length > 0 ? notes.join(' ') : undefined };
+}
+
+function Notes({ id, hint, problem }: { id: string; hint: string | undefined; problem: string | undefined }): Html {
+  return (
+    <>
+      {problem !== undefined && (
+        <p class="problem" id={`${id}-problem`} safe>
+          {problem}
+        </p>
+      )}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`} safe>
+          {hint}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface ConfirmProps {
+  readonly visit: Visit;
+  /** Path that is posted to. */
+  readonly action: string;
+  /** Unique on the page. */
+  readonly id: string;
+  /** On the button that asks, and on the one that does it: a verb and what it is done to. */
+  readonly label: string;
+  /** What will happen. */
+  readonly question: string;
+  /** Hidden fields of the form. */
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly small?: boolean;
+}
+
+/** A button for what cannot be undone, which asks first. Needs no script: browsers open popovers by themselves. */
+export function Confirm({ visit, action, id, label, question, fields = {}, small = false }: ConfirmProps): Html {
+  return (
+    <>
+      <button type="button" class={['danger', small && 'small']} popovertarget={id}>
+        <span safe>{label}</span>…
+      </button>
+      <div popover="auto" id={id} class="confirm" role="dialog" aria-labelledby={`${id}-question`}>
+        <p id={`${id}-question`} safe>
+          {question}
+        </p>
+        <Form visit={visit} action={action} class="row">
+          {Object.entries(fields).map(([name, value]) => (
+            <input type="hidden" name={name} value={value} />
+          ))}
+          <button type="button" popovertarget={id} popovertargetaction="hide" autofocus>
+            Cancel
+          </button>
+          <button class="danger" safe>
+            {label}
+          </button>
+        </Form>
+      </div>
+    </>
+  );
+}
+
+interface FiltersProps {
+  readonly visit: Visit;
+  readonly children: Children;
+}
+
+/** Fields that narrow a list: a form of its own page, so that a filtered list has an address. */
+export function Filters({ visit, children }: FiltersProps): Html {
+  const path = visit.url.split('?')[0] ?? '';
+  const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');
+  return (
+    <form method="get" action={path} class="filters" role="search">
+      {children}
+      <div class="row">
+        <button>Filter</button>
+        {isFiltered && <a href={path}>Clear</a>}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,233 @@
+import type { Children } from '@kitajs/html';
+import { Form } from './form-elements.tsx';
+import type { Context, Html, SignedIn, Visit } from './page.ts';
+
+/** Pages by their place in the navigation. What the route table does not have is left out. */
+const NAVIGATION: readonly (readonly [title: string, entries: readonly (readonly [path: string, name: string])[]])[] = [
+  ['', [['/dashboard', 'Overview']]],
+  [
+    'Messages',
+    [
+      ['/dashboard/emails', 'Emails'],
+      ['/dashboard/batches', 'Batches'],
+      ['/dashboard/chatapp', 'Chat messages'],
+    ],
+  ],
+  [
+    'Setup',
+    [
+      ['/dashboard/domains', 'Domains'],
+      ['/dashboard/keys', 'API keys'],
+      ['/dashboard/numbers', 'Numbers'],
+      ['/dashboard/webhooks', 'Webhooks'],
+      ['/dashboard/suppressions', 'Suppressions'],
+    ],
+  ],
+  [
+    'Organization',
+    [
+      ['/dashboard/members', 'Members'],
+      ['/dashboard/audit', 'Audit log'],
+    ],
+  ],
+];
+
+/** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
+const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
+
+/** A page that the one shown is part of. */
+export interface Crumb {
+  readonly path: string;
+  readonly name: string;
+}
+
+interface LayoutProps {
+  readonly context: Context;
+  readonly title: string;
+  /** From the navigation down to this page, itself left out. */
+  readonly crumbs?: readonly Crumb[];
+  /** Buttons that stand beside the title. */
+  readonly actions?: Html;
+  /** Whether the page draws charts with uPlot. */
+  readonly charts?: boolean;
+  readonly children: Children;
+}
+
+/** A page of an organization. */
+export function Layout({ context, title, crumbs = [], actions, charts = false, children }: LayoutProps): Html {
+  const { session, organization } = context;
+  return (
+    <Document visit={context} title={`${title} · ${organization.name}`} charts={charts}>
+      <Header visit={context} session={session} />
+      <Navigation visit={context} />
+      <main id="main" tabindex="-1">
+        {crumbs.length > 0 && <Crumbs crumbs={crumbs} />}
+        <div class="title">
+          <h1 safe>{title}</h1>
+          {actions !== undefined && <div class="actions">{actions}</div>}
+        </div>
+        {session.flash !== null && (
+          <p class="flash" role="status" safe>
+            {session.flash}
+          </p>
+        )}
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+/** A page for who may not be signed in: one narrow column. */
+export function PlainLayout({ visit, title, children }: { visit: Visit; title: string; children: Children }): Html {
+  return (
+    <Document visit={visit} title={`${title} · Sendwright`} charts={false}>
+      <main id="main" class="plain" tabindex="-1">
+        <p class="brand">
+          <Brand visit={visit} />
+        </p>
+        <h1 safe>{title}</h1>
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+interface DocumentProps {
+  readonly visit: Visit;
+  readonly title: string;
+  readonly charts: boolean;
+  readonly children: Children;
+}
+
+function Document({ visit, title, charts, children }: DocumentProps): Html {
+  const { asset } = visit;
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="htmx-config" content={HTMX} />
+        <title safe>{title}</title>
+        <link rel="icon" type="image/svg+xml" href={asset('mark.svg')} />
+        <link rel="stylesheet" href={asset('dashboard.css')} />
+        <link rel="stylesheet" href={asset('components.css')} />
+        {charts && <link rel="stylesheet" href={asset('uplot.css')} />}
+        {charts && <script src={asset('uplot.js')} defer />}
+        <script src={asset('htmx.js')} defer />
+        <script src={asset('dashboard.js')} defer />
+      </head>
+      <body>
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        {children}
+      </body>
+    </html>
+  );
+}
+
+function Brand({ visit }: { visit: Visit }): Html {
+  return (
+    <>
+      <img src={visit.asset('mark.svg')} alt="" width="24" height="24" />
+      <span>Sendwright</span>
+    </>
+  );
+}
+
+/** Whose page it is, and the way to another organization, to one's account and out. */
+export function Header({ visit, session }: { visit: Visit; session: SignedIn }): Html {
+  const { organization, organizations, user } = session;
+  const others = organizations.filter(({ id }) => id !== organization?.id);
+  return (
+    <header>
+      <a class="brand" href="/dashboard">
+        <Brand visit={visit} />
+      </a>
+      {organization !== null && others.length === 0 && (
+        <span class="organization" safe>
+          {organization.name}
+        </span>
+      )}
+      {organization !== null && others.length > 0 && (
+        <details class="menu organization">
+          <summary>
+            <span class="hidden">Organization: </span>
+            <span safe>{organization.name}</span>
+          </summary>
+          <div>
+            {others.map(({ id, name }) => (
+              <Form visit={visit} action="/dashboard/organization">
+                <input type="hidden" name="organization" value={id} />
+                <button class="entry" safe>
+                  {name}
+                </button>
+              </Form>
+            ))}
+          </div>
+        </details>
+      )}
+      <details class="menu account">
+        <summary>
+          <span class="hidden">Account: </span>
+          <span safe>{user.name || user.email}</span>
+        </summary>
+        <div>
+          {organization !== null && (
+            <a class="entry" href="/dashboard/account">
+              Your account
+            </a>
+          )}
+          <Form visit={visit} action="/dashboard/sign-out">
+            <button class="entry">Sign out</button>
+          </Form>
+        </div>
+      </details>
+    </header>
+  );
+}
+
+function Navigation({ visit }: { visit: Visit }): Html {
+  const path = visit.url.split('?')[0] ?? '';
+  const isHere = (entry: string) => path === entry || (entry !== '/dashboard' && path.startsWith(`${entry}/`));
+  return (
+    <nav class="main" aria-label="Main">
+      {NAVIGATION.map(([title, entries]) => {
+        const there = entries.filter(([entry]) => visit.has(entry));
+        if (there.length === 0) return '';
+        return (
+          <div>
+            {title !== '' && <h2 safe>{title}</h2>}
+            <ul>
+              {there.map(([entry, name]) => (
+                <li>
+                  <a href={entry} aria-current={isHere(entry) ? (path === entry ? 'page' : 'true') : undefined} safe>
+                    {name}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Crumbs({ crumbs }: { crumbs: readonly Crumb[] }): Html {
+  return (
+    <nav class="crumbs" aria-label="Breadcrumb">
+      <ol>
+        {crumbs.map(({ path, name }) => (
+          <li>
+            <a href={path} safe>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}

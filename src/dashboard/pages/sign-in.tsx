@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { signIn, tokenHash } from '../../intake/sign-in.ts';
+import { deleteSession, setSessionOrganization } from '../../store/sessions.ts';
+import { BLANK, Field, FormProblem } from '../form-elements.tsx';
+import { PlainLayout } from '../layout.tsx';
+import {
+  action,
+  type Filled,
+  type Html,
+  type PageRow,
+  publicAction,
+  publicPage,
+  Redirect,
+  Reply,
+  type Visit,
+} from '../page.ts';
+import { safeNext } from '../session.ts';
+
+const Credentials = Type.Object({
+  email: Type.String({ maxLength: 1_000 }),
+  password: Type.String({ maxLength: 1_000 }),
+  next: Type.Optional(Type.String()),
+});
+
+const showSignIn = publicPage(Type.Object({ next: Type.Optional(Type.String()) }), async (visit) => {
+  const { next } = visit.query;
+  if (visit.session) return new Redirect(safeNext(next));
+  return <SignInPage visit={visit} filled={BLANK} next={safeNext(next)} />;
+});
+
+const doSignIn = publicAction(Credentials, {
+  again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={nextOf(filled)} />,
+  run: async (visit, { email, password, next }) => {
+    const result = await signIn(visit.pool, email, password, visit.address);
+    if (result.outcome === 'in') {
+      // Whoever knew the token of the session before shall not know that of this one.
+      if (visit.session) await deleteSession(visit.pool, tokenHash(visit.session.token));
+      return new Redirect(safeNext(next), { token: result.token });
+    }
+    const given = { email, ...(next !== undefined && { next }) };
+    const say = (problem: string) => (
+      <SignInPage visit={visit} filled={{ given, problems: { '': problem } }} next={safeNext(next)} />
+    );
+    if (result.outcome === 'wrong') return new Reply(say('That email or password is not right.'), { status: 401 });
+    const minutes = Math.ceil(result.seconds / 60);
+    const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+    return new Reply(say(`That was too often. Please try again in ${wait}.`), {
+      status: 429,
+      headers: { 'retry-after': String(result.seconds) },
+    });
+  },
+});
+
+const signOut = publicAction(Type.Object({}), {
+  run: async (visit) => {
+    if (visit.session) await deleteSession(visit.pool, tokenHash(visit.session.token));
+    return new Redirect('/dashboard/sign-in', { token: null });
+  },
+});
+
+const chooseOrganization = action(Type.Object({ organization: Type.String() }), {
+  run: async ({ pool, session }, { organization }) => {
+    // Of an organization that he is not in, nothing is told but that he stays where he is.
+    await setSessionOrganization(pool, tokenHash(session.token), organization);
+    return new Redirect('/dashboard');
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', '/dashboard/sign-in', 'public', showSignIn],
+  ['POST', '/dashboard/sign-in', 'public', doSignIn],
+  ['POST', '/dashboard/sign-out', 'public', signOut],
+  ['POST', '/dashboard/organization', 'viewer', chooseOrganization],
+];
+
+function nextOf({ given }: Filled): string {
+  const next = given['next'];
+  return safeNext(typeof next === 'string' ? next : undefined);
+}
+
+function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; next: string }): Html {
+  return (
+    <PlainLayout visit={visit} title="Sign in">
+      <form method="post" action="/dashboard/sign-in" class="card">
+        <FormProblem filled={filled} />
+        <Field label="Email" name="email" type="email" filled={filled} autocomplete="username" required autofocus />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          filled={filled}
+          autocomplete="current-password"
+          required
+        />
+        <input type="hidden" name="next" value={next} />
+        <button class="primary">Sign in</button>
+      </form>
+      <p class="hint">
+        The first user of an organization is made on the command line:{' '}
+        <code>npm run admin -- user create --organization O --email E</code>
+      </p>
+    </PlainLayout>
+  );
+}

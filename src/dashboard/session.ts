@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { tokenHash } from '../intake/sign-in.ts';
+import type { Pool } from '../store/pool.ts';
+import { findSession, touchSession } from '../store/sessions.ts';
+import type { SignedIn } from './page.ts';
+
+/** Seconds after which a browser forgets a cookie; the session itself ends in Postgres. */
+const COOKIE_AGE = 30 * 24 * 3_600;
+const TOKEN = /^[\w-]{43}$/;
+
+/**
+ * The cookie's name. `__Host-` makes browsers refuse one that a neighbour's page has set, and needs https; development
+ * on plain http has a name of its own.
+ */
+function cookieName(isSecure: boolean): string {
+  return isSecure ? '__Host-sendwright' : 'sendwright';
+}
+
+function isSecure(publicUrl: string | undefined): boolean {
+  return publicUrl?.startsWith('https:') ?? false;
+}
+
+/** Gives the browser a session's token, or takes it away. */
+export function setCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
+  const secure = isSecure(publicUrl);
+  const age = token === null ? 0 : COOKIE_AGE;
+  const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${age}`, ...(secure ? ['Secure'] : [])];
+  reply.header('set-cookie', `${cookieName(secure)}=${token ?? ''}; ${attributes.join('; ')}`);
+}
+
+/** Who is signed in, by the request's cookie. */
+export async function findSignedIn(
+  pool: Pool,
+  request: FastifyRequest,
+  publicUrl: string | undefined,
+): Promise<SignedIn | null> {
+  const token = cookieOf(request, cookieName(isSecure(publicUrl)));
+  if (token === undefined || !TOKEN.test(token)) return null;
+  const session = await findSession(pool, tokenHash(token));
+  if (!session) return null;
+  if (session.is_stale) await touchSession(pool, tokenHash(token));
+  const { user, organizations, org_id: orgId, flash } = session;
+  const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
+  return { user, token, organizations, organization, flash };
+}
+
+function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {
+  const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+/**
+ * Whether a change is asked for by one of our own pages. Browsers say so in one header or both; a program that says
+ * nothing carries nobody's cookie by accident. Behind a proxy that changes `Host`, `PUBLIC_URL` tells our origin.
+ */
+export function isFromOurPage({ headers }: FastifyRequest, publicUrl: string | undefined): boolean {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  if (origin === undefined) return true;
+  if (publicUrl !== undefined && origin === originOf(publicUrl)) return true;
+  const given = originOf(origin);
+  return given !== undefined && given === origin && new URL(given).host === host;
+}
+
+function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
+}
+
+/** A path of the dashboard to go on to, whatever was asked for: never another site. */
+export function safeNext(next: string | undefined): string {
+  const base = 'http://dashboard.invalid';
+  if (next === undefined || !URL.canParse(next, base)) return '/dashboard';
+  const { origin, pathname, search } = new URL(next, base);
+  const isOurs = origin === base && /^\/dashboard(?:\/|$)/.test(pathname) && !pathname.startsWith('/dashboard/sign-');
+  return isOurs ? pathname + search : '/dashboard';
+}

@@ -1,0 +1,118 @@
+import type { Db } from './pool.ts';
+
+/** What a member may do: look, work, or decide who else is a member. Each may do what those before it may. */
+export const ROLES = ['viewer', 'member', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface User {
+  id: string;
+  /** A bare address in lower case. */
+  email: string;
+  /** May be empty. */
+  name: string;
+}
+
+export type UserWithPassword = User & {
+  /** Its hash, with salt and cost. */
+  password: string;
+};
+
+/** @throws SQLSTATE 23505 when there is a user of this address */
+export async function insertUser(db: Db, user: Readonly<UserWithPassword>): Promise<void> {
+  await db.query(`INSERT INTO users (id, email, name, password) VALUES ($1, $2, $3, $4)`, [
+    user.id,
+    user.email,
+    user.name,
+    user.password,
+  ]);
+}
+
+export async function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
+  const { rows } = await db.query<UserWithPassword>(`SELECT id, email, name, password FROM users WHERE email = $1`, [
+    email,
+  ]);
+  return rows[0];
+}
+
+export async function findUser(db: Db, id: string): Promise<UserWithPassword | undefined> {
+  const { rows } = await db.query<UserWithPassword>(`SELECT id, email, name, password FROM users WHERE id = $1`, [id]);
+  return rows[0];
+}
+
+/** @param password its hash */
+export async function setPassword(db: Db, id: string, password: string): Promise<void> {
+  await db.query(`UPDATE users SET password = $2 WHERE id = $1`, [id, password]);
+}
+
+export async function setUserName(db: Db, id: string, name: string): Promise<void> {
+  await db.query(`UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
+}
+
+/** Makes a user a member. @returns false when he is one already, whose role stays */
+export async function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+    [orgId, userId, role],
+  );
+  return rowCount === 1;
+}
+
+export type Member = User & {
+  role: Role;
+  /** Since when. */
+  created_at: string;
+};
+
+/**
+ * Members of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listMembers(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Member[]> {
+  const { rows } = await db.query<Member>(
+    `SELECT users.id, email, name, role, membership.created_at
+     FROM memberships AS membership JOIN users ON users.id = user_id
+     WHERE org_id = $1 AND (membership.created_at, user_id) < ($2::timestamptz, $3)
+     ORDER BY membership.created_at DESC, user_id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+  );
+  return rows;
+}
+
+export async function findMember(db: Db, orgId: string, userId: string): Promise<Member | undefined> {
+  const { rows } = await db.query<Member>(
+    `SELECT users.id, email, name, role, membership.created_at
+     FROM memberships AS membership JOIN users ON users.id = user_id WHERE org_id = $1 AND user_id = $2`,
+    [orgId, userId],
+  );
+  return rows[0];
+}
+
+/** The owners of an organization, who stay so until the caller's transaction ends. */
+export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
+  const { rows } = await db.query<{ user_id: string }>(
+    `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
+    [orgId],
+  );
+  return rows.map((row) => row.user_id);
+}
+
+/** @returns whether there is such a member */
+export async function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  const { rowCount } = await db.query(`UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [
+    orgId,
+    userId,
+    role,
+  ]);
+  return rowCount === 1;
+}
+
+/** @returns whether there was such a member */
+export async function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
+  const { rowCount } = await db.query(`DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
+  return rowCount === 1;
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { PAGES } from '../../src/dashboard/app.ts';
+import { invite } from '../../src/intake/users.ts';
+import { ROLES, type Role } from '../../src/store/users.ts';
+import { type Organization, type Service, startService } from '../http/service.ts';
+import { signedIn, textOf, visitor, type Visitor } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+
+let service: Service;
+let ours: Organization;
+let theirs: Organization;
+let people: Record<Role, Person>;
+let stranger: Person;
+before(async () => {
+  service = await startService();
+  ours = await service.organization('Ours');
+  theirs = await service.organization('Theirs');
+  const [viewer, member, owner] = [
+    await signedIn(service, ours.id, 'viewer'),
+    await signedIn(service, ours.id, 'member'),
+    await signedIn(service, ours.id, 'owner'),
+  ];
+  people = { viewer, member, owner };
+  stranger = await signedIn(service, theirs.id, 'owner');
+});
+after(() => service.close());
+
+/**
+ * What `:name` stands for in the paths that begin so: something that organization `ours` has. A page with parameters
+ * that is missing here fails below.
+ */
+const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
+  '/dashboard/members/invitations/:id': async () => {
+    const { id } = await invite(service.pool, ours.id, 'invited@example.com', 'member');
+    return { id };
+  },
+  '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
+};
+
+/** Fields with which a form gets as far as its organization. */
+const FIELDS: Readonly<Record<string, Record<string, string>>> = {
+  '/dashboard/members/:id/role': { role: 'owner' },
+};
+
+async function addressOf(path: string): Promise<string> {
+  if (!path.includes(':')) return path;
+  const prefix = Object.keys(THINGS).find((start) => path === start || path.startsWith(`${start}/`));
+  const things = prefix === undefined ? undefined : await THINGS[prefix]?.();
+  assert.ok(things, `THINGS has nothing for ${path}`);
+  return path.replace(/:(\w+)/g, (_, name: string) => {
+    assert.ok(things[name] !== undefined, `THINGS has no ${name} for ${path}`);
+    return things[name];
+  });
+}
+
+const open = (person: Visitor, method: 'GET' | 'POST', path: string, pattern = path) =>
+  method === 'GET' ? person.get(path) : person.post(path, FIELDS[pattern] ?? {});
+
+const members = PAGES.filter(([, , access]) => access !== 'public');
+
+describe('every page of an organization', () => {
+  it('there are some', () => {
+    assert.ok(members.length > 5, String(members.length));
+    const names = PAGES.map(([method, path]) => `${method} ${path}`);
+    assert.equal(new Set(names).size, names.length, 'each once');
+  });
+
+  for (const [method, path, access] of members) {
+    it(`asks strangers to sign in: ${method} ${path}`, async () => {
+      const { status, location = '' } = await open(visitor(service), method, await addressOf(path), path);
+      assert.equal(status, 303);
+      assert.ok(location.startsWith('/dashboard/sign-in'), location);
+      const part = await visitor(service).get(await addressOf(path), { 'hx-request': 'true' });
+      if (method === 'GET') assert.deepEqual([part.status, part.html], [401, '']);
+    });
+
+    for (const role of ROLES.slice(0, ROLES.indexOf(access as Role))) {
+      it(`is not for the role ${role}: ${method} ${path}`, async () => {
+        const { status, html } = await open(people[role], method, await addressOf(path), path);
+        assert.equal(status, 403);
+        assert.ok(textOf(html).includes(`needs the role ${access}`), textOf(html));
+      });
+    }
+
+    if (method === 'POST') {
+      for (const headers of [
+        { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+        { origin: 'https://evil.example', 'sec-fetch-site': 'none' },
+        { origin: 'null', 'sec-fetch-site': 'same-origin' },
+        { 'sec-fetch-site': 'same-site' },
+      ]) {
+        it(`takes nothing from another site: ${path} ${JSON.stringify(headers)}`, async () => {
+          const { status, html } = await people.owner.post(await addressOf(path), FIELDS[path] ?? {}, headers);
+          assert.equal(status, 403);
+          assert.ok(textOf(html).includes('nothing was changed'), textOf(html));
+        });
+      }
+    }
+
+    if (path.includes(':')) {
+      it(`of another organization is not there: ${method} ${path}`, async () => {
+        const { status } = await open(stranger, method, await addressOf(path), path);
+        assert.equal(status, 404);
+        const absent = await open(stranger, method, path.replace(/:\w+/g, 'usr_00000000000000000000000000'), path);
+        assert.equal(absent.status, 404);
+      });
+    }
+  }
+
+  for (const [method, path] of members.filter((row) => row[0] === 'GET')) {
+    it(`opens for who may, and does not speak of another organization: ${path}`, async () => {
+      const page = await open(people.owner, method, await addressOf(path), path);
+      assert.equal(page.status, 200, textOf(page.html));
+      assert.ok(textOf(page.html).includes('Ours'), textOf(page.html));
+      assert.ok(
+        !page.html.includes('Theirs') && !page.html.includes(stranger.email),
+        'nothing of another organization',
+      );
+    });
+  }
+});
+
+describe('every answer', () => {
+  it('loads nothing from elsewhere and no inline script or style, and is not kept', async () => {
+    for (const path of ['/dashboard', '/dashboard/sign-in', '/dashboard/nowhere']) {
+      const { headers, html } = await people.owner.get(path);
+      if (html === '') continue;
+      const policy = String(headers['content-security-policy']);
+      for (const part of ["default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"]) {
+        assert.ok(policy.includes(part), `${part} in ${policy}`);
+      }
+      assert.ok(!policy.includes('unsafe'), policy);
+      assert.equal(headers['cache-control'], 'no-store');
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?:\/\/(?!127\.0\.0\.1)/);
+    }
+  });
+
+  it('names files that never change under one address', async () => {
+    const { html } = await people.owner.get('/dashboard');
+    const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map((match) => match[1] ?? '');
+    assert.ok(files.length >= 4, files.join());
+    for (const file of files) {
+      const { status, headers } = await visitor(service).get(file);
+      assert.equal(status, 200, file);
+      assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+      assert.match(String(headers['content-type']), /^(?:text\/(?:css|javascript); charset=utf-8|image\/svg\+xml)$/);
+      const zipped = await visitor(service).get(file, { 'accept-encoding': 'gzip, br' });
+      assert.equal(zipped.headers['content-encoding'], 'gzip');
+    }
+  });
+
+  it('is a page for people, also where there is nothing, and tells nothing internal', async () => {
+    for (const path of ['/dashboard/nowhere', '/dashboard/assets/../../package.json', '/dashboard/assets/x/y.js']) {
+      const { status, headers, html } = await people.owner.get(path);
+      assert.equal(status, 404, path);
+      if (path.startsWith('/dashboard/n')) {
+        assert.match(String(headers['content-type']), /^text\/html/);
+        assert.ok(textOf(html).includes('Not found'), textOf(html));
+      }
+    }
+    const json = await people.owner.post('/dashboard/members', {}, { 'content-type': 'application/json' });
+    assert.equal(json.status, 415);
+    const large = await people.owner.post('/dashboard/members', { email: 'x'.repeat(200_000), role: 'member' });
+    assert.equal(large.status, 413);
+  });
+});

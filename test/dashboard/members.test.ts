@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Organization, type Service, startService } from '../http/service.ts';
+import { PASSWORD, type Shown, signedIn, textOf, visitor } from './visitor.ts';
+
+let service: Service;
+let organization: Organization;
+before(async () => {
+  service = await startService();
+  organization = await service.organization('Ours');
+});
+after(() => service.close());
+
+const owner = () => signedIn(service, organization.id);
+
+function linkOf({ html, status }: Shown): string {
+  assert.equal(status, 200, textOf(html));
+  const [link] = /http:\/\/127\.0\.0\.1:\d+\/dashboard\/invitations\/[\w-]{43}/.exec(html) ?? [];
+  assert.ok(link !== undefined, textOf(html));
+  return link;
+}
+
+describe('an invitation', () => {
+  it('makes somebody new a member, with a name and a password of his own, once', async () => {
+    const ada = await owner();
+    const made = await ada.post('/dashboard/members', { email: 'Grace@Example.com', role: 'viewer' });
+    const path = new URL(linkOf(made)).pathname;
+    assert.ok(textOf((await ada.get('/dashboard/members')).html).includes('grace@example.com'), 'it is listed');
+
+    const grace = visitor(service);
+    const shown = await grace.get(path);
+    assert.ok(textOf(shown.html).includes('Join Ours'), textOf(shown.html));
+    const weak = await grace.post(path, { name: 'Grace', password: 'short' });
+    assert.equal(weak.status, 422);
+    assert.match(weak.html, /id="field-password-problem"[^>]*>must be 8 to 200 characters/);
+    assert.match(weak.html, /value="Grace"/);
+    assert.ok(!weak.html.includes('short"'), 'a password does not stay');
+    const joined = await grace.change(path, { name: 'Grace <b>', password: PASSWORD });
+    assert.ok(textOf(joined.html).includes('Welcome to Ours.'), textOf(joined.html));
+    assert.ok(!textOf((await grace.get('/dashboard')).html).includes('Welcome to'), 'told once');
+
+    assert.equal((await visitor(service).get(path)).status, 404);
+    assert.equal((await visitor(service).post(path, { password: PASSWORD })).status, 404);
+    const list = await ada.get('/dashboard/members');
+    assert.match(textOf(list.html), /Grace <b> grace@example\.com viewer/);
+    assert.ok(!list.html.includes('<b>'), 'a name is no markup');
+    await visitor(service).signIn('grace@example.com', PASSWORD);
+  });
+
+  it('lets a user of another organization in, who then has both, and sees one at a time', async () => {
+    const ada = await owner();
+    const other = await service.organization('Another');
+    const grace = await signedIn(service, other.id, 'owner');
+    const path = new URL(linkOf(await ada.post('/dashboard/members', { email: grace.email, role: 'member' }))).pathname;
+
+    const asked = visitor(service);
+    assert.ok(textOf((await asked.get(path)).html).includes('Sign in to accept'), 'a password is not chosen again');
+    const joined = await grace.change(path);
+    assert.ok(textOf(joined.html).includes('Ours'), textOf(joined.html));
+    const back = await grace.change('/dashboard/organization', { organization: other.id });
+    assert.match(back.html, /<title>Overview · Another<\/title>/);
+    // One that he is not in: he stays where he is.
+    const third = await service.organization('Third');
+    assert.match((await grace.change('/dashboard/organization', { organization: third.id })).html, /· Another</);
+    // A form of a page that was shown for the other organization.
+    const stale = await grace.post('/dashboard/members', {
+      _org: organization.id,
+      email: 'x@example.com',
+      role: 'owner',
+    });
+    assert.equal(stale.status, 409);
+  });
+
+  it('is for its address only', async () => {
+    const ada = await owner();
+    const eve = await signedIn(service, (await service.organization()).id);
+    const path = new URL(linkOf(await ada.post('/dashboard/members', { email: 'bob@example.com', role: 'owner' })))
+      .pathname;
+    const shown = await eve.get(path);
+    assert.ok(textOf(shown.html).includes(`You are signed in as ${eve.email}`), textOf(shown.html));
+    assert.equal((await eve.post(path)).status, 409);
+  });
+
+  it('ends when it is taken back, replaced, or 7 days old', async () => {
+    const ada = await owner();
+    const again = async () =>
+      new URL(linkOf(await ada.post('/dashboard/members', { email: 'carol@example.com', role: 'member' }))).pathname;
+    const [first, second] = [await again(), await again()];
+    assert.equal((await visitor(service).get(first)).status, 404);
+    assert.equal((await visitor(service).get(second)).status, 200);
+    const { rows } = await service.pool.query<{ id: string }>(`SELECT id FROM invitations WHERE email = $1`, [
+      'carol@example.com',
+    ]);
+    await ada.change(`/dashboard/members/invitations/${rows[0]?.id ?? ''}/withdraw`);
+    assert.equal((await visitor(service).get(second)).status, 404);
+    const third = await again();
+    await service.pool.query(`UPDATE invitations SET expires_at = now()`);
+    assert.equal((await visitor(service).get(third)).status, 404);
+  });
+
+  it('of a member, or to what is no address, is refused at the field, and what was typed stays', async () => {
+    const ada = await owner();
+    const member = await ada.post('/dashboard/members', { email: ada.email, role: 'viewer' });
+    assert.equal(member.status, 409);
+    assert.match(member.html, /id="field-email-problem"[^>]*>is a member/);
+    const nonsense = await ada.post('/dashboard/members', { email: 'no <address>"', role: 'viewer' });
+    assert.equal(nonsense.status, 422);
+    assert.ok(nonsense.html.includes('value="no <address>&#34;"'), 'it stays, escaped');
+    assert.match(nonsense.html, /<option value="viewer" selected>/);
+    const role = await ada.post('/dashboard/members', { email: 'x@example.com', role: 'king' });
+    assert.match(role.html, /id="field-role-problem"[^>]*>is not one of the choices/);
+  });
+});
+
+describe('members', () => {
+  it('get another role at once, and are removed at once', async () => {
+    const { id } = await service.organization('Roles');
+    const [ada, bob] = [await signedIn(service, id), await signedIn(service, id, 'viewer')];
+    assert.equal((await bob.post('/dashboard/members', { email: 'x@example.com', role: 'viewer' })).status, 403);
+    const changed = await ada.change(`/dashboard/members/${bob.id}/role`, { role: 'owner' });
+    assert.ok(textOf(changed.html).includes(`${bob.email} is owner now.`), textOf(changed.html));
+    assert.equal((await bob.post('/dashboard/members', { email: 'x@example.com', role: 'viewer' })).status, 200);
+    await ada.change(`/dashboard/members/${bob.id}/remove`);
+    const gone = await bob.get('/dashboard/members');
+    assert.equal(gone.status, 403);
+    assert.ok(textOf(gone.html).includes('is in no organization'), textOf(gone.html));
+    assert.ok(gone.html.includes('/dashboard/sign-out'), 'he can sign out');
+  });
+
+  it('the last owner stays, whatever is tried, at the same time too', async () => {
+    const { id } = await service.organization('Owners');
+    const [ada, bob] = [await signedIn(service, id), await signedIn(service, id)];
+    const [one, two] = await Promise.all([ada.post('/dashboard/account/leave'), bob.post('/dashboard/account/leave')]);
+    assert.deepEqual([one.status, two.status].sort(), [303, 409]);
+    const last = one.status === 409 ? ada : bob;
+    assert.equal((await last.post(`/dashboard/members/${last.id}/role`, { role: 'member' })).status, 409);
+    assert.equal((await last.post(`/dashboard/members/${last.id}/remove`)).status, 409);
+    assert.equal((await last.get('/dashboard')).status, 200);
+  });
+
+  it('are listed in pages, each once', async () => {
+    const { id } = await service.organization('Many');
+    const ada = await signedIn(service, id);
+    await service.pool.query(
+      `WITH made AS (
+         INSERT INTO users (id, email, name, password)
+         SELECT 'usr_' || n, 'many' || n || '@example.com', '', 'x' FROM generate_series(100, 219) AS n RETURNING id
+       ) INSERT INTO memberships (org_id, user_id, role) SELECT $1, id, 'viewer' FROM made`,
+      [id],
+    );
+    const seen: string[] = [];
+    let path: string | undefined = '/dashboard/members';
+    while (path !== undefined) {
+      const { html }: Shown = await ada.get(path);
+      seen.push(...[...html.matchAll(/many\d+@example\.com/g)].map((match) => match[0]));
+      path = /<a href="([^"]+)" rel="next">/.exec(html)?.[1]?.replaceAll('&amp;', '&');
+    }
+    assert.equal(new Set(seen).size, 120);
+    assert.equal((await ada.get('/dashboard/members?cursor=nonsense')).status, 422);
+  });
+});
+
+describe('an account', () => {
+  it('changes its password: other sessions end, this one stays, the old password is worth nothing', async () => {
+    const ada = await owner();
+    const elsewhere = visitor(service);
+    await elsewhere.signIn(ada.email, PASSWORD);
+    const wrong = await ada.post('/dashboard/account/password', { current: 'wrong', password: 'a new password' });
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.html, /id="field-current-problem"[^>]*>is not your password/);
+    const done = await ada.change('/dashboard/account/password', { current: PASSWORD, password: 'a new password' });
+    assert.ok(textOf(done.html).includes('Your password was changed'), textOf(done.html));
+    assert.equal((await elsewhere.get('/dashboard')).status, 303);
+    assert.equal((await elsewhere.post('/dashboard/sign-in', { email: ada.email, password: PASSWORD })).status, 401);
+    await elsewhere.signIn(ada.email, 'a new password');
+  });
+});
+
+describe('the audit log', () => {
+  it('tells every change of the organization, by members and by keys, newest first, and no secret', async () => {
+    const ours = await service.organization('Audited');
+    const ada = await signedIn(service, ours.id);
+    const link = linkOf(await ada.post('/dashboard/members', { email: 'dan@example.com', role: 'member' }));
+    const dan = visitor(service);
+    await dan.change(new URL(link).pathname, { name: 'Dan', password: PASSWORD });
+    const hook = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+    const { id, secret } = hook.body as { id: string; secret: string };
+    await ours.call('POST', `/v1/webhooks/${id}/rotate-secret`);
+    await ours.call('DELETE', `/v1/webhooks/${id}`);
+    // Not changes: what failed, what reads, what sends.
+    await ours.call('DELETE', `/v1/webhooks/${id}`);
+    await ours.call('GET', '/v1/webhooks');
+    await ours.send();
+
+    const { html } = await ada.get('/dashboard/audit');
+    const text = textOf(html);
+    const actions = [...html.matchAll(/<code>([a-z]+\.[a-z.-]+)<\/code>/g)].map((match) => match[1]);
+    assert.deepEqual(actions, [
+      'webhooks.delete',
+      'webhooks.rotate-secret',
+      'webhooks.create',
+      'members.join',
+      'members.invite',
+    ]);
+    assert.equal(text.split(id).length - 1, 3, 'each tells what was changed');
+    assert.ok(text.includes('dan@example.com') && text.includes(ada.email), text);
+    for (const word of [secret, PASSWORD, link.split('/').at(-1) ?? '']) assert.ok(!html.includes(word), word);
+    const other = await signedIn(service, (await service.organization()).id);
+    assert.ok(textOf((await other.get('/dashboard/audit')).html).includes('Nothing was changed yet'), 'only ours');
+  });
+});

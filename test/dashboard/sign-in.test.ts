@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { createUser } from '../../src/intake/users.ts';
+import { tokenHash } from '../../src/intake/sign-in.ts';
+import { startService, type Service, type Organization } from '../http/service.ts';
+import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
+
+let service: Service;
+let organization: Organization;
+before(async () => {
+  service = await startService();
+  organization = await service.organization('Ada & <Söhne>');
+});
+after(() => service.close());
+
+describe('signing in', () => {
+  it('leads to the overview of the organization, whose name is shown as text', async () => {
+    await createUser(service.pool, organization.id, 'Ada@Example.com', PASSWORD);
+    const ada = visitor(service);
+    const { status, location, headers } = await ada.post('/dashboard/sign-in', {
+      email: ' ADA@example.com ',
+      password: PASSWORD,
+    });
+    assert.deepEqual([status, location], [303, '/dashboard']);
+    assert.match(
+      String(headers['set-cookie']),
+      /^sendwright=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
+    );
+    const page = await ada.get('/dashboard');
+    assert.equal(page.status, 200);
+    assert.match(page.html, /^<!doctype html><html lang="en">/);
+    assert.ok(textOf(page.html).includes('Ada & <Söhne>'), textOf(page.html));
+    assert.ok(!page.html.includes('<Söhne>'), 'a name is no markup');
+  });
+
+  it('is asked for by every page, which is gone to afterwards', async () => {
+    const stranger = visitor(service);
+    const asked = await stranger.get('/dashboard/audit?cursor=x');
+    assert.deepEqual(
+      [asked.status, asked.location],
+      [303, '/dashboard/sign-in?next=%2Fdashboard%2Faudit%3Fcursor%3Dx'],
+    );
+    const form = await stranger.get(asked.location ?? '');
+    assert.match(form.html, /name="next" value="\/dashboard\/audit\?cursor=x"/);
+  });
+
+  for (const next of [
+    'https://evil.example/dashboard',
+    '//evil.example/dashboard',
+    '/\\evil.example/dashboard',
+    '/v1/emails',
+    '/dashboard/../v1/emails',
+    'javascript:alert(1)',
+    '/dashboard/sign-out',
+    '/dashboardx',
+  ]) {
+    it(`leads to no other place than the dashboard: ${next}`, async () => {
+      const email = `next${Math.random()}@example.com`;
+      await createUser(service.pool, organization.id, email, PASSWORD);
+      const somebody = visitor(service);
+      const { location } = await somebody.post('/dashboard/sign-in', { email, password: PASSWORD, next });
+      assert.equal(location, '/dashboard');
+      const again = await somebody.get(`/dashboard/sign-in?next=${encodeURIComponent(next)}`);
+      assert.deepEqual([again.status, again.location], [303, '/dashboard']);
+    });
+  }
+
+  it('is refused in the same words for a wrong password and for an unknown email, which stays filled in', async () => {
+    const { email } = await signedIn(service, organization.id);
+    const stranger = visitor(service);
+    const wrong = await stranger.post('/dashboard/sign-in', { email, password: 'wrong' });
+    const unknown = await stranger.post('/dashboard/sign-in', { email: 'nobody@example.com', password: 'wrong' });
+    assert.deepEqual([wrong.status, unknown.status], [401, 401]);
+    assert.equal(textOf(wrong.html), textOf(unknown.html));
+    assert.ok(wrong.html.includes(`value="${email}"`), 'the email stays');
+    assert.equal(stranger.cookie(), '');
+    const empty = await stranger.post('/dashboard/sign-in', { email: '', password: '' });
+    assert.equal(empty.status, 422);
+    assert.match(empty.html, /id="field-email-problem"/);
+  });
+
+  it('does as much work for an unknown email as for a known one', async () => {
+    const { email } = await signedIn(service, organization.id);
+    const time = async (name: string) => {
+      const start = process.cpuUsage();
+      await visitor(service).post('/dashboard/sign-in', { email: name, password: 'wrong' });
+      const { user, system } = process.cpuUsage(start);
+      return user + system;
+    };
+    const [known, unknown] = [await time(email), await time('somebody@example.org')];
+    assert.ok(unknown > known / 3, `${unknown} µs against ${known} µs`);
+  });
+
+  it('too often is told to wait, also with the right password, from anywhere', async () => {
+    const { email } = await signedIn(service, organization.id);
+    const stranger = visitor(service);
+    // Too long to be hashed at all costs nothing, and is not counted.
+    const tries = await Promise.all(
+      Array.from({ length: 12 }, () => stranger.post('/dashboard/sign-in', { email, password: 'wrong' })),
+    );
+    const statuses = tries.map(({ status }) => status).sort();
+    assert.deepEqual(statuses, [...Array<number>(10).fill(401), 429, 429]);
+    const right = await stranger.post('/dashboard/sign-in', { email, password: PASSWORD });
+    assert.equal(right.status, 429);
+    const seconds = Number(right.headers['retry-after']);
+    assert.ok(seconds > 0 && seconds <= 900, String(seconds));
+    const { rows } = await service.pool.query(`SELECT tries FROM sign_in_failures WHERE subject = $1`, [
+      `email:${email}`,
+    ]);
+    assert.deepEqual(rows, [{ tries: 13 }]);
+    // A quarter of an hour later.
+    await service.pool.query(`UPDATE sign_in_failures SET since = now() - interval '16 minutes'`);
+    await stranger.signIn(email, PASSWORD);
+  });
+
+  it('of one network address is limited too, over many emails', async () => {
+    await service.pool.query(`UPDATE sign_in_failures SET tries = 60, since = now() WHERE subject LIKE 'address:%'`);
+    const { status } = await visitor(service).post('/dashboard/sign-in', { email: 'new@example.com', password: 'x' });
+    assert.equal(status, 429);
+    await service.pool.query(`DELETE FROM sign_in_failures`);
+  });
+});
+
+describe('a session', () => {
+  it('has a new token at each sign-in, and the old one is worth nothing (fixation)', async () => {
+    const ada = await signedIn(service, organization.id);
+    const before = ada.cookie();
+    await ada.signIn(ada.email, PASSWORD);
+    assert.notEqual(ada.cookie(), before);
+    const other = visitor(service);
+    other.take(before);
+    assert.equal((await other.get('/dashboard')).status, 303);
+    // A token that somebody else has chosen never becomes a session.
+    const chosen = `sendwright=${'a'.repeat(43)}`;
+    other.take(chosen);
+    await other.signIn(ada.email, PASSWORD);
+    assert.notEqual(other.cookie(), chosen);
+  });
+
+  it('ends on the server when one signs out', async () => {
+    const ada = await signedIn(service, organization.id);
+    const cookie = ada.cookie();
+    const out = await ada.change('/dashboard/sign-out');
+    assert.equal(textOf(out.html).includes('Sign in'), true);
+    assert.equal(ada.cookie(), '');
+    ada.take(cookie);
+    assert.equal((await ada.get('/dashboard')).status, 303);
+  });
+
+  it('ends after 7 days without use, and after 30 in any case', async () => {
+    const ada = await signedIn(service, organization.id);
+    const sha256 = tokenHash(ada.cookie().split('=')[1] ?? '');
+    const age = async (columns: string) => {
+      await service.pool.query(`UPDATE sessions SET ${columns} WHERE sha256 = $1`, [sha256]);
+      return (await ada.get('/dashboard')).status;
+    };
+    const left = async () => {
+      const { rows } = await service.pool.query<{ days: number }>(
+        `SELECT round(extract(epoch FROM expires_at - now()) / 86400)::integer AS days FROM sessions WHERE sha256 = $1`,
+        [sha256],
+      );
+      return rows[0]?.days;
+    };
+    assert.equal(await left(), 7);
+    assert.equal(await age(`created_at = now() - interval '28 days', last_seen_at = now() - interval '6 days'`), 200);
+    assert.equal(await left(), 2);
+    assert.equal(await age(`expires_at = now() - interval '1 second'`), 303);
+  });
+
+  it('is kept as a hash: what the database holds opens nothing', async () => {
+    const ada = await signedIn(service, organization.id);
+    const token = ada.cookie().split('=')[1] ?? '';
+    const { rows } = await service.pool.query<{ text: string }>(`SELECT sessions::text AS text FROM sessions`);
+    assert.ok(rows.length > 0, 'there are sessions');
+    const hex = Buffer.from(token).toString('hex');
+    for (const { text } of rows) assert.ok(!text.includes(token) && !text.includes(hex), 'the token is not kept');
+  });
+});
+
+describe('where PUBLIC_URL is https', () => {
+  it('the cookie is __Host-, Secure, HttpOnly and SameSite, and a plain one opens nothing', async (t) => {
+    const secure = await startService({ publicUrl: 'https://mail.example.com' });
+    t.after(() => secure.close());
+    const { id } = await secure.organization();
+    await createUser(secure.pool, id, 'ada@example.com', PASSWORD);
+    const ada = visitor(secure);
+    const signed = await ada.post(
+      '/dashboard/sign-in',
+      { email: 'ada@example.com', password: PASSWORD },
+      { origin: 'https://mail.example.com' },
+    );
+    assert.match(
+      String(signed.headers['set-cookie']),
+      /^__Host-sendwright=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/,
+    );
+    assert.equal((await ada.get('/dashboard')).status, 200);
+    ada.take(ada.cookie().replace('__Host-', ''));
+    assert.equal((await ada.get('/dashboard')).status, 303);
+  });
+});

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { request } from 'undici';
+import { createUser } from '../../src/intake/users.ts';
+import type { Role } from '../../src/store/users.ts';
+import type { Service } from '../http/service.ts';
+
+/** A page as a browser gets it. */
+export interface Shown {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Its HTML. */
+  readonly html: string;
+  /** Where it leads on to, without our origin. */
+  readonly location: string | undefined;
+}
+
+export type Fields = Readonly<Record<string, string>>;
+
+/** A browser without scripts: keeps cookies, and names its origin as browsers do. */
+export interface Visitor {
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<Shown>;
+  readonly post: (path: string, fields?: Fields, headers?: Record<string, string>) => Promise<Shown>;
+  /** Posts, expects to be led on, and goes there. */
+  readonly change: (path: string, fields?: Fields) => Promise<Shown>;
+  /** Cookies as they would be sent. */
+  readonly cookie: () => string;
+  /** Takes somebody's cookies. */
+  readonly take: (cookie: string) => void;
+  readonly signIn: (email: string, password: string) => Promise<void>;
+}
+
+export const PASSWORD = 'correct horse battery';
+
+export function visitor({ url }: Pick<Service, 'url'>): Visitor {
+  const cookies = new Map<string, string>();
+  const cookie = () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const send = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string) => {
+    const response = await request(new URL(path, url), {
+      method,
+      headers: { ...(cookies.size > 0 && { cookie: cookie() }), ...headers },
+      ...(body !== undefined && { body }),
+    });
+    const html = await response.body.text();
+    for (const line of [response.headers['set-cookie'] ?? []].flat()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (/Max-Age=0/.test(line)) cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const location = response.headers['location'] as string | undefined;
+    assert.match(String(response.headers['x-request-id']), /^req_/);
+    return { status: response.statusCode, headers: response.headers, html, location };
+  };
+  const get: Visitor['get'] = (path, headers = {}) => send('GET', path, headers);
+  const post: Visitor['post'] = (path, fields = {}, headers = {}) => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded', origin: url, 'sec-fetch-site': 'same-origin' };
+    return send('POST', path, { ...form, ...headers }, new URLSearchParams(fields).toString());
+  };
+  return {
+    get,
+    post,
+    async change(path, fields) {
+      const { status, location, html } = await post(path, fields);
+      assert.equal(status, 303, `${path}: ${textOf(html)}`);
+      return get(location ?? '');
+    },
+    cookie,
+    take(text) {
+      cookies.clear();
+      for (const pair of text.split('; ')) cookies.set(...(pair.split('=', 2) as [string, string]));
+    },
+    async signIn(email, password) {
+      const { status, html } = await post('/dashboard/sign-in', { email, password });
+      assert.equal(status, 303, textOf(html));
+    },
+  };
+}
+
+let count = 0;
+
+/** A user of an organization with this role, signed in. */
+export async function signedIn(
+  service: Pick<Service, 'url' | 'pool'>,
+  orgId: string,
+  role: Role = 'owner',
+): Promise<Visitor & { readonly id: string; readonly email: string }> {
+  const email = `person${++count}@example.com`;
+  const { id } = await createUser(service.pool, orgId, email, PASSWORD, role);
+  const made = visitor(service);
+  await made.signIn(email, PASSWORD);
+  return { ...made, id, email };
+}
+
+/** What people read of a page. */
+export function textOf(html: string): string {
+  const text = html
+    .replace(/<head>.*<\/head>/s, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+  const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#34': '"' };
+  return text.replace(/&(amp|lt|gt|quot|#39|#34);/g, (_, name: string) => named[name] ?? '').trim();
+}
