@@ -151,7 +151,7 @@ describe("from's domain must equal a registered and verified domain exactly", ()
     await ours.addDomain('bücher.example');
     await ours.addDomain('pending.example', false);
     const failed = await ours.addDomain('failed.example', false);
-    await service.pool.query(`UPDATE domains SET status = 'failed' WHERE id = $1`, [failed]);
+    await service.pool.query(`UPDATE domains SET status = 'failed', next_check_at = NULL WHERE id = $1`, [failed]);
     await (await service.organization()).addDomain('theirs.example');
   });
 

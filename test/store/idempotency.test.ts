@@ -117,8 +117,8 @@ describe('a key', () => {
     const keys = makeKeyHolder(pool);
     const email = newEmail();
     const [answer] = await acceptEmailOnce(pool, orgId, null, email, once('g'));
-    const { refusal, ...expected } = answer ?? {};
-    assert.equal(refusal, null);
+    const { refusal, has_quota, ...expected } = answer ?? {};
+    assert.deepEqual([refusal, has_quota], [null, false]);
     assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
     assert.equal(await locks(), 0);
     await assert.rejects(acceptEmailOnce(pool, orgId, null, newEmail(), once('g')), { code: '23505' });
