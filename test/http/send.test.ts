@@ -204,7 +204,9 @@ describe("from's domain must equal a registered and verified domain exactly", ()
       `UPDATE domains SET status = 'verified', verified_at = now() WHERE name = 'pending.example'`,
     );
     assert.equal((await ours.send({ from })).status, 202);
-    await service.pool.query(`UPDATE domains SET status = 'failed' WHERE name = 'pending.example'`);
+    await service.pool.query(
+      `UPDATE domains SET status = 'failed', next_check_at = NULL WHERE name = 'pending.example'`,
+    );
     assertRefused(await ours.send({ from }), 403, 'domain_not_verified', 'from');
     await service.pool.query(`DELETE FROM domains WHERE name = 'pending.example'`);
     assertRefused(await ours.send({ from }), 403, 'domain_not_found', 'from');
