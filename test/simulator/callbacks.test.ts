@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { classifyBounce } from '../../src/domain/bounces.ts';
 import { BOUNCE_REASONS } from '../../src/domain/email.ts';
 import type { Feedback } from '../../src/domain/feedback.ts';
@@ -46,7 +47,11 @@ async function receiver(t: TestContext, ...statuses: number[]) {
   return { hits, open, target: { url, user: 'postmark', password: 'pass:wörd' } };
 }
 
-const settled = () => new Promise((resolve) => setTimeout(resolve, 200));
+/** Waits until so many callbacks have come, and then a moment for one too many. */
+async function settled(hits: readonly unknown[], count: number): Promise<void> {
+  await until(() => (hits.length >= count ? hits : undefined));
+  await sleep(200);
+}
 
 test('a delivery is posted for each recipient that takes its mail, and no other', async (t) => {
   const { hits, target } = await receiver(t);
@@ -61,7 +66,7 @@ test('a delivery is posted for each recipient that takes its mail, and no other'
     }),
   );
   await mailer.sendMail({ from: 'a@example.com', to: 'smtp@example.net', text: 'x' });
-  await settled();
+  await settled(hits, 3);
 
   const deliveries = hits.filter(({ body }) => body['RecordType'] === 'Delivery');
   const to = deliveries.map(({ body }) => body['Recipient']).sort();
@@ -89,12 +94,12 @@ test('a delivery is posted for each recipient that takes its mail, and no other'
   }
 });
 
-/** What is posted about a message to one address, in the order it comes. */
-async function postedAbout(t: TestContext, address: string, fields: object = {}) {
+/** What is posted about a message to one address, in the order it comes: so many callbacks, unless there are more. */
+async function postedAbout(t: TestContext, address: string, count: number, fields: object = {}) {
   const { hits, target } = await receiver(t);
   const { postmark } = await start(t, { deliveryCallback: target });
   await postmark.sendEmail(mail({ To: address, Metadata: { email: 'em_1' }, ...fields }));
-  await settled();
+  await settled(hits, count);
   return hits.map(({ body }) => body);
 }
 
@@ -108,7 +113,7 @@ for (const [address, expected] of Object.entries({
   'slow@example.net': [],
 })) {
   test(`${address} is reported as ${expected.join(', ') || 'nothing'}`, async (t) => {
-    const records = await postedAbout(t, address);
+    const records = await postedAbout(t, address, expected.length);
     assert.deepEqual(
       records.map((record) => record['RecordType']),
       expected,
@@ -122,7 +127,7 @@ for (const [address, expected] of Object.entries({
 
 test('each reason for a bounce is read back from its record, and from its reply by SMTP', async (t) => {
   for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {
-    const [record] = await postedAbout(t, `bounced+${reason}@example.net`);
+    const [record] = await postedAbout(t, `bounced+${reason}@example.net`, 1);
     const callback = parsePostmarkCallback(record);
     assert.ok(callback.is === 'feedback', reason);
     assert.equal(callback.feedback.bounceReason, reason);
@@ -133,7 +138,7 @@ test('each reason for a bounce is read back from its record, and from its reply 
 
 test('a click leads to the first link of the HTML', async (t) => {
   const link = async (HtmlBody: string) => {
-    const records = await postedAbout(t, 'clicked@example.net', { HtmlBody });
+    const records = await postedAbout(t, 'clicked@example.net', 3, { HtmlBody });
     return records.at(-1)?.['OriginalLink'];
   };
   assert.equal(
@@ -172,7 +177,7 @@ test('reports are repeated on demand', async (t) => {
   const { postmark, behave } = await start(t, { deliveryCallback: target });
   await behave({ repeat_reports: 4 });
   await postmark.sendEmail(mail({ To: 'opened@example.net' }));
-  await settled();
+  await settled(hits, 10);
   assert.equal(hits.length, 10);
   assert.equal(new Set(hits.map(({ body }) => JSON.stringify(body))).size, 2);
   assert.equal(new Set(hits.map(({ headers }) => headers['x-pm-webhook-trace-id'])).size, 2);
@@ -202,8 +207,7 @@ test('a callback is tried again after 5xx, 429, 408 and a broken connection, wit
     const { hits, target } = await receiver(t, status, status, 204);
     const { postmark } = await start(t, { deliveryCallback: target });
     await postmark.sendEmail(mail());
-    await until(() => hits[2]);
-    await settled();
+    await settled(hits, 3);
     assert.equal(hits.length, 3, `after ${status}`);
     assert.equal(new Set(hits.map(({ headers }) => headers['x-pm-webhook-trace-id'])).size, 1);
     assert.equal(new Set(hits.map(({ body }) => JSON.stringify(body))).size, 1);
@@ -226,7 +230,7 @@ test('a callback is dropped at other 4xx, and when its tries are used up', async
     const target = await receiver(t, status);
     const { postmark } = await start(t, { deliveryCallback: target.target });
     await postmark.sendEmail(mail());
-    await settled();
+    await settled(target.hits, hits);
     assert.equal(target.hits.length, hits, `after ${status}`);
   }
 });
