@@ -1,6 +1,6 @@
 import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
+import { parseRanges } from './domain/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
-import { parseRanges } from './public-fetch/public-address.ts';
 
 /** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
 export class ConfigError extends Error {}
@@ -84,6 +84,11 @@ function secretKey(text: string): string {
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
   HOST: { meaning: 'address the API listens on', example: '0.0.0.0', parse: text, fallback: '127.0.0.1' },
+  TRUST_PROXY: {
+    meaning: 'addresses and ranges of the proxies in front of the API, whose X-Forwarded-For is believed',
+    example: '10.0.0.0/8',
+    parse: ranges,
+  },
   DATABASE_URL: {
     meaning: "URL of Sendwright's Postgres database",
     example: 'postgres://sendwright:secret@localhost:5432/sendwright',
@@ -205,6 +210,18 @@ export const SETTINGS = {
     example: '45088768',
     parse: integer(1, 1_073_741_824),
     fallback: String(43 * 1_048_576),
+  },
+  RATE_LIMIT_RPS: {
+    meaning: 'requests a second of one organization, with as many saved up as come in two seconds; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000_000),
+    fallback: '10000',
+  },
+  RATE_LIMIT_MAILS_PER_SECOND: {
+    meaning: 'emails a second of one organization, with as many saved up as come in 20 seconds; 0 is no limit',
+    example: '500',
+    parse: integer(0, 1_000_000_000),
+    fallback: '10000',
   },
   WORKFLOW_STARTS_PER_SECOND: {
     meaning:

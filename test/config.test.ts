@@ -38,6 +38,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['65536', ...NO_NUMBERS],
   },
   HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
+  TRUST_PROXY: {
+    fallback: undefined,
+    good: [
+      ['10.0.0.0/8', ['10.0.0.0/8']],
+      ['127.0.0.1,::1', ['127.0.0.1', '::1']],
+    ],
+    bad: ['x', 'true', 'loopback', '10.0.0.0/33'],
+  },
   DATABASE_URL: {
     fallback: undefined,
     good: [...any('postgres://u:p@h:1/d', 'postgresql://h/d?sslmode=require'), ['postgres://h/d/', 'postgres://h/d']],
@@ -138,6 +146,22 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
       ['1073741824', 1_073_741_824],
     ],
     bad: ['0', '1073741825', '43MB', ...NO_NUMBERS],
+  },
+  RATE_LIMIT_RPS: {
+    fallback: 10_000,
+    good: [
+      ['0', 0],
+      ['1000000000', 1_000_000_000],
+    ],
+    bad: ['1000000001', ...NO_NUMBERS],
+  },
+  RATE_LIMIT_MAILS_PER_SECOND: {
+    fallback: 10_000,
+    good: [
+      ['0', 0],
+      ['1000000000', 1_000_000_000],
+    ],
+    bad: ['1000000001', ...NO_NUMBERS],
   },
   WORKFLOW_STARTS_PER_SECOND: {
     fallback: 20,

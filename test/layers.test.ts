@@ -79,14 +79,14 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME and phone libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME, phone and IP address libraries only',
     severity: 'error',
     from: { path: '^src/domain/' },
     to: {
       pathNot: [
         '^src/domain/',
         '^(?:node:)?(?:url|crypto)$',
-        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js)/',
+        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js)/',
       ],
     },
   },

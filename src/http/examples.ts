@@ -112,6 +112,18 @@ const number = {
 };
 const templates = [{ name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', '2'] }];
 
+const key = {
+  id: 'key_01kajcg3t5z7b9d1f3h5k7m9pq',
+  name: 'Shop, production',
+  preset: 'sending_access',
+  domain_ids: null,
+  expires_at: null,
+  allowed_ips: ['203.0.113.7', '2001:db8::/32'],
+  last_used_at: null,
+  created_at: AT,
+};
+const usedKey = { ...key, last_used_at: '2026-03-01T09:30:02.431Z' };
+
 /** By operation, as the API description writes them. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
@@ -244,6 +256,12 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { answer: waitingDelivery },
+  'POST /v1/keys': {
+    request: { preset: key.preset, name: key.name, allowed_ips: key.allowed_ips },
+    answer: { ...key, api_key: `sw_live_01kajcg3t5z7b9d1f3h5k7m9pq_${'0'.repeat(64)}` },
+  },
+  'GET /v1/keys': { answer: { keys: [usedKey], has_more: false, next_cursor: null } },
+  'GET /v1/keys/{id}': { answer: usedKey },
   'GET /healthz': { answer: { status: 'ok' } },
   'GET /readyz': { answer: { status: 'ok' } },
 };

@@ -3,12 +3,15 @@ import { parseArgs } from 'node:util';
 import { CHAT_PROVIDERS } from '../domain/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EVENT_TYPES } from '../domain/event-types.ts';
-import { addDomain, createKey, createOrganization, endKey, requireOrganization } from '../intake/accounts.ts';
+import { addDomain, createOrganization, requireOrganization } from '../intake/accounts.ts';
 import { addNumber, chatSeal } from '../intake/chat-numbers.ts';
+import { createKey, endKey } from '../intake/keys.ts';
+import { giveQuota } from '../intake/quota.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../intake/suppressions.ts';
 import { createUser } from '../intake/users.ts';
 import { addEndpoint, makeWebhookIntake } from '../intake/webhooks.ts';
-import { listOrganizations, PRESETS } from '../store/accounts.ts';
+import { listOrganizations } from '../store/accounts.ts';
+import { PRESETS } from '../store/keys.ts';
 import { makePool, type Pool } from '../store/pool.ts';
 import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 import { endWith } from './process.ts';
@@ -39,6 +42,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   'key revoke': { usage: '--key K', run: (pool, options) => endKey(pool, needed(options, 'key')) },
+  'quota set': {
+    usage: '--organization O --monthly N|none',
+    run: async (pool, options) => {
+      const [organization, monthly] = [needed(options, 'organization'), needed(options, 'monthly')];
+      if (!/^(?:\d{1,15}|none)$/.test(monthly)) endWith('--monthly must be a number of emails, or none for no quota');
+      const quota = monthly === 'none' ? null : Number(monthly);
+      const { monthly: given, used, resets_at } = await giveQuota(pool, organization, quota);
+      return { organization, monthly: given, used, resets_at };
+    },
+  },
   'domain add': {
     usage: '--organization O --name D [--verified]',
     run: (pool, options) =>
@@ -88,6 +101,7 @@ const OPTIONS = {
   domain: { type: 'string', multiple: true },
   key: { type: 'string' },
   verified: { type: 'boolean' },
+  monthly: { type: 'string' },
   email: { type: 'string' },
   number: { type: 'string' },
   provider: { type: 'string' },

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { makeEmailActivities } from '../../activities/index.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
-import { acceptEmail, cancelEmail } from '../../src/intake/emails.ts';
+import { acceptEmail, cancelEmail, unlimited } from '../../src/intake/emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
@@ -69,7 +69,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [] };
+  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [], limits: unlimited() };
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',

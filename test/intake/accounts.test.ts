@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { addDomain, createKey, createOrganization, endKey, parseApiKey } from '../../src/intake/accounts.ts';
-import { findKey, listOrganizations } from '../../src/store/accounts.ts';
+import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
+import { createKey, endKey, parseApiKey } from '../../src/intake/keys.ts';
+import { listOrganizations } from '../../src/store/accounts.ts';
+import { findKey } from '../../src/store/keys.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

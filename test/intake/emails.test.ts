@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { EmailRequest } from '../../src/domain/email.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
-import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../src/intake/emails.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
 import { project } from '../../src/projection/emails.ts';
 import { findEmail } from '../../src/store/emails.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -14,7 +14,7 @@ let orgId: string;
 let wakes = 0;
 before(async () => {
   database = await testDatabase(10);
-  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [] };
+  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [], limits: unlimited() };
   orgId = (await createOrganization(database.pool, 'Intake')).id;
   await addDomain(database.pool, orgId, 'a.example', true);
 });
