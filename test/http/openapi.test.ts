@@ -226,7 +226,7 @@ describe('an operation', () => {
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
       assertDescribed(path, method, answer);
     }
-    assert.equal(bodies.length, 10);
+    assert.equal(bodies.length, 11);
   });
 
   it('takes the examples of its query parameters', async () => {
