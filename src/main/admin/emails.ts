@@ -9,7 +9,7 @@ export const EMAILS = {
       if (to.length === 0) throw new UsageError('--to is missing');
       return api.call('POST', '/v1/emails', {
         from: optional(options, 'from') ?? api.from ?? needed(options, 'from'),
-        to,
+        to: to.length === 1 ? to[0] : to,
         subject: needed(options, 'subject'),
         text: optional(options, 'text'),
         html: optional(options, 'html'),
