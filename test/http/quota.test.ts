@@ -156,10 +156,11 @@ describe('a monthly quota', () => {
     });
     while (!over.signal.aborted && sent < 100) {
       assert.equal((await ours.send()).status, 202);
-      if (!over.signal.aborted) sent++;
+      sent++;
     }
     assert.equal(await accepting, 202);
-    assert.ok(sent >= 3, `${sent} single emails while the batch was being stored`);
+    // The last of them may have waited for its end.
+    assert.ok(sent >= 4, `${sent} single emails while the batch was being stored`);
     assert.equal(await used(ours), await stored(ours));
   });
 
