@@ -185,7 +185,7 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   return {
     ...options(row, row.bulk),
     args: [{ id, members, dueAt: due_at, retry }] as [DeliverGroup],
-    staticSummary: `${members.length} emails${batch}, ${due(due_at)}`,
+    staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
 }
 

@@ -238,7 +238,7 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
     const row = groupRow({ org_id: null, batch_id: null, bulk: false });
     await carry(row);
     const described = await client.workflow.getHandle(row.message_id).describe();
-    assert.equal(await described.staticSummary(), '1 emails, at once');
+    assert.equal(await described.staticSummary(), '1 email, at once');
     assert.deepEqual(attributesOf(described), { Channel: 'email' });
   });
 
