@@ -88,8 +88,8 @@ function accountSid(text: string): string {
   return text;
 }
 
-function oneWord(text: string): string {
-  if (!/^\S+$/.test(text)) throw new Error('more than one word');
+function apiKey(text: string): string {
+  if (!/^sw_live_\S+$/.test(text)) throw new Error('no API key');
   return text;
 }
 
@@ -156,7 +156,7 @@ export const SETTINGS = {
   SENDWRIGHT_API_KEY: {
     meaning: 'API key that the command line uses; without it, that of the `npm start` in SENDWRIGHT_HOME',
     example: 'sw_live_…',
-    parse: oneWord,
+    parse: apiKey,
   },
   LOG_LEVEL: {
     meaning: 'least severe log lines to print',

@@ -117,7 +117,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['mail.example.com', 'ftp://mail.example.com', '3000'],
   },
-  SENDWRIGHT_API_KEY: { fallback: undefined, good: any('sw_live_x', 'x'), bad: ['sw live', 'sw_live_x\n', ' '] },
+  SENDWRIGHT_API_KEY: { fallback: undefined, good: any('sw_live_x'), bad: ['x', 'sw_live_ x', 'sw_live_x\n', ' '] },
   LOG_LEVEL: {
     fallback: 'info',
     good: any('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
