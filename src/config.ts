@@ -88,6 +88,11 @@ function accountSid(text: string): string {
   return text;
 }
 
+function apiKey(text: string): string {
+  if (!/^sw_live_\S+$/.test(text)) throw new Error('no API key');
+  return text;
+}
+
 function secretKey(text: string): string {
   if (text.length < SECRET_KEY_LENGTH) throw new Error('too short');
   return text;
@@ -142,6 +147,16 @@ export const SETTINGS = {
     example: '.sendwright',
     parse: text,
     fallback: '.sendwright',
+  },
+  SENDWRIGHT_URL: {
+    meaning: 'where the command line finds the API; without it, that of the `npm start` in SENDWRIGHT_HOME',
+    example: 'https://mail.example.com',
+    parse: url('http:', 'https:'),
+  },
+  SENDWRIGHT_API_KEY: {
+    meaning: 'API key that the command line uses; without it, that of the `npm start` in SENDWRIGHT_HOME',
+    example: 'sw_live_…',
+    parse: apiKey,
   },
   LOG_LEVEL: {
     meaning: 'least severe log lines to print',

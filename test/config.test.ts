@@ -109,6 +109,15 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
   },
   SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
+  SENDWRIGHT_URL: {
+    fallback: undefined,
+    good: [
+      ['http://127.0.0.1:3000', 'http://127.0.0.1:3000'],
+      ['https://mail.example.com/base/', 'https://mail.example.com/base'],
+    ],
+    bad: ['mail.example.com', 'ftp://mail.example.com', '3000'],
+  },
+  SENDWRIGHT_API_KEY: { fallback: undefined, good: any('sw_live_x'), bad: ['x', 'sw_live_ x', 'sw_live_x\n', ' '] },
   LOG_LEVEL: {
     fallback: 'info',
     good: any('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),

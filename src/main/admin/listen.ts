@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { isIPv6, type AddressInfo } from 'node:net';
+import { readSecret } from '../../webhooks/signature.ts';
+import { type Api, Refusal } from './api.ts';
+import { type ApiCommand, eventTypes, needed, optional, type Options, UsageError } from './command.ts';
+import { type Forwarded, startReceiver } from './receiver.ts';
+
+/** A look at what endpoints get, for whoever writes one. */
+export const LISTEN = {
+  'webhooks listen': { usage: '--forward-to URL [--event T]… [--port N] [--public-url U]', ask: listen },
+} satisfies Record<string, ApiCommand>;
+
+interface Endpoint {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/**
+ * Forwards deliveries of a temporary endpoint to a URL of this machine, until Ctrl-C, a signal, or nobody reads what is
+ * printed: one line of JSON for each delivery. The endpoint is deleted at any of these ends.
+ */
+async function listen(api: Api, options: Options): Promise<undefined> {
+  const [target, events] = [urlIn(options, 'forward-to'), eventTypes(options)];
+  const publicUrl = options['public-url'] === undefined ? undefined : urlIn(options, 'public-url');
+  const port = portIn(options);
+  if (publicUrl && port === 0)
+    throw new UsageError('--port is missing: the one that the tunnel of --public-url leads to');
+
+  const end = untilEnd();
+  const receiver = await startReceiver(target, port, (delivery) => print(delivery)).catch((error: unknown) => {
+    throw new Refusal(`cannot listen on port ${port}: ${(error as Error).message}`);
+  });
+  let endpoint: Endpoint | undefined;
+  try {
+    const url = receiver.under(publicUrl ? withoutSlash(publicUrl) : originOf(receiver.address));
+    endpoint = await create(api, { url, events, description: 'sendwright webhooks listen' }, publicUrl === undefined);
+    receiver.trust(readSecret(endpoint.secret));
+    const names = events.length === 0 ? 'all events' : events.join(', ');
+    console.error(`Forwarding ${names} to ${target.href}; Ctrl-C ends it.`);
+    console.error(`Endpoint ${endpoint.id} is there until then; its secret is ${endpoint.secret}`);
+    await end;
+  } finally {
+    if (endpoint) await remove(api, endpoint.id);
+    await receiver.close();
+  }
+  return undefined;
+}
+
+async function create(api: Api, wish: object, isHere: boolean): Promise<Endpoint> {
+  try {
+    return await api.call<Endpoint>('POST', '/v1/webhooks', wish);
+  } catch (error) {
+    if (!isHere || !(error instanceof Refusal) || error.param !== 'url') throw error;
+    throw new Refusal(
+      `${error.message}: the service at ${api.url} does not post to this machine; give --public-url, the address of a ` +
+        'tunnel that leads here, and --port',
+    );
+  }
+}
+
+async function remove(api: Api, id: string): Promise<void> {
+  try {
+    await api.call('DELETE', `/v1/webhooks/${id}`);
+    console.error(`Endpoint ${id} is deleted.`);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // Somebody was faster.
+    if (error.status === 404) return;
+    throw new Refusal(`endpoint ${id} is still there and could not be deleted: ${error.message}`);
+  }
+}
+
+/** Settles when it is time to stop. Listens from now on, so that an end that comes early is not lost. */
+async function untilEnd(): Promise<void> {
+  const ends = (['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const).map((name) => once(process, name));
+  // A terminal that is gone takes no words of ours, which is no reason to leave the endpoint behind.
+  process.stderr.on('error', () => undefined);
+  // The reader of our lines is gone, as after `| head -1`.
+  ends.push(new Promise((resolve) => process.stdout.on('error', () => resolve([]))));
+  await Promise.race(ends);
+  // A second Ctrl-C shall not leave the endpoint behind; what is left to do has an end of its own.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
+}
+
+function print(delivery: Forwarded): void {
+  console.log(JSON.stringify(delivery));
+  if (delivery.status === 410)
+    console.error('410 says that nothing is wanted any more: the service disables the endpoint');
+}
+
+function urlIn(options: Options, name: string): URL {
+  const text = needed(options, name);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+  throw new UsageError(`--${name} must be an http or https URL`);
+}
+
+function portIn(options: Options): number {
+  const text = optional(options, 'port');
+  if (text === undefined) return 0;
+  if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
+  throw new UsageError('--port must be 1 to 65535');
+}
+
+function withoutSlash({ origin, pathname }: URL): string {
+  return origin + pathname.replace(/\/+$/, '');
+}
+
+function originOf({ address, port }: AddressInfo): string {
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { command } from './command-line.ts';
+
+let service: Service;
+let ours: Organization;
+before(async () => {
+  service = await startService();
+  ours = await service.organization();
+});
+after(() => service.close());
+
+const settings = () => ({ SENDWRIGHT_URL: service.url, SENDWRIGHT_API_KEY: ours.key });
+const from = () => `Shop <shop@${ours.domain}>`;
+
+async function printed(args: readonly string[], env: Record<string, string> = settings()): Promise<unknown> {
+  const { code, out, err } = await command(args, env);
+  assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+
+async function failed(args: readonly string[], env: Record<string, string> = settings()): Promise<string> {
+  const { code, out, err } = await command(args, env);
+  assert.deepEqual([code, out], [1, ''], `${args.join(' ')}: ${out}`);
+  assert.doesNotMatch(err, /\n {4}at /, 'a sentence, not a stack');
+  return err.trimEnd();
+}
+
+describe('send', { concurrency: 2 }, () => {
+  it('sends one email to one or several and prints the API’s answer', async () => {
+    const to = ['--to', 'ada@example.net', '--to', 'Bob <bob@example.net>'];
+    const words = ['--from', from(), '--subject', 'Hello', '--text', 'Hi there.', '--html', '<p>Hi there.</p>'];
+    const sent = (await printed(['send', ...to, ...words])) as { id: string };
+    assert.deepEqual(Object.keys(sent), ['id', 'status', 'created_at', 'scheduled_at']);
+    const { to: kept, subject, status, from: sender } = await ours.email(sent.id);
+    assert.deepEqual(kept, ['ada@example.net', 'Bob <bob@example.net>']);
+    assert.deepEqual([subject, status, sender], ['Hello', 'queued', from()]);
+  });
+
+  it('sends later with --at', async () => {
+    const at = inFuture({ days: 1 });
+    const args = ['send', '--to', 'a@example.net', '--from', from(), '--subject', 'Later', '--text', 'Hi.', '--at', at];
+    const { status, scheduled_at } = (await printed(args)) as Record<string, unknown>;
+    assert.deepEqual([status, scheduled_at], ['scheduled', at]);
+  });
+
+  it('tells what the API refuses in its words', async () => {
+    const start = ['send', '--to', 'nobody', '--subject', 'Hello', '--text', 'Hi.'];
+    assert.equal(await failed([...start, '--from', from()]), 'to: must be local@domain or Name <local@domain>');
+    const other = ['send', '--to', 'a@example.net', '--from', 'x@other.example', '--subject', 'S', '--text', 'T'];
+    assert.match(await failed(other), /other\.example/);
+  });
+
+  for (const [args, sentence] of [
+    [['send', '--subject', 'S'], '--to is missing'],
+    [['send', '--to', 'a@example.net', '--subject', 'S', '--text', 'T'], '--from is missing'],
+    [['send', '--to', 'a@example.net', '--from', 'a@b.example', '--text', 'T'], '--subject is missing'],
+    [['send', 'x', '--to', 'a@example.net'], 'there is no command send x'],
+    [['send', '--limit', '1'], 'send takes no --limit'],
+    [['emails', 'list', '--to', 'x'], 'emails list takes no --to'],
+    [['emails', 'show'], 'ID is missing'],
+    [['emails', 'show', 'tags'], 'tags is not the id of an email: they begin with em_'],
+    [['number', 'add', '--to', 'x'], 'number add takes no --to'],
+  ] as const) {
+    it(`is told with the usage: ${args.join(' ')}`, async () => {
+      const [first, second] = (await failed(args)).split('\n');
+      assert.deepEqual([first, second], [sentence, 'usage:']);
+    });
+  }
+});
+
+describe('emails', { concurrency: 2 }, () => {
+  it('list prints a page of the list by filters, and the next one', async () => {
+    const tags = [{ name: 'kind', value: 'receipt' }];
+    const [first, second] = [await ours.sent({ tags }), await ours.sent({ tags })];
+    await ours.sent();
+    interface Page {
+      readonly emails: { id: string }[];
+      readonly has_more: boolean;
+      readonly next_cursor: string;
+    }
+    const list = ['emails', 'list', '--status', 'queued', '--tag', 'kind:receipt', '--limit', '1'];
+    const page = (await printed(list)) as Page;
+    assert.deepEqual([page.emails.map(({ id }) => id), page.has_more], [[second], true]);
+    const next = (await printed([...list, '--cursor', page.next_cursor])) as Page;
+    assert.deepEqual([next.emails.map(({ id }) => id), next.has_more], [[first], false]);
+    const several = ['emails', 'list', '--tag', 'kind:receipt', '--tag', 'kind:other'];
+    assert.deepEqual(((await printed(several)) as Page).emails, []);
+  });
+
+  it('list tells which option is wrong', async () => {
+    assert.match(await failed(['emails', 'list', '--limit', '101']), /^limit: /);
+    assert.match(await failed(['emails', 'list', '--status', 'x']), /^status: /);
+  });
+
+  it('show prints one', async () => {
+    const id = await ours.sent();
+    assert.deepEqual(await printed(['emails', 'show', id]), await ours.email(id));
+    assert.equal(await failed(['emails', 'show', `em_${'0'.repeat(26)}`]), 'there is no email with this id');
+  });
+});
+
+describe('the API and the key', { concurrency: 2 }, () => {
+  const list = ['emails', 'list', '--limit', '1'];
+
+  it('are those of the dev.json in SENDWRIGHT_HOME, with an address to send from', async (t) => {
+    const home = await temporaryFolder(t);
+    const dev = { base_url: service.url, api_key: ours.key, from: from() };
+    await writeFile(join(home, 'dev.json'), JSON.stringify(dev));
+    const args = ['send', '--to', 'a@example.net', '--subject', 'Hello', '--text', 'Hi.'];
+    const { id } = (await printed(args, { SENDWRIGHT_HOME: home })) as { id: string };
+    assert.equal((await ours.email(id))['from'], from());
+  });
+
+  it('go together: a key from dev.json is not shown to another service', async (t) => {
+    const home = await temporaryFolder(t);
+    const dev = { base_url: 'http://127.0.0.1:9', api_key: ours.key };
+    await writeFile(join(home, 'dev.json'), JSON.stringify(dev));
+    const error = await failed(list, { SENDWRIGHT_HOME: home, SENDWRIGHT_URL: service.url });
+    assert.ok(error.startsWith('SENDWRIGHT_API_KEY is missing: '), error);
+    const missing = await failed(list, { SENDWRIGHT_HOME: join(home, 'nowhere') });
+    assert.ok(missing.startsWith('SENDWRIGHT_URL is missing: '), missing);
+  });
+
+  it('that are wrong are told in one sentence', async () => {
+    assert.match(await failed(list, { ...settings(), SENDWRIGHT_API_KEY: 'sw_live_x' }), /API key/);
+    const nobody = await failed(list, { ...settings(), SENDWRIGHT_URL: 'http://127.0.0.1:9' });
+    assert.equal(nobody, 'the API at http://127.0.0.1:9 does not answer: is it running, and is SENDWRIGHT_URL right?');
+  });
+
+  it('another server is noticed, and a redirect is not followed with the key', async (t) => {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(302, { location: '/elsewhere' }).end('<html>');
+    });
+    t.after(() => server.close());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const error = await failed(list, { ...settings(), SENDWRIGHT_URL: url });
+    assert.equal(error, `${url} answers 302 and no JSON of ours: is SENDWRIGHT_URL right?`);
+    assert.deepEqual(asked, ['/v1/emails?limit=1']);
+  });
+});

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+import { drain } from '../../activities/drain.ts';
+import { webhookSeal } from '../../src/intake/webhooks.ts';
+import { makePublicPost } from '../../src/public-fetch/post.ts';
+import { newSecret, readSecret, signedHeaders } from '../../src/webhooks/signature.ts';
+import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
+import { eventually } from '../support/eventually.ts';
+import { command, startCommand } from './command-line.ts';
+
+const LOOPBACK = ['127.0.0.0/8'];
+
+interface Hit {
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+interface Endpoint {
+  readonly id: string;
+  readonly url: string;
+}
+
+let service: Service;
+let ours: Organization;
+let local: Server;
+let target: string;
+let answer: (response: ServerResponse) => void;
+const hits: Hit[] = [];
+before(async () => {
+  service = await startService({ webhookAllowCidrs: LOOPBACK });
+  ours = await service.organization();
+  local = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      hits.push({ url: incoming.url, headers: incoming.headers, body: Buffer.concat(chunks).toString() });
+      answer(response);
+    });
+  });
+  local.listen(0, '127.0.0.1');
+  await once(local, 'listening');
+  target = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook?shop=1`;
+});
+afterEach(() => hits.splice(0));
+after(async () => {
+  local.closeAllConnections();
+  local.close();
+  await service.close();
+});
+
+const settings = () => ({ SENDWRIGHT_URL: service.url, SENDWRIGHT_API_KEY: ours.key });
+
+async function endpoints(): Promise<Endpoint[]> {
+  return ((await ours.call('GET', '/v1/webhooks')).body as { webhooks: Endpoint[] }).webhooks;
+}
+
+/** A command that listens, its endpoint, and its secret as it was told. */
+async function listening(t: TestContext, ...more: string[]) {
+  const running = startCommand(['webhooks', 'listen', '--forward-to', target, ...more], settings());
+  t.after(() => running.child.kill('SIGKILL'));
+  const [, id, secret] = await eventually(
+    'the endpoint is told',
+    () => /Endpoint (wh_\w+) .* secret is (whsec_\S+)/.exec(running.err()) ?? undefined,
+    30_000,
+  );
+  const endpoint = (await endpoints()).find((each) => each.id === id);
+  assert.ok(endpoint && secret, running.err());
+  const stop = async (signal: NodeJS.Signals) => {
+    running.child.kill(signal);
+    return running.ended;
+  };
+  const lines = () =>
+    running
+      .out()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { ...running, endpoint, secret, stop, lines };
+}
+
+/** What the worker does for an endpoint: posts what is due. */
+async function deliver(id: string): Promise<void> {
+  const deps = {
+    pool: service.pool,
+    seal: webhookSeal(SECRET_KEY),
+    openLine: makePublicPost({ allowedCidrs: LOOPBACK }),
+    lingers: 300,
+    stopping: new AbortController().signal,
+    log: pino({ level: 'silent' }),
+  };
+  await drain(deps, id);
+}
+
+async function triesOf(id: string): Promise<Record<string, unknown>[]> {
+  const list = await ours.call('GET', `/v1/webhooks/${id}/deliveries`);
+  const [delivery] = (list.body as { deliveries: { id: string }[] }).deliveries;
+  const whole = await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`);
+  return (whole.body as { attempts: Record<string, unknown>[] }).attempts;
+}
+
+describe('webhooks listen', () => {
+  it('forwards what the service posts, byte for byte, answers with the answer, and deletes its endpoint', async (t) => {
+    answer = (response) => response.writeHead(202, { 'content-type': 'text/plain' }).end('noted');
+    const { endpoint, secret, lines, stop, err } = await listening(t, '--event', 'email.queued');
+    assert.match(endpoint.url, /^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}$/);
+    const email = await ours.sent({ subject: 'Grüße 👋' });
+    await deliver(endpoint.id);
+
+    const [hit, ...others] = hits;
+    assert.ok(hit && others.length === 0, `${hits.length} hits`);
+    assert.equal(hit.url, '/hook?shop=1');
+    const payload = new Webhook(secret).verify(hit.body, hit.headers as Record<string, string>) as {
+      type: string;
+      data: Record<string, unknown>;
+    };
+    assert.deepEqual([payload.type, payload.data['emailId']], ['email.queued', email]);
+    assert.equal(hit.headers['service-signature'], hit.headers['webhook-signature']);
+    assert.deepEqual([hit.headers['user-agent'], hit.headers.host], ['Sendwright', new URL(target).host]);
+
+    const [attempt] = await triesOf(endpoint.id);
+    assert.deepEqual([attempt?.['status_code'], attempt?.['response']], [202, 'noted']);
+    const [line] = await eventually('a line is printed', () => (lines().length > 0 ? lines() : undefined));
+    assert.deepEqual(Object.keys(line ?? {}), ['at', 'id', 'type', 'status', 'ms']);
+    assert.deepEqual(
+      [line?.['id'], line?.['type'], line?.['status']],
+      [hit.headers['webhook-id'], 'email.queued', 202],
+    );
+
+    assert.equal(await stop('SIGINT'), 0);
+    assert.ok(err().includes(`Endpoint ${endpoint.id} is deleted.`), err());
+    assert.ok(!(await endpoints()).some(({ id }) => id === endpoint.id), 'the endpoint is gone');
+  });
+
+  it('does not forward what is not signed by the service, just now', async (t) => {
+    answer = (response) => response.end();
+    const { endpoint, secret, lines, stop } = await listening(t);
+    const body = '{"type":"email.sent"}';
+    const post = async (headers: Record<string, string>, url = endpoint.url) => {
+      const response = await request(url, { method: 'POST', headers, body });
+      await response.body.dump();
+      return response.statusCode;
+    };
+    assert.equal(await post({}), 401);
+    assert.equal(await post(signedHeaders('evt_1', Date.now(), body, [newSecret()])), 401);
+    assert.equal(await post(signedHeaders('evt_1', Date.now() - 600_000, body, [readSecret(secret)])), 401);
+    assert.equal(await post(signedHeaders('evt_1', Date.now(), `${body} `, [readSecret(secret)])), 401);
+    assert.equal(await post(signedHeaders('evt_1', Date.now(), body, [readSecret(secret)]), `${endpoint.url}x`), 404);
+    assert.deepEqual(hits, []);
+    assert.equal(await post(signedHeaders('evt_1', Date.now(), body, [readSecret(secret)])), 200);
+    assert.equal(hits.length, 1);
+    await eventually('five lines are printed', () => lines().length === 5);
+    assert.match(String(lines()[0]?.['error']), /signature/);
+    assert.equal(await stop('SIGTERM'), 0);
+    assert.deepEqual(
+      (await endpoints()).filter(({ id }) => id === endpoint.id),
+      [],
+    );
+  });
+
+  it('answers 502 when nobody is there, and the line says why', async (t) => {
+    const { endpoint, secret, lines, stop } = await listening(t, '--forward-to', 'http://127.0.0.1:9/');
+    const headers = signedHeaders('evt_1', Date.now(), '{}', [readSecret(secret)]);
+    const response = await request(endpoint.url, { method: 'POST', headers, body: '{}' });
+    assert.equal(response.statusCode, 502);
+    await response.body.dump();
+    const [line] = await eventually('a line is printed', () => (lines().length > 0 ? lines() : undefined));
+    assert.equal(line?.['error'], 'http://127.0.0.1:9/ does not answer: ECONNREFUSED');
+    assert.equal(await stop('SIGHUP'), 0);
+    assert.deepEqual(
+      (await endpoints()).filter(({ id }) => id === endpoint.id),
+      [],
+    );
+  });
+
+  it('deletes its endpoint also when nobody reads its lines any more', async (t) => {
+    const { child, endpoint, secret, ended } = await listening(t, '--forward-to', 'http://127.0.0.1:9/');
+    child.stdout?.destroy();
+    const headers = signedHeaders('evt_1', Date.now(), '{}', [readSecret(secret)]);
+    await (await request(endpoint.url, { method: 'POST', headers, body: '{}' })).body.dump();
+    assert.equal(await ended, 0);
+    assert.deepEqual(
+      (await endpoints()).filter(({ id }) => id === endpoint.id),
+      [],
+    );
+  });
+
+  it('gives the service the address of a tunnel', async (t) => {
+    const port = await freePort();
+    const more = ['--public-url', 'https://tunnel.example.com/base/', '--port', String(port)];
+    const { endpoint, secret, stop } = await listening(t, ...more);
+    assert.match(endpoint.url, /^https:\/\/tunnel\.example\.com\/base\/[0-9a-f]{32}$/);
+    answer = (response) => response.writeHead(204).end();
+    const headers = signedHeaders('evt_1', Date.now(), '{}', [readSecret(secret)]);
+    const here = `http://127.0.0.1:${port}${new URL(endpoint.url).pathname}`;
+    assert.equal((await request(here, { method: 'POST', headers, body: '{}' })).statusCode, 204);
+    assert.equal(await stop('SIGINT'), 0);
+  });
+
+  it('a mistake is a sentence, and leaves no endpoint', async () => {
+    const elsewhere = await startService();
+    try {
+      const { key } = await elsewhere.organization();
+      const env = { SENDWRIGHT_URL: elsewhere.url, SENDWRIGHT_API_KEY: key };
+      const outcome = await command(['webhooks', 'listen', '--forward-to', target], env);
+      assert.deepEqual([outcome.code, outcome.out], [1, ''], outcome.err);
+      assert.match(outcome.err, /^url: .*does not post to this machine; give --public-url/);
+      const listed = await elsewhere.call('GET', '/v1/webhooks', { key });
+      assert.deepEqual((listed.body as { webhooks: unknown }).webhooks, []);
+    } finally {
+      await elsewhere.close();
+    }
+    for (const [args, sentence] of [
+      [[], '--forward-to is missing'],
+      [['--forward-to', 'localhost:3000'], '--forward-to must be an http or https URL'],
+      [['--forward-to', target, '--port', '0'], '--port must be 1 to 65535'],
+      [['--forward-to', target, '--public-url', 'https://x.example'], '--port is missing: '],
+      [['--forward-to', target, '--event', 'email.x'], '--event email.x: there is no such event'],
+    ] as const) {
+      const { code, err } = await command(['webhooks', 'listen', ...args], settings());
+      assert.ok(code === 1 && err.startsWith(sentence), err);
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
