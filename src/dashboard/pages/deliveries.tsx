@@ -29,12 +29,7 @@ const show = page(Type.Object({}), async (context) => {
   );
   const mayReplay = context.role !== 'viewer' && endpoint.status === 'enabled';
   return (
-    <Layout
-      context={context}
-      title={found.type}
-      crumbs={crumbsTo(endpoint)}
-      {...(mayReplay && { actions: again })}
-    >
+    <Layout context={context} title={found.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
       <Progress context={context} delivery={found} attempts={attempts} />
       <section>
         <h2>Payload</h2>
