@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
 import { parseRanges } from './domain/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
@@ -70,6 +71,18 @@ function ranges(text: string): string[] {
   return given;
 }
 
+/** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
+function servers(text: string): string[] {
+  const given = text.split(',').flatMap((server) => server.trim() || []);
+  if (given.length === 0) throw new Error('none');
+  for (const server of given) {
+    const [, v6, v4, port] = /^(?:\[(.+)\]|([\d.]+))(?::(\d+))?$/.exec(server) ?? [];
+    if (isIP(v6 ?? v4 ?? server) === 0) throw new Error('no address');
+    if (port !== undefined) integer(1, 65_535)(port);
+  }
+  return given;
+}
+
 function accountSid(text: string): string {
   if (!/^AC[0-9a-f]{32}$/i.test(text)) throw new Error('no SID of an account');
   return text;
@@ -119,6 +132,11 @@ export const SETTINGS = {
     example: '10.1.0.0/16',
     parse: ranges,
   },
+  DNS_SERVERS: {
+    meaning: 'DNS servers that are asked for the records of domains; without it, those of the system',
+    example: '1.1.1.1,[2606:4700:4700::1111]:53',
+    parse: servers,
+  },
   SENDWRIGHT_HOME: {
     meaning: 'folder in which `npm start` keeps everything that it embeds',
     example: '.sendwright',
@@ -138,6 +156,12 @@ export const SETTINGS = {
   },
   POSTMARK_SERVER_TOKEN: {
     meaning: 'token of the Postmark server that sends',
+    example: '00000000-0000-0000-0000-000000000000',
+    parse: text,
+  },
+  POSTMARK_ACCOUNT_TOKEN: {
+    meaning:
+      'token of the Postmark account, to make, verify and delete domains there; without it, that is done by hand',
     example: '00000000-0000-0000-0000-000000000000',
     parse: text,
   },

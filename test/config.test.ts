@@ -89,6 +89,25 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [['127.0.0.0/8,::1', ['127.0.0.0/8', '::1']]],
     bad: ['x', 'localhost', '127.0.0.1/33'],
   },
+  DNS_SERVERS: {
+    fallback: undefined,
+    good: [
+      ['127.0.0.1', ['127.0.0.1']],
+      ['127.0.0.1:5353, ::1,[::1]:53', ['127.0.0.1:5353', '::1', '[::1]:53']],
+    ],
+    bad: [
+      'x',
+      ',',
+      'dns.example.com',
+      '1.1.1',
+      '1.1.1.1:0',
+      '1.1.1.1:65536',
+      '1.1.1.1:x',
+      '[1.1.1.1',
+      '1.1.1.1,x',
+      'udp://1.1.1.1',
+    ],
+  },
   SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
   LOG_LEVEL: {
     fallback: 'info',
@@ -106,6 +125,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['x', 'Postmark', 'postmark,', ',smtp', 'postmark,,smtp', 'smtp,smtp', 'postmark smtp', 'postmark;smtp'],
   },
   POSTMARK_SERVER_TOKEN: { fallback: undefined, good: any('token'), bad: [] },
+  POSTMARK_ACCOUNT_TOKEN: { fallback: undefined, good: any('00000000-0000-0000-0000-000000000000'), bad: [] },
   POSTMARK_BASE_URL: {
     fallback: 'https://api.postmarkapp.com',
     good: [...any('http://127.0.0.1:1', 'https://h'), ['https://h/', 'https://h'], ['https://h/a//', 'https://h/a']],

@@ -34,6 +34,7 @@ import * as chatCallbacks from './routes/chat-callbacks.ts';
 import * as chatNumbers from './routes/chat-numbers.ts';
 import * as chatapp from './routes/chatapp.ts';
 import * as deliveries from './routes/deliveries.ts';
+import * as domains from './routes/domains.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
 import * as keys from './routes/keys.ts';
@@ -48,7 +49,8 @@ import { makeValidatorCompiler } from './validation.ts';
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
 
-export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps {
+export interface HttpDeps
+  extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps, domains.DomainRoutesDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
   readonly secretKey: string;
@@ -92,6 +94,12 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get(deps)],
     ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove(deps)],
     ['GET', '/v1/chatapp/:id', 'read', chatapp.get(deps)],
+
+    ['POST', '/v1/domains', 'manage', domains.add(deps)],
+    ['GET', '/v1/domains', 'read', domains.list(deps)],
+    ['GET', '/v1/domains/:id', 'read', domains.get(deps)],
+    ['POST', '/v1/domains/:id/verify', 'manage', domains.verify(deps)],
+    ['DELETE', '/v1/domains/:id', 'manage', domains.remove(deps)],
 
     ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions(deps)],
     ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],

@@ -63,6 +63,12 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
       param: 'number',
       only: ['POST /v1/chatapp/numbers'],
     },
+    {
+      when: 'This organization has registered the domain, or another one has verified it.',
+      message: 'the domain example.com is registered already',
+      param: 'name',
+      only: ['POST /v1/domains'],
+    },
   ],
   invalid_idempotent_request: {
     when: 'The Idempotency-Key was used with another request.',

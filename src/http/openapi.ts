@@ -23,6 +23,7 @@ export function openapi(): SwaggerOptions {
         { name: 'Attachments', description: 'Files that went along' },
         { name: 'Chat-app messages', description: 'Send a WhatsApp message and follow it' },
         { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
+        { name: 'Domains', description: 'Domains that email is sent from, and what belongs into their DNS' },
         { name: 'Suppressions', description: 'Addresses to which nothing is sent any more' },
         { name: 'Webhooks', description: 'Endpoints of yours that are told what happens' },
         { name: 'API keys', description: 'Who may call, and what each may do' },

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { parseDomain } from '../domain/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
-import { findDomains, organizationExists } from '../store/accounts.ts';
+import { organizationExists } from '../store/accounts.ts';
+import { findDomains } from '../store/domains.ts';
 import {
   insertKey,
   type KeySummary,
@@ -14,6 +14,7 @@ import {
   showKey,
 } from '../store/keys.ts';
 import type { Db } from '../store/pool.ts';
+import { domainName } from './domain-name.ts';
 
 const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 
@@ -105,11 +106,7 @@ export async function createKey(
   if (!(await organizationExists(db, orgId))) {
     throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
   }
-  const names = domains.map((domain) => {
-    const name = parseDomain(domain.trim());
-    if (name === undefined) throw new ServiceError('validation_error', `${domain} is not a domain name`, 'domain');
-    return name;
-  });
+  const names = domains.map((domain) => domainName(domain, 'domain'));
   const found = await findDomains(db, orgId, names);
   const missing = names.find((name) => !found.some((domain) => domain.name === name));
   if (missing) throw new ServiceError('domain_not_found', `the organization has no domain ${missing}`, 'domain');

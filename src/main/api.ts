@@ -16,6 +16,7 @@ import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
@@ -66,6 +67,7 @@ const deps = {
   limits: { ...limits, quota: makeQuotaQueue() },
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
+  senderDomains: makeSenderDomains(pool, config.SECRET_KEY, log),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,

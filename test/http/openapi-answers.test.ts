@@ -239,4 +239,39 @@ describe('every answer is one that is described, besides those about email', () 
       }
     }
   });
+
+  it('domains', async () => {
+    const path = '/v1/domains';
+    const readOnly = await ours.addKey('read_only');
+    const json = { name: 'described.example.com' };
+    const made = await ours.call('POST', path, { json });
+    assert.equal(made.status, 201, made.text);
+    for (const answer of [
+      made,
+      await ours.call('POST', path, { json }),
+      await ours.call('POST', path, { json: {} }),
+      await ours.call('POST', path, unread),
+      await ours.call('POST', path, notJson),
+      await service.call('POST', path, { json, key: readOnly }),
+    ]) {
+      assertDescribed(path, 'post', answer);
+    }
+    assertDescribed(path, 'get', await ours.call('GET', path));
+    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
+    const { id } = made.body as { id: string };
+    for (const [method, tail] of [
+      ['get', ''],
+      ['post', '/verify'],
+      ['delete', ''],
+    ] as const) {
+      for (const each of [ID, id]) {
+        for (const query of ['?x=1', '']) {
+          for (const key of ['x', await ours.addKey('sending_access'), ours.key]) {
+            const answer = await service.call(method.toUpperCase(), `${path}/${each}${tail}${query}`, { key });
+            assertDescribed(`${path}/{id}${tail}`, method, answer);
+          }
+        }
+      }
+    }
+  });
 });

@@ -7,18 +7,21 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
-import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/intake/keys.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/dashboard.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
+import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
 import { openKeyRing } from '../../src/store/key-ring.ts';
 import type { Preset } from '../../src/store/keys.ts';
 import type { Pool } from '../../src/store/pool.ts';
+import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
 import { testDatabase } from '../support/database.ts';
 
@@ -93,11 +96,11 @@ interface Options extends Partial<HttpDeps> {
   readonly perSecond?: { readonly requests: number; readonly mails: number };
 }
 
-export async function startService({
-  databaseUrl,
-  perSecond = { requests: 10_000, mails: 10_000 },
-  ...options
-}: Options = {}): Promise<Service> {
+/** @param domains what domains are checked with, where that is not what tests do without */
+export async function startService(
+  { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, ...options }: Options = {},
+  domains: Partial<SenderDomainDeps> = {},
+): Promise<Service> {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
   const keys = openKeyRing(pool, databaseUrl ?? database.url, () => undefined);
@@ -126,6 +129,7 @@ export async function startService({
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
     chatCallbacks: CHAT_CALLBACKS,
+    senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     ...options,
   };

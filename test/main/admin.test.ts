@@ -77,10 +77,15 @@ describe('organization, key and domain', { concurrency: 2 }, () => {
   it('domain add --organization O --name D [--verified], key create … → {id, api_key}, key revoke --key K', async () => {
     const { id } = await printed<{ id: string }>('organization', 'create', '--name=Keys');
     const pending = await printed('domain', 'add', '--organization', id, '--name', 'Pending.example');
-    const { id: domainId, created_at: createdAt, ...rest } = pending;
+    const { id: domainId, created_at: createdAt, next_check_at: next, records, ...rest } = pending;
     assert.match(String(domainId), /^dm_/);
-    assert.match(String(createdAt), /Z$/);
-    assert.deepEqual(rest, { org_id: id, name: 'pending.example', status: 'pending', verified_at: null });
+    assert.equal(createdAt, next, 'it is checked at once');
+    const unchecked = { trusted: false, verified_at: null, last_checked_at: null };
+    assert.deepEqual(rest, { org_id: id, name: 'pending.example', status: 'pending', ...unchecked });
+    assert.deepEqual(
+      (records as { record: string }[]).map(({ record }) => record),
+      ['OWNERSHIP', 'SPF', 'DMARC'],
+    );
     const verified = await printed('domain', 'add', '--verified', '--organization', id, '--name', 'bücher.example');
     assert.deepEqual([verified['name'], verified['status']], ['xn--bcher-kva.example', 'verified']);
 

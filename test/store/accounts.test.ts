@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import {
-  findDomains,
-  insertDomain,
-  insertOrganization,
-  listOrganizations,
-  organizationExists,
-} from '../../src/store/accounts.ts';
+import { insertOrganization, listOrganizations, organizationExists } from '../../src/store/accounts.ts';
+import { findDomains, insertDomain } from '../../src/store/domains.ts';
 import { isDuplicate, type Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertDomain, insertOrganization } from '../../src/store/accounts.ts';
+import { insertOrganization } from '../../src/store/accounts.ts';
+import { insertDomain } from '../../src/store/domains.ts';
 import {
   findKey,
   insertKey,
