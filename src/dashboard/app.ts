@@ -15,6 +15,8 @@ import * as invitations from './pages/invitations.tsx';
 import * as members from './pages/members.tsx';
 import * as overview from './pages/overview.tsx';
 import * as signIn from './pages/sign-in.tsx';
+import * as suppress from './pages/suppress.tsx';
+import * as suppressions from './pages/suppressions.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
 import { findSignedIn, isFromOurPage, setCookie } from './session.ts';
@@ -44,6 +46,8 @@ export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...invitations.rows,
   ...overview.rows,
+  ...suppressions.rows,
+  ...suppress.rows,
   ...webhooks.rows,
   ...webhook.rows,
   ...deliveries.rows,

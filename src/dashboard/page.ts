@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
@@ -86,10 +87,13 @@ export class Redirect {
 /** An answer that is no page of ours, or not with 200: a file to keep, a frame's content, a part of a page. */
 export class Reply {
   readonly status: number;
-  readonly body: Html | Buffer;
+  readonly body: Html | Buffer | Readable;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(body: Html | Buffer, { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {}) {
+  constructor(
+    body: Html | Buffer | Readable,
+    { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {},
+  ) {
     this.body = body;
     this.status = status;
     this.headers = headers;
