@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { IntakeDeps } from '../intake/emails.ts';
+import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Belonging } from '../store/sessions.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Role, User } from '../store/users.ts';
@@ -17,6 +18,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
+  /** What domains are registered and checked with. */
+  readonly senderDomains: SenderDomainDeps;
 }
 
 /** A request for a page, by whomever. `Query` is what its schema says of the query string. */

@@ -36,6 +36,16 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
     const { id } = await invite(service.pool, ours.id, 'invited@example.com', 'member');
     return { id };
   },
+  '/dashboard/domains/:id': async () => ({ id: await ours.addDomain(`d${++count}.example.com`, false) }),
+  '/dashboard/keys/:id': async () => {
+    const { body } = await ours.call('POST', '/v1/keys', { json: { preset: 'read_only' } });
+    return { id: (body as { id: string }).id };
+  },
+  '/dashboard/numbers/:id': async () => {
+    const number = `+1202555${1_000 + ++count}`;
+    const { body } = await ours.call('POST', '/v1/chatapp/numbers', { json: { number, provider: 'twilio' } });
+    return { id: (body as { id: string }).id };
+  },
   '/dashboard/suppressions/:id': async () => {
     const { body } = await ours.call('POST', '/v1/suppressions', { json: { email: 'listed@example.com' } });
     return { id: (body as { id: string }).id };
@@ -48,6 +58,8 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
   '/dashboard/webhooks/:id': () => endpoint(),
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };
+
+let count = 0;
 
 async function endpoint(): Promise<{ id: string }> {
   const { body } = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });

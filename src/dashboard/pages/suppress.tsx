@@ -136,9 +136,7 @@ function RefusedPage({ context, said, refused }: RefusedPageProps): Html {
           </tr>
         ))}
       </Table>
-      {refused.length > SHOWN && (
-        <p class="hint">{`These are the first ${SHOWN}.`}</p>
-      )}
+      {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
       <section>
         <h2>Mend them</h2>
         <AddForm context={context} filled={BLANK} value={refused.map(({ text }) => text).join('\n')} />
