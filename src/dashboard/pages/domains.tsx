@@ -234,7 +234,7 @@ function RecordCard({ each }: { each: ShownRecord }): Html {
         {KINDS[record]}
       </p>
       {error !== null && (
-        <p class="notice bad" safe>
+        <p class={['notice', required ? 'bad' : 'warning']} safe>
           {error}
         </p>
       )}
@@ -243,12 +243,6 @@ function RecordCard({ each }: { each: ShownRecord }): Html {
           <dt>Type</dt>
           <dd>
             <Copy value={type} />
-          </dd>
-        </div>
-        <div>
-          <dt>Name</dt>
-          <dd>
-            <Copy value={name} />
           </dd>
         </div>
         {priority !== null && (
@@ -260,6 +254,12 @@ function RecordCard({ each }: { each: ShownRecord }): Html {
         <div>
           <dt>TTL, seconds</dt>
           <dd safe>{String(ttl)}</dd>
+        </div>
+        <div class="whole">
+          <dt>Name</dt>
+          <dd>
+            <Copy value={name} />
+          </dd>
         </div>
         <div class="whole">
           <dt>Value</dt>
