@@ -81,18 +81,18 @@ describe('a new key', () => {
     for (const id of [first, second]) assert.ok(form.html.includes(`value="${id}"`), 'every domain has a box');
     const made = await make({
       name: 'Limited',
-      domain_ids: [second],
+      domain_ids: [first],
       expires_at: '2099-01-02T03:04',
       allowed_ips: '127.0.0.1\n2001:db8::/32',
     });
     const { id } = keyOf(made);
     const { body } = await ours.call('GET', `/v1/keys/${id}`);
     const { domain_ids, expires_at, allowed_ips } = body as Record<string, unknown>;
-    assert.deepEqual([domain_ids, expires_at], [[second], '2099-01-02T03:04:00.000Z']);
+    assert.deepEqual([domain_ids, expires_at], [[first], '2099-01-02T03:04:00.000Z']);
     assert.deepEqual(allowed_ips, ['127.0.0.1', '2001:db8::/32']);
     const sent = await tryCommand(made);
     assert.equal(sent.status, 202, sent.text);
-    assert.equal((await ours.email((sent.body as { id: string }).id))['from'], 'hello@second.example.com');
+    assert.equal((await ours.email((sent.body as { id: string }).id))['from'], 'hello@first.example.com');
     assert.match(
       textOf((await owner.get(PATH)).html),
       /Limited key_\w+ Full access one domain from 127\.0\.0\.1, 2001:/,
