@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { listAudit } from '../../src/store/audit.ts';
+import { record, type Registrar, startRegistrar } from '../http/registrar.ts';
+import { signedIn, textOf } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+const PATH = '/dashboard/domains';
+
+let registrar: Registrar;
+let owner: Person;
+let member: Person;
+before(async () => {
+  registrar = await startRegistrar();
+  owner = await signedIn(registrar.service, registrar.ours.id);
+  member = await signedIn(registrar.service, registrar.ours.id, 'member');
+});
+after(() => registrar.close());
+beforeEach(() => registrar.dns.fail(undefined));
+
+/** Adds a domain by the form. @returns its id */
+async function add(name: string): Promise<string> {
+  const { status, location = '', html } = await owner.post(`${PATH}/new`, { name });
+  assert.equal(status, 303, textOf(html));
+  assert.match(location, new RegExp(`^${PATH}/dm_\\w+$`));
+  return location.slice(PATH.length + 1);
+}
+
+describe('a domain', () => {
+  it('is added, and its records shown so that each part can be copied', async () => {
+    const name = registrar.fresh();
+    const id = await add(` ${name.toUpperCase()} `);
+    const { html } = await owner.get(`${PATH}/${id}`);
+    assert.ok(textOf(html).includes('Now enter these records into its DNS.'), textOf(html));
+    const domain = await registrar.get(id);
+    assert.equal(domain.name, name);
+    for (const { name: at, value } of domain.records) {
+      for (const part of [at, value]) assert.ok(html.includes(`<code>${part}</code>`), part);
+    }
+    assert.match(textOf(html), /OWNERSHIP required pending .*TTL, seconds 3600 .*DNS has not asked yet/);
+    assert.match(textOf(html), /SPF recommended pending/);
+    const [entry] = await listAudit(registrar.service.pool, registrar.ours.id, null, 1);
+    assert.deepEqual([entry?.action, entry?.target, entry?.detail], ['domains.create', id, { name }]);
+  });
+
+  it('that is none, or is there, is refused at the field', async () => {
+    const name = registrar.fresh();
+    await add(name);
+    for (const [given, status, says] of [
+      ['no domain', 422, '.*is not a domain name'],
+      ['co.uk', 422, 'co.uk is a public suffix'],
+      ['', 422, 'Please fill this in'],
+      [name, 409, `the domain ${name} is registered already`],
+    ] as const) {
+      const refused = await owner.post(`${PATH}/new`, { name: given });
+      assert.equal(refused.status, status, given);
+      assert.match(refused.html, new RegExp(`id="field-name-problem"[^>]*>${says}`));
+      assert.ok(refused.html.includes(`value="${given}"`), 'what was typed stays');
+    }
+  });
+
+  it('is checked: shows what DNS has and what is wrong, then that it is verified', async () => {
+    const { dns } = registrar;
+    const id = await add(registrar.fresh());
+    const ownership = record(await registrar.get(id), 'OWNERSHIP');
+    dns.txt(ownership.name, 'sendwright-verification=<b>wrong</b>');
+    const wrong = await member.change(`${PATH}/${id}/verify`);
+    assert.ok(textOf(wrong.html).includes('something is still missing'), textOf(wrong.html));
+    assert.match(textOf(wrong.html), /OWNERSHIP required failed/);
+    assert.ok(textOf(wrong.html).includes('DNS has sendwright-verification=<b>wrong</b>'), textOf(wrong.html));
+    assert.ok(!wrong.html.includes('<b>'), 'what DNS says is no markup');
+    const { error } = record(await registrar.get(id), 'OWNERSHIP');
+    assert.ok(error !== null && textOf(wrong.html).includes(error), String(error));
+    assert.match(textOf(wrong.html), /DKIM required pending .*DNS has nothing/);
+
+    registrar.publish(await registrar.get(id));
+    await registrar.service.pool.query('UPDATE domains SET asked_at = NULL WHERE id = $1', [id]);
+    const right = await member.change(`${PATH}/${id}/verify`);
+    assert.ok(textOf(right.html).includes('the domain is verified'), textOf(right.html));
+    assert.match(textOf(right.html), /OWNERSHIP required verified/);
+    assert.equal((await registrar.get(id)).status, 'verified');
+    assert.match(textOf((await member.get(PATH)).html), new RegExp(`${(await registrar.get(id)).name} verified`));
+  });
+
+  it('is deleted by an owner, and then no email is sent from it', async () => {
+    const { id, name } = await registrar.verified();
+    assert.equal((await registrar.send(name)).status, 202);
+    assert.ok(!(await member.get(`${PATH}/${id}`)).html.includes('/delete"'), 'a member does not');
+    const led = await owner.change(`${PATH}/${id}/delete`);
+    assert.ok(textOf(led.html).includes(`${name} was deleted.`), textOf(led.html));
+    assert.equal((await registrar.send(name)).status, 403);
+    assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
+  });
+
+  it('that the operator trusts says so, and is not checked', async () => {
+    const id = await registrar.ours.addDomain(registrar.fresh());
+    const { html } = await owner.get(`${PATH}/${id}`);
+    assert.ok(textOf(html).includes('Taken on trust by the operator'), textOf(html));
+    assert.ok(!html.includes('/verify'), 'there is nothing to check');
+  });
+
+  it('is there for its own organization', async () => {
+    const id = await add(registrar.fresh());
+    const stranger = await signedIn(registrar.service, registrar.theirs.id);
+    assert.equal((await stranger.get(`${PATH}/${id}`)).status, 404);
+    const { html } = await stranger.get(PATH);
+    assert.ok(!html.includes(id), 'not in the list of others');
+  });
+});
+
+describe('an organization without a domain', () => {
+  it('is told what to do, from the overview on', async () => {
+    const empty = await registrar.service.organization();
+    await registrar.service.pool.query('DELETE FROM domains WHERE org_id = $1', [empty.id]);
+    const ada = await signedIn(registrar.service, empty.id);
+    assert.ok((await ada.get('/dashboard')).html.includes(`<a href="${PATH}">domain</a>`), 'a link leads there');
+    const { html } = await ada.get(PATH);
+    assert.ok(textOf(html).includes('No domain yet') && html.includes(`${PATH}/new`), textOf(html));
+    const [, json = ''] = /-d '(.*?)'/.exec(html.replaceAll('&#39;', "'").replaceAll('&#34;', '"')) ?? [];
+    const answer = await empty.call('POST', '/v1/domains', { json: JSON.parse(json) as unknown });
+    assert.equal(answer.status, 201, answer.text);
+  });
+});

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { listAudit } from '../../src/store/audit.ts';
+import { setQuota } from '../../src/store/quota.ts';
+import { type Answer, type Organization, type Service, startService } from '../http/service.ts';
+import { type Fields, type Shown, signedIn, textOf } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+const PATH = '/dashboard/keys';
+
+let service: Service;
+let ours: Organization;
+let owner: Person;
+before(async () => {
+  service = await startService();
+  ours = await service.organization('Ours');
+  owner = await signedIn(service, ours.id);
+});
+after(() => service.close());
+
+const make = (fields: Fields, by = owner) => by.post(`${PATH}/new`, { preset: 'full_access', ...fields });
+
+function keyOf({ status, html }: Shown): { key: string; id: string } {
+  assert.equal(status, 200, textOf(html));
+  const [key = '', rest = ''] = /sw_live_([0-9a-z]{26})_[0-9a-f]{64}/.exec(html) ?? [];
+  assert.notEqual(key, '', textOf(html));
+  return { key, id: `key_${rest}` };
+}
+
+/** Makes the request of the page's command, as a shell reads it. */
+async function tryCommand({ html }: Shown): Promise<Answer> {
+  const [, command = ''] = /<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(html) ?? [];
+  const plain = command
+    .replace(/&#34;|&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&lt;/g, '<')
+    .replace(/&amp;/g, '&');
+  assert.match(plain, /^curl /);
+  const words = execFileSync('sh', ['-c', plain.replace(/^curl /, `printf '%s\\n' `)])
+    .toString()
+    .trim()
+    .split('\n');
+  const [url = '', ...options] = words;
+  const json = options[options.indexOf('-d') + 1];
+  const [, key] = /^Authorization: Bearer (.+)$/.exec(options[options.indexOf('-H') + 1] ?? '') ?? [];
+  const isPost = options.includes('-d');
+  return service.call(isPost ? 'POST' : 'GET', url.slice(service.url.length), {
+    key,
+    ...(isPost && { json: JSON.parse(json ?? '') as unknown }),
+  });
+}
+
+describe('a new key', () => {
+  it('is shown once, beside a request that works as pasted', async () => {
+    const made = await make({ preset: 'sending_access', name: 'Shop <1>' });
+    const { key, id } = keyOf(made);
+    const sent = await tryCommand(made);
+    assert.equal(sent.status, 202, sent.text);
+    const email = await ours.email((sent.body as { id: string }).id);
+    assert.deepEqual(email['to'], [owner.email]);
+    for (const path of [PATH, '/dashboard/audit']) {
+      const { html } = await owner.get(path);
+      assert.ok(html.includes(id) && !html.includes(key.slice(-64)), `${path} shows the key no more`);
+      assert.ok(!html.includes('<1>'), 'a name is no markup');
+    }
+    const [entry] = await listAudit(service.pool, ours.id, null, 1);
+    assert.deepEqual([entry?.action, entry?.target, entry?.actor_id], ['keys.create', id, owner.id]);
+  });
+
+  it('that only reads is shown with a list', async () => {
+    const made = await make({ preset: 'read_only' });
+    assert.equal((await tryCommand(made)).status, 200);
+    const { key } = keyOf(made);
+    assert.equal((await service.call('POST', '/v1/emails', { key, json: ours.mail() })).status, 403);
+  });
+
+  it('has the limits that were chosen', async () => {
+    const [first, second] = [await ours.addDomain('first.example.com'), await ours.addDomain('second.example.com')];
+    const form = await owner.get(`${PATH}/new`);
+    for (const id of [first, second]) assert.ok(form.html.includes(`value="${id}"`), 'every domain has a box');
+    const made = await make({
+      name: 'Limited',
+      domain_ids: [first],
+      expires_at: '2099-01-02T03:04',
+      allowed_ips: '127.0.0.1\n2001:db8::/32',
+    });
+    const { id } = keyOf(made);
+    const { body } = await ours.call('GET', `/v1/keys/${id}`);
+    const { domain_ids, expires_at, allowed_ips } = body as Record<string, unknown>;
+    assert.deepEqual([domain_ids, expires_at], [[first], '2099-01-02T03:04:00.000Z']);
+    assert.deepEqual(allowed_ips, ['127.0.0.1', '2001:db8::/32']);
+    const sent = await tryCommand(made);
+    assert.equal(sent.status, 202, sent.text);
+    assert.equal((await ours.email((sent.body as { id: string }).id))['from'], 'hello@first.example.com');
+    assert.match(
+      textOf((await owner.get(PATH)).html),
+      /Limited key_\w+ Full access one domain from 127\.0\.0\.1, 2001:/,
+    );
+  });
+
+  for (const [field, fields, says] of [
+    ['expires_at', { expires_at: '2020-01-01T00:00' }, 'must be in the future'],
+    ['expires_at', { expires_at: 'tomorrow' }, 'is not a day and time'],
+    ['allowed_ips', { allowed_ips: '127.0.0.1 nowhere' }, 'nowhere '],
+    ['preset', { preset: 'root' }, 'is not one of the choices'],
+    ['name', { name: 'x'.repeat(101) }, 'must be at most 100 characters'],
+  ] as const) {
+    it(`is refused at ${field}: ${says}`, async () => {
+      const { status, html } = await make(fields);
+      assert.equal(status, 422);
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${says}`));
+      assert.ok(!html.includes('sw_live_'), 'no key was made');
+    });
+  }
+
+  it('is not limited to a domain of another organization', async () => {
+    const theirs = await (await service.organization()).addDomain('theirs.example.com');
+    const { status, html } = await make({ domain_ids: [theirs] });
+    assert.equal(status, 422);
+    assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
+  });
+
+  it('that could send from nowhere yet leads to the domains', async () => {
+    const empty = await service.organization();
+    await service.pool.query('DELETE FROM domains WHERE org_id = $1', [empty.id]);
+    const { html } = await make({ preset: 'sending_access' }, await signedIn(service, empty.id));
+    assert.ok(html.includes('href="/dashboard/domains"'), textOf(html));
+    assert.ok(!html.includes('curl '), 'no request that fails');
+  });
+});
+
+describe('the list of keys', () => {
+  it('says when each was used and has expired, and revokes one at once', async () => {
+    const { key, id } = keyOf(await make({ name: 'Old' }));
+    assert.match(textOf((await owner.get(PATH)).html), new RegExp(`Old ${id} Full access none never`));
+    assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200);
+    await service.pool.query(
+      `UPDATE api_keys SET last_used_at = '2026-03-01T09:30:00Z', expires_at = '2026-03-02T00:00:00Z' WHERE id = $1`,
+      [id],
+    );
+    const text = textOf((await owner.get(PATH)).html);
+    assert.match(text, new RegExp(`${id} Full access none 2026-03-01 09:30:00 UTC expired 2026-03-02`));
+    const { key: other, id: otherId } = keyOf(await make({}));
+    const revoked = await owner.change(`${PATH}/${otherId}/revoke`);
+    assert.ok(textOf(revoked.html).includes('The key was revoked'), textOf(revoked.html));
+    assert.ok(!revoked.html.includes(otherId), 'it is listed no more');
+    assert.equal((await service.call('GET', '/v1/emails', { key: other })).status, 401);
+    assert.equal((await owner.post(`${PATH}/${otherId}/revoke`)).status, 404);
+  });
+
+  it('is for viewers too, who make and revoke none', async () => {
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    const { html, status } = await viewer.get(PATH);
+    assert.equal(status, 200);
+    assert.ok(!html.includes('/revoke') && !html.includes(`${PATH}/new`), textOf(html));
+  });
+
+  it('tells how much of the quota is used', async () => {
+    const counted = await service.organization();
+    const ada = await signedIn(service, counted.id);
+    await counted.sent();
+    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Accepted this month \(UTC\) 1 Quota none/);
+    await setQuota(service.pool, counted.id, 5_000);
+    await counted.sent();
+    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Accepted this month \(UTC\) 2 Quota 5,000/);
+    assert.match((await ada.get(PATH)).html, /hx-get="\/dashboard\/keys\/usage" hx-trigger="load"/);
+  });
+});

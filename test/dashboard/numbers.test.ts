@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
+import { type Fields, signedIn, textOf } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+const PATH = '/dashboard/numbers';
+const ACCOUNT = `AC${'a1'.repeat(16)}`;
+const CONTENT = `HX${'b2'.repeat(16)}`;
+const TOKEN = 'a-token-that-nobody-may-see';
+
+let service: Service;
+let ours: Organization;
+let owner: Person;
+before(async () => {
+  service = await startService();
+  ours = await service.organization('Ours');
+  owner = await signedIn(service, ours.id);
+});
+after(() => service.close());
+
+let count = 0;
+const fresh = () => `+1202555${String(++count).padStart(4, '0')}`;
+const newest = async (): Promise<Record<string, unknown> & { id: string }> => {
+  const { body } = await ours.call('GET', '/v1/chatapp/numbers?limit=1');
+  const [{ id } = { id: '' }] = (body as { numbers: { id: string }[] }).numbers;
+  return (await ours.call('GET', `/v1/chatapp/numbers/${id}`)).body as Record<string, unknown> & { id: string };
+};
+const tokenOf = async (id: string): Promise<string> => {
+  const { rows } = await service.pool.query<{ credentials: Buffer }>(
+    'SELECT credentials FROM chat_numbers WHERE id = $1',
+    [id],
+  );
+  return chatSeal(SECRET_KEY)
+    .open(rows[0]?.credentials as Buffer, id)
+    .toString();
+};
+
+describe('a number', () => {
+  it('of Meta is connected; its token is sealed and never shown', async () => {
+    const number = fresh();
+    const led = await owner.change(`${PATH}/new`, {
+      number,
+      provider: 'meta',
+      phone_number_id: '106540352242922',
+      access_token: TOKEN,
+      // Typed before Meta was chosen: not meant.
+      account_sid: ACCOUNT,
+      templates: 'nonsense',
+    });
+    assert.ok(textOf(led.html).includes(`${number} Meta its own`), textOf(led.html));
+    const made = await newest();
+    assert.deepEqual(
+      [made['number'], made['provider'], made['phone_number_id'], made['account_sid'], made['own_token']],
+      [number, 'meta', '106540352242922', null, true],
+    );
+    assert.equal(await tokenOf(made.id), TOKEN);
+    for (const path of [PATH, `${PATH}/${made.id}`, '/dashboard/audit']) {
+      const { status, html } = await owner.get(path);
+      assert.equal(status, 200);
+      assert.ok(!html.includes(TOKEN), path);
+    }
+  });
+
+  it('of Twilio is connected with its account and templates', async () => {
+    await owner.change(`${PATH}/new`, {
+      number: fresh(),
+      provider: 'twilio',
+      account_sid: ACCOUNT,
+      auth_token: TOKEN,
+      templates: `receipt,en_US,${CONTENT},1,name\n\n"two, words";de;${CONTENT}`,
+    });
+    const made = await newest();
+    assert.deepEqual([made['account_sid'], made['own_token']], [ACCOUNT, true]);
+    assert.deepEqual(made['templates'], [
+      { name: 'receipt', language: 'en_US', content_sid: CONTENT, variables: ['1', 'name'] },
+      { name: 'two, words', language: 'de', content_sid: CONTENT, variables: [] },
+    ]);
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    const { html } = await viewer.get(`${PATH}/${made.id}`);
+    assert.match(textOf(html), new RegExp(`receipt en_US ${CONTENT} 1, name`));
+    assert.ok(!html.includes('/remove'), 'a viewer disconnects none');
+  });
+
+  for (const [field, fields, says] of [
+    ['number', { number: '555' }, 'must be an international telephone number'],
+    ['phone_number_id', { provider: 'meta' }, 'is required when provider is meta'],
+    ['auth_token', { account_sid: ACCOUNT }, 'is required with account_sid'],
+    ['account_sid', { account_sid: 'x', auth_token: TOKEN }, 'must be AC and 32'],
+    ['provider', { provider: 'pigeon' }, 'is not one of the choices'],
+    ['templates', { templates: 'receipt,en,HX1' }, 'line 1: its content must be HX and 32'],
+    ['templates', { templates: `a,en,${CONTENT}\n,en,${CONTENT}` }, 'line 2: its name must be 1 to 512 characters'],
+    ['templates', { templates: `a,en,${CONTENT}\n\na,en,${CONTENT}` }, 'line 3: the template appears twice'],
+    ['templates', { templates: `a,en,${CONTENT},1,,2` }, 'line 1: its variable must be 1 to 256 characters'],
+  ] as const) {
+    it(`is refused at ${field}: ${says}`, async () => {
+      const given: Fields = { number: fresh(), provider: 'twilio', ...(fields as Fields) };
+      const { status, html } = await owner.post(`${PATH}/new`, given);
+      assert.equal(status, 422, textOf(html));
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${says}`));
+      assert.ok(!html.includes(TOKEN), 'a token does not stay');
+    });
+  }
+
+  it('is connected once, to whomever, and again after it was disconnected', async () => {
+    const number = fresh();
+    await owner.change(`${PATH}/new`, { number, provider: 'twilio' });
+    const { id } = await newest();
+    const other = await signedIn(service, (await service.organization()).id);
+    const twice = await other.post(`${PATH}/new`, { number, provider: 'twilio' });
+    assert.equal(twice.status, 409);
+    assert.match(twice.html, /id="field-number-problem"[^>]*>is connected already/);
+    const led = await owner.change(`${PATH}/${id}/remove`);
+    assert.ok(textOf(led.html).includes(`${number} is disconnected.`), textOf(led.html));
+    assert.equal((await ours.call('GET', `/v1/chatapp/numbers/${id}`)).status, 404);
+    await other.change(`${PATH}/new`, { number, provider: 'twilio' });
+  });
+});
+
+describe('an organization without a number', () => {
+  it('is told what to do, with a request that works', async () => {
+    const empty = await service.organization();
+    const { html } = await (await signedIn(service, empty.id)).get(PATH);
+    const [, json = ''] = /-d '(.*?)'/.exec(html.replaceAll('&#39;', "'").replaceAll('&#34;', '"')) ?? [];
+    const answer = await empty.call('POST', '/v1/chatapp/numbers', { json: JSON.parse(json) as unknown });
+    assert.equal(answer.status, 201, answer.text);
+  });
+});
