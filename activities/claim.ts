@@ -129,10 +129,17 @@ async function assign(
   files: FilesOfEmails,
 ): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
   const failed: { id: string; error: string }[] = [];
-  const readables = emails.flatMap((email) => {
+  const read = emails.flatMap((email) => {
     const outgoing = readable(email, files);
     if (typeof outgoing !== 'string') return { email, outgoing, tried: attempts.has(email.id) };
     failed.push({ id: email.id, error: outgoing });
+    return [];
+  });
+  const domainOf = await deps.sendingDomains(client, read);
+  const readables = read.flatMap((each) => {
+    const domain = domainOf(each);
+    if (typeof domain !== 'string') return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer } };
+    failed.push({ id: each.email.id, error: domain });
     return [];
   });
   const { sendable, ended } = await chooseRecipients(deps, client, readables);

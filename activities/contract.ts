@@ -3,6 +3,7 @@ import type { EmailStatus } from '../src/domain/email.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { EmailFiles } from './files.ts';
+import type { SendingDomains } from './sending-domains.ts';
 
 /** What the email activities work with. */
 export interface EmailDeps {
@@ -16,6 +17,8 @@ export interface EmailDeps {
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
   readonly files: EmailFiles;
+  /** Looks at the domains of emails that are about to leave. */
+  readonly sendingDomains: SendingDomains;
   /** Where the recipient at this position (counted from 0) of a marketing email says that he wants no more of them. */
   readonly unsubscribeUrl: (orgId: string, emailId: string, recipient: number) => string;
   readonly log: Logger;

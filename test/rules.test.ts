@@ -38,10 +38,10 @@ const BUILT = list(`
   Transition, sent to what is reported, bounces and complaints; States 2; States 4, suppressed;
   Send Email, marketing, effect; Custom headers 5; Events 2, webhook; Events 4; Events 5; Events 7; Events 8;
   Events 10; Chat-app message fields; States 7; Send Chat-app Message; Authentication 4, chat-app; Events 9;
-  Errors, no_chatapp_account; Limits, chat-app text
+  Errors, no_chatapp_account; Limits, chat-app text; Limits, quota
 `);
 const NOT_BUILT = list(`
-  Authentication 3, dashboard; Events 3; Limits, quota; Versioning 2
+  Authentication 3, dashboard; Events 3; Versioning 2
 `);
 
 const ROOT = new URL('../', import.meta.url);

@@ -20,6 +20,8 @@ export type ErrorCode =
   | 'invalid_attachment'
   | 'not_scheduled'
   | 'no_chatapp_account'
+  | 'rate_limit_exceeded'
+  | 'quota_exceeded'
   | 'internal_error'
   | 'unavailable';
 
@@ -27,13 +29,16 @@ export type ErrorCode =
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
+  /** Whole seconds after which the same request may be granted; undefined where time alone changes nothing. */
+  readonly retryAfter: number | undefined;
   readonly #problem: string;
 
-  constructor(code: ErrorCode, message: string, param?: string) {
+  constructor(code: ErrorCode, message: string, param?: string, retryAfter?: number) {
     super(param === undefined ? message : `${param}: ${message}`);
     this.name = 'ServiceError';
     this.code = code;
     this.param = param;
+    this.retryAfter = retryAfter;
     this.#problem = message;
   }
 

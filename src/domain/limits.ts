@@ -13,6 +13,9 @@ export const IDEMPOTENCY_KEY_LENGTH = 256;
 export const PAGE_LENGTH = 50;
 export const PAGE_LENGTH_MAX = 100;
 export const SUPPRESSIONS_PER_REQUEST = 1_000;
+export const KEY_NAME_LENGTH = 100;
+export const DOMAINS_PER_KEY = 100;
+export const RANGES_PER_KEY = 100;
 
 export const CHAT_TEXT_LENGTH = 4_096;
 /** Ours, as are those that follow: more than WhatsApp takes, so that a provider's own sentence is heard. */

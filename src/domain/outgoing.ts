@@ -1,4 +1,5 @@
 import { type Mailbox, parseMailbox } from './address.ts';
+import type { DkimSigner } from './dkim.ts';
 
 /** A file as a provider gets it, with all that it holds. */
 export interface OutgoingFile {
@@ -26,6 +27,8 @@ export interface OutgoingEmail {
   readonly files: readonly OutgoingFile[];
   /** Ours, so that every attempt carries the same one (RFC 5322 §3.6.4); with its angle brackets. */
   readonly messageId: string;
+  /** What we sign it with, where the provider does not; null when its domain has no key of ours. */
+  readonly dkim: DkimSigner | null;
 }
 
 interface StoredEmail {
@@ -56,6 +59,7 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
     headers: Object.entries(email.headers),
     files,
     messageId: `<${email.id}@${from.domain}>`,
+    dkim: null,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   uniqueTemplates,
 } from './chat-rules.ts';
 import type { Problem } from './errors.ts';
+import { rangeProblem } from './ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
 import { phoneInQuery, phoneProblem, recipientProblem } from './phone.ts';
@@ -146,6 +147,7 @@ export const RULES = {
   'content-sid': (value: string) => problem(sidProblem('HX', value)),
   'phone-number-id': (value: string) => problem(phoneNumberIdProblem(value)),
   token: (value: string) => problem(tokenProblem(value)),
+  'ip-range': (value: string) => problem(rangeProblem(value)),
   'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

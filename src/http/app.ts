@@ -10,7 +10,9 @@ import Fastify, {
 import { Type } from 'typebox';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
+import type { KeyRing } from '../store/key-ring.ts';
 import { noteChange, noteMade } from './audit.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
 import { limitBodiesInFlight } from './bodies-in-flight.ts';
@@ -22,6 +24,7 @@ import { readJson, refuseBodies } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
 import { speakHtml } from './pages.ts';
+import { limitRequests, tellLimits } from './rate-limit.ts';
 import { keepRaw } from './raw-bodies.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
@@ -31,24 +34,30 @@ import * as chatCallbacks from './routes/chat-callbacks.ts';
 import * as chatNumbers from './routes/chat-numbers.ts';
 import * as chatapp from './routes/chatapp.ts';
 import * as deliveries from './routes/deliveries.ts';
+import * as domains from './routes/domains.ts';
 import * as emails from './routes/emails.ts';
 import * as health from './routes/health.ts';
+import * as keys from './routes/keys.ts';
 import * as lists from './routes/lists.ts';
 import * as suppressions from './routes/suppressions.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
-import { ErrorBody } from './schemas/common.ts';
+import { ErrorBody, errorResponses } from './schemas/common.ts';
 import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
 
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
 
-export interface HttpDeps extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps {
+export interface HttpDeps
+  extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps, domains.DomainRoutesDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
   readonly secretKey: string;
   readonly maxBodyBytes: number;
+  readonly keys: KeyRing;
+  /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */
+  readonly trustedProxies: Ranges;
   /** What Postmark must give to be believed; without it every callback is refused. */
   readonly postmarkCallback: callbacks.Credentials | null;
   readonly chatCallbacks: chatCallbacks.ChatCallbackSecrets;
@@ -62,7 +71,7 @@ declare module 'fastify' {
 }
 
 /** Every address of the API: method, path, who may call it, and what it does. */
-function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
+export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
   return [
     ['POST', '/v1/emails', 'send', emails.sendEmail(deps)],
     ['GET', '/v1/emails', 'read', lists.emails(deps)],
@@ -78,13 +87,19 @@ function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
     ['GET', '/v1/emails/:id/attachments/:attachmentId', 'read', attachments.getAttachment(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId/download', 'public', attachments.downloadAttachment(deps)],
 
-    ['POST', '/v1/chatapp', 'send', chatapp.send(deps)],
+    ['POST', '/v1/chatapp', 'chat', chatapp.send(deps)],
     ['GET', '/v1/chatapp', 'read', chatapp.list(deps)],
     ['POST', '/v1/chatapp/numbers', 'manage', chatNumbers.connect(deps)],
     ['GET', '/v1/chatapp/numbers', 'read', chatNumbers.list(deps)],
     ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get(deps)],
     ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove(deps)],
     ['GET', '/v1/chatapp/:id', 'read', chatapp.get(deps)],
+
+    ['POST', '/v1/domains', 'manage', domains.add(deps)],
+    ['GET', '/v1/domains', 'read', domains.list(deps)],
+    ['GET', '/v1/domains/:id', 'read', domains.get(deps)],
+    ['POST', '/v1/domains/:id/verify', 'manage', domains.verify(deps)],
+    ['DELETE', '/v1/domains/:id', 'manage', domains.remove(deps)],
 
     ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions(deps)],
     ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],
@@ -102,6 +117,11 @@ function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
     ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list(deps)],
     ['GET', '/v1/webhooks/:id/deliveries/:deliveryId', 'read', deliveries.get(deps)],
     ['POST', '/v1/webhooks/:id/deliveries/:deliveryId/replay', 'manage', deliveries.replay(deps)],
+
+    ['POST', '/v1/keys', 'manage', keys.issue(deps)],
+    ['GET', '/v1/keys', 'manage', keys.list(deps)],
+    ['GET', '/v1/keys/:id', 'manage', keys.get(deps)],
+    ['DELETE', '/v1/keys/:id', 'manage', keys.revoke(deps)],
 
     ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe(deps)],
     ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow(deps)],
@@ -132,6 +152,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_WITHIN,
+    trustProxy: deps.trustedProxies.length > 0 && ((address) => isAllowed(address, deps.trustedProxies)),
     rewriteUrl: (request) => routable(request.url as string),
     // A longer id is one that does not exist; the whole request line is limited anyway.
     routerOptions: { maxParamLength: maxHeaderSize },
@@ -150,12 +171,13 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   honourKeys(app, deps.pool);
   refuseBodies(app);
   closeWithLastAnswer(app);
+  tellLimits(app, deps.limits);
   await app.register(swagger, openapi());
 
   const table = routeTable(deps, () => app.swagger());
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    await admit(deps, request);
+    await admit(deps, request, reply);
     if (request.is404) throw nothingHere(table, request, reply);
   });
   limitBodiesInFlight(app, deps.maxBodyBytes);
@@ -182,15 +204,19 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
   // What changes the account is noted with who did it.
   const audit = scope === 'manage' ? { preSerialization: noteMade, onSend: noteChange(deps.pool) } : {};
-  app.route({ method, url, schema, handler, attachValidation, ...limit, ...audit, config: { scope, guard } });
+  const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
+  const described = { ...schema, ...answers };
+  const config = { scope, guard };
+  app.route({ method, url, schema: described, handler, attachValidation, ...limit, ...audit, config });
 }
 
-/** Who calls, may he, and is the body small enough: all of it before a byte of the body is read. */
-async function admit(deps: HttpDeps, request: FastifyRequest): Promise<void> {
+/** Who calls, may he, not too often, and is the body small enough: all of it before a byte of the body is read. */
+async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
-    request.caller = await authenticate(deps.pool, request);
+    request.caller = await authenticate(deps.keys, request);
     if (!request.is404) authorize(request.caller, scope);
+    limitRequests(deps.limits, request.caller, reply);
   }
   request.routeOptions.config.guard?.(request);
   if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {

@@ -1,12 +1,16 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
-import { parseApiKey } from '../intake/accounts.ts';
-import { type ApiKey, findKey, type Preset } from '../store/accounts.ts';
-import type { Db } from '../store/pool.ts';
+import { isAllowed } from '../domain/ip-ranges.ts';
+import { digest, parseApiKey } from '../intake/keys.ts';
+import type { KeyRing } from '../store/key-ring.ts';
+import type { ApiKey, Preset } from '../store/keys.ts';
 
-/** What a route asks of a key: `manage` is what changes the account itself; `public` routes are called without one. */
-export type Scope = 'public' | 'read' | 'send' | 'manage';
+/**
+ * What a route asks of a key: `send` email or change what was sent, send `chat`-app messages, `manage` the account itself.
+ * `public` routes are called without one.
+ */
+export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,29 +20,38 @@ declare module 'fastify' {
 }
 
 const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
-  full_access: ['read', 'send', 'manage'],
-  sending_access: ['send'],
+  full_access: ['read', 'send', 'chat', 'manage'],
+  sending_access: ['send', 'chat'],
   read_only: ['read'],
 };
 
 /**
  * Finds the key of a request by its Authorization header.
- * @throws ServiceError unauthorized, in the same words whatever is wrong with it
+ * @throws ServiceError unauthorized, in the same words whatever is wrong with it, also when it is used from elsewhere
  */
-export async function authenticate(db: Db, request: FastifyRequest): Promise<ApiKey> {
+export async function authenticate(keys: KeyRing, request: FastifyRequest): Promise<ApiKey> {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const parts = token === undefined ? undefined : parseApiKey(token);
-  const key = parts && (await findKey(db, parts.id));
-  if (!parts || !key || !timingSafeEqual(createHash('sha256').update(parts.secret).digest(), key.sha256)) {
+  const key = parts && (await keys.find(parts.id));
+  const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
+  if (!isRight || (key.allowed && !isAllowed(request.ip, key.allowed))) {
     throw new ServiceError('unauthorized', 'a valid API key is required: Authorization: Bearer <API_KEY>');
   }
+  keys.used(key.id);
   return key;
 }
 
 /** @throws ServiceError insufficient_scope */
 export function authorize(key: ApiKey, scope: Scope): void {
-  if (!MAY[key.preset].includes(scope) && scope !== 'public') {
+  if (scope === 'public') return;
+  if (!MAY[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
+  }
+  if (scope === 'chat' && key.domain_ids) {
+    throw new ServiceError(
+      'insufficient_scope',
+      'this API key may send from certain domains only, and no chat-app messages',
+    );
   }
 }
 

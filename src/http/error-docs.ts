@@ -30,7 +30,7 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
     only: SENDING,
   },
   unauthorized: {
-    when: 'The API key is missing, malformed, unknown or revoked.',
+    when: 'The API key is missing, malformed, unknown, revoked or expired, or may not be used from this address.',
     message: 'a valid API key is required: Authorization: Bearer <API_KEY>',
   },
   insufficient_scope: {
@@ -62,6 +62,12 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
       message: 'is connected already',
       param: 'number',
       only: ['POST /v1/chatapp/numbers'],
+    },
+    {
+      when: 'This organization has registered the domain, or another one has verified it.',
+      message: 'the domain example.com is registered already',
+      param: 'name',
+      only: ['POST /v1/domains'],
     },
   ],
   invalid_idempotent_request: {
@@ -99,6 +105,16 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
     when: 'No number is connected, or not the one in `from`.',
     message: 'no chat-app number is connected to this account',
     only: ['POST /v1/chatapp'],
+  },
+  rate_limit_exceeded: {
+    when: 'Too many requests, or too many emails in them, for now; try again after `Retry-After` seconds.',
+    message: 'more than 10000 requests a second; try again in 1 s',
+  },
+  quota_exceeded: {
+    when: "The organization's quota leaves fewer emails in this month; `Retry-After` is when the next one begins.",
+    message:
+      'the quota of 50,000 emails a month leaves 3, and this takes 10; the next month begins at 2026-04-01T00:00:00.000Z',
+    only: SENDING_EMAIL,
   },
   internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
   unavailable: {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
+import { RateLimitExceeded } from '../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../store/files/file-store.ts';
 import { isUnreachable } from '../store/pool.ts';
 
@@ -33,6 +34,8 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_attachment: 422,
   not_scheduled: 422,
   no_chatapp_account: 422,
+  rate_limit_exceeded: 429,
+  quota_exceeded: 429,
   internal_error: 500,
   unavailable: 503,
 };
@@ -66,6 +69,8 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
   if (hungUp) request.log.info('the caller hung up');
   if (status >= 500) request.log.error({ err: failure }, error.message);
   if (error.code === 'unavailable') reply.header('retry-after', '1');
+  if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter));
+  if (error instanceof RateLimitExceeded) reply.standing = error.standing;
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
   if (isLong(request)) {
     reply.header('connection', 'close');

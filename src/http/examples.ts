@@ -112,6 +112,65 @@ const number = {
 };
 const templates = [{ name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', '2'] }];
 
+const key = {
+  id: 'key_01kajcg3t5z7b9d1f3h5k7m9pq',
+  name: 'Shop, production',
+  preset: 'sending_access',
+  domain_ids: null,
+  expires_at: null,
+  allowed_ips: ['203.0.113.7', '2001:db8::/32'],
+  last_used_at: null,
+  created_at: AT,
+};
+const usedKey = { ...key, last_used_at: '2026-03-01T09:30:02.431Z' };
+const domain = {
+  id: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
+  name: 'mail.example.com',
+  status: 'pending',
+  trusted: false,
+  created_at: AT,
+  verified_at: null,
+  last_checked_at: '2026-03-01T09:30:01.118Z',
+  next_check_at: '2026-03-01T09:31:01.118Z',
+};
+const record = { priority: null, ttl: 3_600, status: 'pending', found: null, error: null };
+const wholeDomain = {
+  ...domain,
+  records: [
+    {
+      ...record,
+      record: 'OWNERSHIP',
+      type: 'TXT',
+      name: '_sendwright.mail.example.com',
+      value: 'sendwright-verification=4f1c9d0e6b7a4c22a1b3c5d7e9f01234',
+      required: true,
+      status: 'verified',
+      found: ['sendwright-verification=4f1c9d0e6b7a4c22a1b3c5d7e9f01234'],
+    },
+    {
+      ...record,
+      record: 'DKIM',
+      type: 'TXT',
+      name: 'sw1._domainkey.mail.example.com',
+      value: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…',
+      required: true,
+      found: [],
+      error: 'there is no such record yet',
+    },
+    {
+      ...record,
+      record: 'SPF',
+      type: 'TXT',
+      name: 'mail.example.com',
+      value: 'v=spf1 a:smtp.example.net ~all',
+      required: false,
+      status: 'failed',
+      found: ['v=spf1 mx -all', 'v=spf1 include:spf.example.net ~all'],
+      error: 'there are two SPF records; receivers then heed neither: join them into one',
+    },
+  ],
+};
+
 /** By operation, as the API description writes them. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
@@ -201,6 +260,10 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
   'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
+  'POST /v1/domains': { request: { name: domain.name }, answer: wholeDomain },
+  'GET /v1/domains': { answer: { domains: [domain], has_more: false, next_cursor: null } },
+  'GET /v1/domains/{id}': { answer: wholeDomain },
+  'POST /v1/domains/{id}/verify': { answer: wholeDomain },
   'POST /v1/suppressions': {
     request: { email: suppression.email },
     answer: { ...suppression, origin: 'manual', reason: null, email_id: null },
@@ -244,6 +307,12 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { answer: waitingDelivery },
+  'POST /v1/keys': {
+    request: { preset: key.preset, name: key.name, allowed_ips: key.allowed_ips },
+    answer: { ...key, api_key: `sw_live_01kajcg3t5z7b9d1f3h5k7m9pq_${'0'.repeat(64)}` },
+  },
+  'GET /v1/keys': { answer: { keys: [usedKey], has_more: false, next_cursor: null } },
+  'GET /v1/keys/{id}': { answer: usedKey },
   'GET /healthz': { answer: { status: 'ok' } },
   'GET /readyz': { answer: { status: 'ok' } },
 };

@@ -38,6 +38,7 @@ const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
   'content-sid': 'string',
   'phone-number-id': 'string',
   token: 'string',
+  'ip-range': 'string',
   'tag-filter': 'string',
 };
 

@@ -9,8 +9,10 @@ import { acceptEmails, type SenderAndTime, judgeEmails, type Refusal } from '../
 import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { transaction } from '../store/pool.ts';
+import { countBatch } from '../store/quota.ts';
 import { type Caller, senderAndTime, type IntakeDeps, newEmail, refused } from './emails.ts';
 import { unlessUsed } from './once.ts';
+import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
 
 /** Emails that one statement stores: long enough to be worth its round trip, short enough for others to come between. */
@@ -19,7 +21,8 @@ const CHUNK = 250;
 /**
  * Stores all emails of a batch for delivery, or none.
  * @param once the request's idempotency key, which this answer will stand for
- * @throws ServiceError at `emails.<index>.<field>`: what acceptEmail says of a single one, times of all before domains
+ * @throws ServiceError at `emails.<index>.<field>`: what acceptEmail says of a single one, times of all before domains;
+ *   rate_limit_exceeded or quota_exceeded for all of them
  */
 export async function acceptBatch(
   deps: IntakeDeps,
@@ -33,12 +36,17 @@ export async function acceptBatch(
     throw refused(refusal, requests[index] as EmailRequest).within(`emails.${index}`);
   };
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
+  const total = requests.length;
+  let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
     const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
     if (judgement) refuse(judgement.index, judgement.refusal);
-    const batch = await insertBatch(client, caller.orgId, { id, total: requests.length, scheduled }, once);
-    for (let from = 0; from < requests.length; from += CHUNK) {
+    deps.limits.mails?.take(caller.orgId, total);
+    tokens = total;
+    const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
+    if (left !== null && left < total) throw await quotaExceeded(client, caller.orgId, total);
+    for (let from = 0; from < total; from += CHUNK) {
       const emails = requests
         .slice(from, from + CHUNK)
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, id));
@@ -46,11 +54,17 @@ export async function acceptBatch(
       // A domain that was given up between the two statements.
       const index = answers.findIndex(({ refusal }) => refusal !== null);
       const refusal = answers[index]?.refusal;
-      if (refusal) refuse(from + index, refusal);
+      if (refusal && refusal !== 'quota_exceeded') refuse(from + index, refusal);
     }
-    return batch;
+    if (left !== null && !(await countBatch(client, caller.orgId, total))) {
+      throw await quotaExceeded(client, caller.orgId, total);
+    }
+    return accepted;
   });
-  const batch = await unlessUsed(storing);
+  const batch = await unlessUsed(storing).catch((error: unknown) => {
+    if (tokens > 0) deps.limits.mails?.giveBack(caller.orgId, tokens);
+    throw error;
+  });
   deps.wakeRelay();
   return batch;
 }

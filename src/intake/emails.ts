@@ -1,5 +1,5 @@
 import { parseMailbox } from '../domain/address.ts';
-import type { AttachmentRequest } from '../domain/attachments.ts';
+import type { Attachment, AttachmentRequest } from '../domain/attachments.ts';
 import type { EmailRequest } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
@@ -21,6 +21,9 @@ import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import type { KeepFiles } from './attachments.ts';
 import { unlessUsed } from './once.ts';
+import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
+import { quotaExceeded } from './quota.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** Whose request it is. */
 export interface Caller {
@@ -29,19 +32,28 @@ export interface Caller {
   readonly domainIds: readonly string[] | null;
 }
 
+/** How much organizations may send. Quotas themselves are in the database. */
+export interface Limits extends RateLimits {
+  readonly quota: QuotaQueue;
+}
+
+/** Limits of which none is on. */
+export const unlimited = (): Limits => ({ requests: null, mails: null, quota: makeQuotaQueue() });
+
 export interface IntakeDeps {
   readonly pool: Pool;
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
   readonly keepFiles: KeepFiles;
+  readonly limits: Limits;
 }
 
 /**
  * Stores one email for delivery, with its files.
  * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from`; then invalid_attachment; concurrent_idempotent_requests when the key has been
- *   used meanwhile
+ *   insufficient_scope for its `from`; then invalid_attachment; then rate_limit_exceeded or quota_exceeded;
+ *   concurrent_idempotent_requests when the key has been used meanwhile
  */
 export async function acceptEmail(
   deps: IntakeDeps,
@@ -57,26 +69,40 @@ export async function acceptEmail(
       ? await unlessUsed(acceptEmailOnce(db, orgId, domainIds, email, once))
       : await acceptEmails(db, orgId, domainIds, [email]);
     if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
+    deps.limits.quota.note(orgId, acceptance.has_quota);
+    if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, 1);
     if (acceptance.refusal) throw refused(acceptance.refusal, request);
     return acceptance;
   };
-  if (attachments.length === 0) {
-    const acceptance = await accept(deps.pool);
+  const judge = async (): Promise<void> => {
+    const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
+    if (judgement) throw refused(judgement.refusal, request);
+  };
+  const acceptWith = (files: readonly Attachment[]) =>
+    transaction(deps.pool, async (client) => {
+      const accepted = await accept(client);
+      await insertAttachments(client, orgId, email.id, files);
+      return accepted;
+    });
+  const hasFiles = attachments.length > 0;
+  // What may not be sent at all is told before anybody looks at its files.
+  if (hasFiles) await judge();
+  const files = hasFiles ? await deps.keepFiles(attachments) : [];
+  try {
+    deps.limits.mails?.take(orgId, 1);
+  } catch (limit) {
+    // What is wrong with the email itself is told first; otherwise the statement that stores it would judge it.
+    await judge();
+    throw limit;
+  }
+  try {
+    const acceptance = await deps.limits.quota.run(orgId, () => (hasFiles ? acceptWith(files) : accept(deps.pool)));
     deps.wakeRelay();
     return acceptance;
+  } catch (error) {
+    deps.limits.mails?.giveBack(orgId, 1);
+    throw error;
   }
-
-  // What may not be sent at all is told before anybody looks at its files.
-  const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
-  if (judgement) throw refused(judgement.refusal, request);
-  const files = await deps.keepFiles(attachments);
-  const acceptance = await transaction(deps.pool, async (client) => {
-    const accepted = await accept(client);
-    await insertAttachments(client, orgId, email.id, files);
-    return accepted;
-  });
-  deps.wakeRelay();
-  return acceptance;
 }
 
 /** A request on its way into the table. */

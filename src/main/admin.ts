@@ -3,13 +3,17 @@ import { parseArgs } from 'node:util';
 import { CHAT_PROVIDERS } from '../domain/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EVENT_TYPES } from '../domain/event-types.ts';
-import { addDomain, createKey, createOrganization, endKey, requireOrganization } from '../intake/accounts.ts';
+import { createOrganization, requireOrganization } from '../intake/accounts.ts';
 import { addNumber, chatSeal } from '../intake/chat-numbers.ts';
+import { createKey, endKey } from '../intake/keys.ts';
+import { giveQuota } from '../intake/quota.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../intake/suppressions.ts';
 import { createUser } from '../intake/users.ts';
 import { addEndpoint, makeWebhookIntake } from '../intake/webhooks.ts';
-import { listOrganizations, PRESETS } from '../store/accounts.ts';
+import { listOrganizations } from '../store/accounts.ts';
+import { PRESETS } from '../store/keys.ts';
 import { makePool, type Pool } from '../store/pool.ts';
+import { addByHand, listByHand, removeByHand, showByHand, verifyByHand } from './admin-domains.ts';
 import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 import { endWith } from './process.ts';
 import { pipedLine } from './piped-line.ts';
@@ -39,11 +43,30 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   'key revoke': { usage: '--key K', run: (pool, options) => endKey(pool, needed(options, 'key')) },
+  'quota set': {
+    usage: '--organization O --monthly N|none',
+    run: async (pool, options) => {
+      const [organization, monthly] = [needed(options, 'organization'), needed(options, 'monthly')];
+      if (!/^(?:\d{1,15}|none)$/.test(monthly)) endWith('--monthly must be a number of emails, or none for no quota');
+      const quota = monthly === 'none' ? null : Number(monthly);
+      const { monthly: given, used, resets_at } = await giveQuota(pool, organization, quota);
+      return { organization, monthly: given, used, resets_at };
+    },
+  },
   'domain add': {
     usage: '--organization O --name D [--verified]',
-    run: (pool, options) =>
-      addDomain(pool, needed(options, 'organization'), needed(options, 'name'), options['verified'] === true),
+    run: async (pool, options) => {
+      const [organization, name] = [needed(options, 'organization'), needed(options, 'name')];
+      return addByHand(pool, organization, name, options['verified'] === true);
+    },
   },
+  'domain list': {
+    usage: '--organization O',
+    run: async (pool, options) => listByHand(pool, needed(options, 'organization')),
+  },
+  'domain show': { usage: '--organization O --name D', run: oneDomain(showByHand) },
+  'domain verify': { usage: '--organization O --name D', run: oneDomain(verifyByHand) },
+  'domain remove': { usage: '--organization O --name D', run: oneDomain(removeByHand) },
   'number add': {
     usage: `--organization O --number +… --provider ${CHAT_PROVIDERS.join('|')} [--phone-number-id …] [--token …]`,
     run: addChatNumber,
@@ -88,6 +111,7 @@ const OPTIONS = {
   domain: { type: 'string', multiple: true },
   key: { type: 'string' },
   verified: { type: 'boolean' },
+  monthly: { type: 'string' },
   email: { type: 'string' },
   number: { type: 'string' },
   provider: { type: 'string' },
@@ -100,6 +124,11 @@ const OPTIONS = {
 function needed(options: Options, name: string): string {
   const value = options[name];
   return typeof value === 'string' && value !== '' ? value : endWith(`--${name} is missing\n${usage()}`);
+}
+
+/** A command about one domain, by its name. */
+function oneDomain(work: (pool: Pool, organization: string, name: string) => Promise<unknown>): Command['run'] {
+  return async (pool, options) => work(pool, needed(options, 'organization'), needed(options, 'name'));
 }
 
 async function addWebhook(pool: Pool, options: Options): Promise<unknown> {

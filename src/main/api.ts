@@ -1,17 +1,22 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
+import { parseRanges } from '../domain/ip-ranges.ts';
 import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingTags } from '../intake/fold-tags.ts';
+import { makeQuotaQueue } from '../intake/quota-queue.ts';
+import { startRateLimits } from '../intake/rate-limits.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
+import { openKeyRing } from '../store/key-ring.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
@@ -37,6 +42,13 @@ const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
 const stopFolding = startFoldingTags(pool, (error) => log.warn({ err: error }, 'could not fold the counts of tags'));
 
+const keys = openKeyRing(pool, config.DATABASE_URL, (error) => log.warn({ err: error }, 'could not note uses of keys'));
+const limits = startRateLimits(
+  pool,
+  { requests: config.RATE_LIMIT_RPS, mails: config.RATE_LIMIT_MAILS_PER_SECOND },
+  (error) => log.warn({ err: error }, 'rate limits are not shared with other processes for now'),
+);
+
 const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
@@ -51,7 +63,11 @@ const deps = {
   keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
+  keys,
+  limits: { ...limits, quota: makeQuotaQueue() },
+  trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
+  senderDomains: makeSenderDomains(pool, config.SECRET_KEY, log),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,
@@ -68,7 +84,7 @@ await serveDashboard(app, deps);
 stopOnSignals(log, async () => {
   ending.abort();
   await app.close();
-  await Promise.all([relay.stop(), stopListening(), stopFolding()]);
+  await Promise.all([relay.stop(), stopListening(), stopFolding(), keys.stop(), limits.stop()]);
   await (await connected)?.close();
   await pool.end();
 });

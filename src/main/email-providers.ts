@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts';
 import type { EmailProviderName } from '../domain/email.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import { postmark, type PostmarkSettings } from '../providers/postmark.ts';
@@ -7,12 +8,15 @@ import { readSettings } from './env.ts';
 
 /** The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. */
 export function makeEmailProviders(): EmailProvider[] {
-  const config = readSettings();
+  return emailProviderNames(readSettings()).map((name) => MAKERS[name]());
+}
+
+/** The names of those, whether they have what they need or not. */
+export function emailProviderNames(config: Config): readonly EmailProviderName[] {
   const given: EmailProviderName[] = [];
   if (config.POSTMARK_SERVER_TOKEN !== undefined) given.push('postmark');
   if (config.SMTP_URL !== undefined) given.push('smtp');
-  const names = config.EMAIL_PROVIDERS ?? (given.length > 0 ? given : (['postmark'] as const));
-  return names.map((name) => MAKERS[name]());
+  return config.EMAIL_PROVIDERS ?? (given.length > 0 ? given : ['postmark']);
 }
 
 /** Asks Postmark about messages that it took, also where new email goes out by others; undefined without its token. */

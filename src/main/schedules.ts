@@ -6,7 +6,14 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
   'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
   'upkeep-stuck': {
     every: '5 minutes',
-    chores: ['putBackOverdue', 'putBackOverdueChats', 'clearProviderLists', 'reconcileSent'],
+    chores: [
+      'putBackOverdue',
+      'putBackOverdueChats',
+      'clearProviderLists',
+      'reconcileSent',
+      'wakeDomains',
+      'clearProviderDomains',
+    ],
   },
   'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
   'upkeep-hourly': {

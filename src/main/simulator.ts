@@ -1,3 +1,4 @@
+import { makeDns } from '../providers/dns.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
 
@@ -38,6 +39,8 @@ const options = {
   smtpPort: port('SIMULATOR_SMTP_PORT'),
   folder: env['SIMULATOR_FOLDER'] || null,
   serverToken: env['POSTMARK_SERVER_TOKEN'] || null,
+  accountToken: env['POSTMARK_ACCOUNT_TOKEN'] || null,
+  dns: makeDns((env['DNS_SERVERS'] ?? '').split(',').flatMap((server) => server.trim() || [])),
   deliveryCallback: callback(),
   metaCallback: metaCallback(),
   log,

@@ -8,15 +8,18 @@ import {
   type EmailDeps,
   makeChatActivities,
   makeChatPace,
+  makeDomainActivities,
   makeEmailActivities,
   makeEmailFiles,
   makeGroupActivities,
+  makeSendingDomains,
   makeUpkeepActivities,
   makeWebhookActivities,
 } from '../../activities/index.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
 import { webhookSeal } from '../intake/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
+import { dkimSeal } from '../sender-domains/deps.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
@@ -25,6 +28,7 @@ import { describeWorkflow } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
 import { readSettings } from './env.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { makeSenderDomains } from './sender-domains.ts';
 import { ensureSchedules } from './schedules.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
 
@@ -38,6 +42,7 @@ const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
 );
 
 const files = await openAttachmentStore(config, log);
+const senderDomains = makeSenderDomains(pool, config.SECRET_KEY, log);
 
 const ending = new AbortController();
 const notify = makeNotifier(pool);
@@ -68,6 +73,7 @@ const FLEETS = {
       ambiguousSend: config.AMBIGUOUS_SEND,
       believeDenialAfter: 60_000,
       files: makeEmailFiles(files, log),
+      sendingDomains: makeSendingDomains(dkimSeal(config.SECRET_KEY), log),
       unsubscribeUrl: makeUnsubscribeUrl(),
       log,
     };
@@ -119,8 +125,13 @@ const FLEETS = {
       maxConcurrentActivityTaskPolls: 10,
     },
   ],
-  /** Chores on a timetable: a few at a time, each short. */
+  /** Chores on a timetable, a few at a time, each short; and domains, whose checks mostly wait for DNS. */
   upkeep: (): QueueOptions[] => [
+    {
+      taskQueue: 'domains',
+      activities: makeDomainActivities(senderDomains),
+      maxConcurrentActivityTaskExecutions: 20,
+    },
     {
       taskQueue: 'upkeep',
       activities: makeUpkeepActivities({
@@ -128,6 +139,7 @@ const FLEETS = {
         files,
         askPostmark: makeAskPostmark(),
         removeFromProvider: makeRemoveFromProvider(),
+        removeFromPostmark: senderDomains.postmark?.remove,
         providerOf: makeChatProviders(pool, config, log),
         describeWorkflow: (id) => describeWorkflow(client as Client, id),
         log,

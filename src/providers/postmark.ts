@@ -5,13 +5,16 @@ import type { EmailProvider } from './email-provider.ts';
 import { type Trace, traced, tracedFetch } from './http-trace.ts';
 import { askForReports } from './postmark-reports.ts';
 
-export interface PostmarkSettings {
-  readonly serverToken: string;
+export interface PostmarkApi {
   /** Where its API is, such as `https://api.postmarkapp.com`. */
   readonly baseUrl: string;
-  readonly messageStream: string;
   /** Seconds that a call may take; 30 by default. */
   readonly timeout?: number;
+}
+
+export interface PostmarkSettings extends PostmarkApi {
+  readonly serverToken: string;
+  readonly messageStream: string;
 }
 
 /** Postmark's own limits, https://postmarkapp.com/developer/user-guide/send-email-with-api */
@@ -84,7 +87,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
 }
 
 /** Where Postmark's API is, for its SDK. */
-export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkSettings) {
+export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkApi) {
   const { protocol, host, pathname } = new URL(baseUrl);
   return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };
 }

@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
-import { mayReach, parseRanges, type Ranges } from './public-address.ts';
+import { parseRanges, type Ranges } from '../domain/ip-ranges.ts';
+import { mayReach } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 

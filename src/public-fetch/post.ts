@@ -1,8 +1,9 @@
 import { type Dispatcher, Pool } from 'undici';
+import { isAllowed } from '../domain/ip-ranges.ts';
 import { connectorTo, makeNetwork, type PublicFetchSettings } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import { isEncoded, reason } from './fetch.ts';
-import { isAllowed, mayReach } from './public-address.ts';
+import { mayReach } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /** What an endpoint answered. */

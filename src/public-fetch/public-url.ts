@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import { mayReach, type Ranges } from './public-address.ts';
+import type { Ranges } from '../domain/ip-ranges.ts';
+import { mayReach } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /** Ports at which no web server answers, so that nobody speaks to one of these through us. */

@@ -7,6 +7,7 @@ import {
   type EmailRow,
   foldOutbox,
   lockChats,
+  lockDomains,
   lockGroups,
   lockOutbox,
   lockWakes,
@@ -41,6 +42,8 @@ const LOOK = 2_000;
 const TAKE = 100;
 /** Rows about endpoints, or about chores, at once; many of them may speak of one. */
 const WAKES = 500;
+/** Rows about domains at once. */
+const DOMAINS = 50;
 /** Milliseconds after which it looks without being woken. */
 const SWEEP = 1_000;
 const LONGEST_PAUSE = 10_000;
@@ -117,7 +120,7 @@ type Next = 'go on' | 'wait' | readonly Budget[];
 async function look(deps: RelayDeps, { emails: budget, chats }: Budgets): Promise<Next> {
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<Looked> => {
     // First, since they are few, and putting a burst together takes its time.
-    const wakes = await lockWakes(client, WAKES);
+    const wakes = [...(await lockWakes(client, WAKES)), ...(await lockDomains(client, DOMAINS))];
     const room = Math.min(TAKE, chats.available());
     const messages = await lockChats(client, room);
     chats.spend(messages.length);

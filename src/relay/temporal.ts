@@ -11,11 +11,12 @@ import type {
   DeliverEmail,
   DeliverGroup,
   Schedule,
+  WatchDomain,
   WebhookEndpoint,
 } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
-import type { ChatRow, ChoreRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
+import type { ChatRow, ChoreRow, DomainRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
 import { TemporalUnreachable } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
@@ -92,6 +93,20 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     });
   }
 
+  /** Starts it where it has none; one that is not to be watched (any more) lets its workflow see that. */
+  async function watch(row: DomainRow): Promise<void> {
+    if (row.org_id === null || row.name === null) {
+      await unlessNotFound(workflow.getHandle(row.message_id).signal('lookAgain'));
+      return;
+    }
+    await workflow.signalWithStart<(input: WatchDomain) => Promise<unknown>>('watchDomain', {
+      ...domainOptions(row.message_id, row.org_id, row.name),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      signal: 'lookAgain',
+      signalArgs: [],
+    });
+  }
+
   /** One that is being done may have looked before this was asked: then the schedule of chores makes up for it. */
   async function chore({ message_id: name }: ChoreRow): Promise<void> {
     await unlessStarted(
@@ -124,6 +139,7 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     if (row.action === 'group') return group(row);
     if (row.action === 'webhook') return wake(row);
     if (row.action === 'chat') return chat(row);
+    if (row.action === 'domain') return watch(row);
     return row.action === 'chore' ? chore(row) : actions[row.action](row);
   };
   return async (row) => {
@@ -184,6 +200,20 @@ function chatOptions({ message_id: id, org_id, to, type }: ChatRow, retry: Retry
       { key: ORG_ID, value: org_id },
     ]),
     staticSummary: `Chat-app message (${type}) to ${maskNumber(to)}`,
+  };
+}
+
+function domainOptions(id: string, orgId: string, name: string) {
+  return {
+    workflowId: id,
+    taskQueue: WORKFLOW_QUEUE,
+    args: [{ id }] as [WatchDomain],
+    priority: { priorityKey: BULK, fairnessKey: orgId },
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: CHANNEL, value: 'domain' },
+      { key: ORG_ID, value: orgId },
+    ]),
+    staticSummary: `Domain ${name}`,
   };
 }
 

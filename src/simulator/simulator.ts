@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Dns } from '../providers/dns.ts';
 import { Switches } from './behaviour.ts';
 import { Inbox, type Keep } from './inbox/inbox.ts';
 import { inboxRoutes } from './inbox/routes.ts';
@@ -24,6 +25,10 @@ export interface SimulatorOptions {
   readonly folder: string | null;
   /** Postmark's token that callers must give; null accepts any. */
   readonly serverToken: string | null;
+  /** Postmark's account token that callers must give; null or nothing accepts any. */
+  readonly accountToken?: string | null;
+  /** Whom Postmark asks about domains; null or nothing verifies none. */
+  readonly dns?: Dns | null;
   /** Where Postmark's records about messages are posted; null posts none. */
   readonly deliveryCallback: CallbackTarget | null;
   /** Twilio's one account; null or nothing lets any in, with any token. Its callbacks go where each message says. */
@@ -83,6 +88,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     reportAfter: times.report,
     ending: ending.signal,
     serverToken: options.serverToken,
+    accountToken: options.accountToken ?? null,
+    dns: options.dns ?? null,
     log,
   };
 

@@ -1,46 +1,5 @@
 import type { Db } from './pool.ts';
 
-export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
-export type Preset = (typeof PRESETS)[number];
-
-export interface ApiKey {
-  id: string;
-  org_id: string;
-  preset: Preset;
-  /** Ids of the domains it may send from; null is every domain of its organization. */
-  domain_ids: string[] | null;
-  /** SHA-256 of the key's secret part. */
-  sha256: Buffer;
-}
-
-/** The key with this id, unless it was revoked. */
-export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
-  const { rows } = await db.query<ApiKey>({
-    name: 'find_key',
-    text: `SELECT id, org_id, preset, domain_ids, sha256 FROM api_keys WHERE id = $1 AND revoked_at IS NULL`,
-    values: [id],
-  });
-  return rows[0];
-}
-
-export async function insertKey(db: Db, key: ApiKey): Promise<void> {
-  await db.query(`INSERT INTO api_keys (id, org_id, preset, domain_ids, sha256) VALUES ($1, $2, $3, $4, $5)`, [
-    key.id,
-    key.org_id,
-    key.preset,
-    key.domain_ids,
-    key.sha256,
-  ]);
-}
-
-/** Ends a key; false when there is no such key. Revoking it again changes nothing. */
-export async function revokeKey(db: Db, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [
-    id,
-  ]);
-  return rowCount === 1;
-}
-
 export interface Organization {
   id: string;
   name: string;
@@ -59,42 +18,4 @@ export async function listOrganizations(db: Db): Promise<Organization[]> {
 export async function organizationExists(db: Db, id: string): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT FROM organizations WHERE id = $1`, [id]);
   return rowCount === 1;
-}
-
-export interface Domain {
-  id: string;
-  org_id: string;
-  name: string;
-  status: 'pending' | 'verified' | 'failed';
-  created_at: string;
-  verified_at: string | null;
-}
-
-/**
- * Adds a domain by its A-label. @returns undefined when another organization has verified it
- * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
- */
-export async function insertDomain(
-  db: Db,
-  id: string,
-  orgId: string,
-  name: string,
-  verified: boolean,
-): Promise<Domain | undefined> {
-  const { rows } = await db.query<Domain>(
-    `INSERT INTO domains (id, org_id, name, status, verified_at)
-     SELECT $1, $2, $3, CASE WHEN $4 THEN 'verified' ELSE 'pending' END, CASE WHEN $4 THEN now() END
-     WHERE NOT EXISTS (SELECT FROM domains WHERE name = $3 AND status = 'verified' AND org_id <> $2)
-     RETURNING id, org_id, name, status, created_at, verified_at`,
-    [id, orgId, name, verified],
-  );
-  return rows[0];
-}
-
-export async function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {
-  const { rows } = await db.query<Domain>(
-    `SELECT id, org_id, name, status, created_at, verified_at FROM domains WHERE org_id = $1 AND name = ANY($2)`,
-    [orgId, names],
-  );
-  return rows;
 }

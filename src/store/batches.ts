@@ -3,6 +3,7 @@ import { EMAIL_STATUSES } from '../domain/email.ts';
 import { wireTime } from './emails.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
+import { LEFT_OF_QUOTA } from './quota.ts';
 
 /** A batch as the answer to its creation shows it. */
 export interface AcceptedBatch {
@@ -16,6 +17,7 @@ export interface AcceptedBatch {
  * Stores a batch, whose members the caller stores in the same transaction, and remembers the answer under the
  * request's key, if it has one.
  * @param scheduled how many of the `total` members have a time of their own
+ * @returns the answer, and how many emails the organization's quota leaves without it; null when it has none
  * @throws SQLSTATE 23505 when the key has been used meanwhile
  */
 export async function insertBatch(
@@ -23,8 +25,8 @@ export async function insertBatch(
   orgId: string,
   batch: { id: string; total: number; scheduled: number },
   once: Once | undefined,
-): Promise<AcceptedBatch> {
-  const { rows } = await db.query<{ created_at: string }>(
+): Promise<{ accepted: AcceptedBatch; left: number | null }> {
+  const { rows } = await db.query<{ created_at: string; left: number | null }>(
     `WITH stored AS (
        INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now()) RETURNING created_at
      ), counted AS (
@@ -36,11 +38,12 @@ export async function insertBatch(
        SELECT $2, $5, $6, json_build_object('id', $1, 'total', $3, 'status', 'queued', 'created_at', ${wireTime('now()')})
        WHERE $5::text IS NOT NULL
      )
-     SELECT created_at FROM stored`,
+     SELECT created_at, ${LEFT_OF_QUOTA('$2')} AS left FROM stored`,
     [batch.id, orgId, batch.total, batch.scheduled, once?.key ?? null, once?.fingerprint ?? null],
   );
   if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
-  return { id: batch.id, total: batch.total, status: 'queued', created_at: rows[0].created_at };
+  const { created_at, left } = rows[0];
+  return { accepted: { id: batch.id, total: batch.total, status: 'queued', created_at }, left };
 }
 
 /** A batch with how far it has come. */

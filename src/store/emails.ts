@@ -3,6 +3,7 @@ import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/ema
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
+import { COUNT_AGAINST_QUOTA } from './quota.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
@@ -29,7 +30,9 @@ export interface Acceptance {
   status: 'queued' | 'scheduled';
   created_at: string;
   scheduled_at: string | null;
-  refusal: Refusal | null;
+  refusal: Refusal | 'quota_exceeded' | null;
+  /** Whether its organization has a quota. */
+  has_quota: boolean;
 }
 
 /**
@@ -154,9 +157,9 @@ const accepting = (also = ''): string => `
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
       subject, marketing, tags, headers, html, text, scheduled_at, position
     )
-  ), ${JUDGED}, accepted AS MATERIALIZED (
+  ), ${JUDGED}, ${COUNT_AGAINST_QUOTA}, accepted AS MATERIALIZED (
     SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits
-    FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL)
+    FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL) AND (SELECT yes FROM quota_says)
   ), stored AS (
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
                         headers, status, created_at, scheduled_at, last_event_at, workflow_id)
@@ -174,7 +177,9 @@ const accepting = (also = ''): string => `
            jsonb_build_object('status', status) AS data
     FROM accepted
   )${TELL_ENDPOINTS}, ${STORE_TAGS}${also}
-  SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3), refusal
+  SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3),
+         CASE WHEN (SELECT yes FROM quota_says) THEN refusal ELSE 'quota_exceeded' END AS refusal,
+         EXISTS (SELECT FROM quota) AS has_quota
   FROM judged ORDER BY position`;
 
 const ACCEPT_EMAILS = accepting();

@@ -63,6 +63,20 @@ export interface ChoreRow {
   more_ids: string[];
 }
 
+/** A domain whose workflow must begin, or look at what has become of it. */
+export interface DomainRow {
+  id: string;
+  action: 'domain';
+  /** The domain's id. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+  /** Null, as the name, when there is nothing to watch (any more). */
+  org_id: string | null;
+  name: string | null;
+}
+
 /** A chat-app message that shall be carried by a workflow. */
 export interface ChatRow {
   id: string;
@@ -78,7 +92,7 @@ export interface ChatRow {
   open: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow;
+export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow | DomainRow;
 
 /**
  * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
@@ -136,6 +150,27 @@ export async function lockWakes(db: Db, limit: number): Promise<(WebhookRow | Ch
            SELECT one.*, endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
            FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id AND one.action = 'webhook'
            ORDER BY one.action DESC`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Domains to watch that no other relay holds, each once, locked likewise. */
+export async function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
+  const { rows } = await db.query<DomainRow>({
+    name: 'lock_domains',
+    text: `WITH held AS MATERIALIZED (
+             SELECT id, message_id, tries FROM outbox
+             WHERE action = 'domain' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), one AS (
+             SELECT min(id) AS id, 'domain' AS action, message_id, max(tries) AS tries,
+                    (array_agg(id::text ORDER BY id))[2:] AS more_ids
+             FROM held GROUP BY message_id
+           )
+           SELECT one.*, domain.org_id, domain.name
+           FROM one LEFT JOIN domains AS domain
+             ON domain.id = one.message_id AND domain.next_check_at IS NOT NULL`,
     values: [limit],
   });
   return rows;

@@ -3,9 +3,11 @@ import { pino } from 'pino';
 import type { EmailDeps, Member, MemberResult } from '../../activities/contract.ts';
 import { deliver } from '../../activities/deliver.ts';
 import { makeEmailFiles } from '../../activities/files.ts';
+import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
 import { copyKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
+import { dkimSeal } from '../../src/sender-domains/deps.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
@@ -94,6 +96,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     ambiguousSend: 'retry',
     believeDenialAfter: 60_000,
     files: makeEmailFiles(NO_STORE, log),
+    sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
     unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
     log,
     ...settings,

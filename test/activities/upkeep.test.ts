@@ -31,6 +31,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     files: wrap(store),
     askPostmark: undefined,
     removeFromProvider: undefined,
+    removeFromPostmark: undefined,
     providerOf: () => {
       throw new Error('no chat-app message is stuck');
     },

@@ -5,8 +5,9 @@ import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { makeEmailActivities } from '../../activities/index.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { addDomain, createOrganization } from '../../src/intake/accounts.ts';
-import { acceptEmail, cancelEmail } from '../../src/intake/emails.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
+import { acceptEmail, cancelEmail, unlimited } from '../../src/intake/emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
@@ -49,6 +50,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSend: 'retry',
     believeDenialAfter: 1_000,
     files: { read: async () => undefined },
+    sendingDomains: async () => () => ({ signer: null }),
     unsubscribeUrl: () => 'https://mail.example/unsubscribe',
     log,
   });
@@ -69,7 +71,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [] };
+  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [], limits: unlimited() };
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',

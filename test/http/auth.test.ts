@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { endKey } from '../../src/intake/accounts.ts';
+import { endKey } from '../../src/intake/keys.ts';
+import { eventually } from '../support/eventually.ts';
 import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 import { speak } from './socket.ts';
 
@@ -99,7 +100,7 @@ describe('a missing, malformed, invalid or revoked key gives 401 unauthorized', 
 });
 
 describe('a revoked key stops working within 1 s', () => {
-  it('at once, also on connections that it has used', async () => {
+  it('also on connections that it has used', async () => {
     const key = await ours.addKey('full_access');
     const ask = () => service.call('GET', `/v1/emails/${id}`, { key });
     assert.deepEqual(
@@ -107,9 +108,8 @@ describe('a revoked key stops working within 1 s', () => {
       Array(20).fill(200),
     );
     await endKey(service.pool, key);
-    const from = performance.now();
+    await eventually('refused', async () => (await ask()).status === 401, 1_000);
     for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) assert.equal(status, 401);
-    assert.ok(performance.now() - from < 1_000);
     assertRefused(await ask(), 401, 'unauthorized');
     assert.equal((await get(`Bearer ${ours.key}`)).status, 200);
   });

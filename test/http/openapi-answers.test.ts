@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { giveQuota } from '../../src/intake/quota.ts';
 import { assertDescribed as assertAsDescribed } from './described.ts';
 import { type Answer, type Organization, type Service, startService } from './service.ts';
 
@@ -73,6 +74,59 @@ describe('every answer is one that is described, besides those about email', () 
         }
       }
     }
+  });
+
+  it('API keys', async () => {
+    const path = '/v1/keys';
+    const readOnly = await ours.addKey('read_only');
+    const domain_ids = [await ours.addDomain('described.example')];
+    const full = {
+      preset: 'full_access',
+      name: 'x',
+      domain_ids,
+      expires_at: '2099-01-01T00:00:00Z',
+      allowed_ips: ['::1'],
+    };
+    const made = await ours.call('POST', path, { json: full });
+    assert.equal(made.status, 201, made.text);
+    for (const answer of [
+      made,
+      await ours.call('POST', path, { json: { preset: 'read_only' } }),
+      await ours.call('POST', path, { json: { ...full, domain_ids: ['x'] } }),
+      await ours.call('POST', path, { json: {} }),
+      await ours.call('POST', path, unread),
+      await ours.call('POST', path, notJson),
+      await service.call('POST', path, { json: full, key: readOnly }),
+    ]) {
+      assertDescribed(path, 'post', answer);
+    }
+    for (const key of [ours.key, readOnly, 'x']) assertDescribed(path, 'get', await service.call('GET', path, { key }));
+    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
+    const { id } = made.body as { id: string };
+    for (const method of ['get', 'delete']) {
+      for (const each of [ID, `${id}?x=1`, id]) {
+        for (const key of ['x', readOnly, ours.key]) {
+          const answer = await service.call(method.toUpperCase(), `${path}/${each}`, { key });
+          assertDescribed(`${path}/{id}`, method, answer);
+        }
+      }
+    }
+  });
+
+  it('too many requests, too many emails, and a quota that is used up', async (t) => {
+    const limited = await startService({ perSecond: { requests: 1, mails: 1 } });
+    t.after(() => limited.close());
+    const [one, two] = [await limited.organization(), await limited.organization()];
+    const emails = Array.from({ length: 100 }, () => one.mail());
+    await one.call('POST', '/v1/emails/batch', { json: { emails } });
+    await giveQuota(limited.pool, two.id, 0);
+    const answers = [await one.send(), await one.send(), await two.send()];
+    assert.deepEqual(
+      answers.map(({ body }) => (body as { error: { code: string } }).error.code),
+      ['rate_limit_exceeded', 'rate_limit_exceeded', 'quota_exceeded'],
+    );
+    for (const answer of answers) assertDescribed('/v1/emails', 'post', answer);
+    assertDescribed('/v1/keys', 'get', await one.call('GET', '/v1/keys'));
   });
 
   it('suppressions', async () => {
@@ -181,6 +235,41 @@ describe('every answer is one that is described, besides those about email', () 
         for (const key of ['x', await ours.addKey('sending_access'), ours.key]) {
           const answer = await service.call(method.toUpperCase(), `${path}/${each}`, { key });
           assertDescribed(`${path}/{id}`, method, answer);
+        }
+      }
+    }
+  });
+
+  it('domains', async () => {
+    const path = '/v1/domains';
+    const readOnly = await ours.addKey('read_only');
+    const json = { name: 'described.example.com' };
+    const made = await ours.call('POST', path, { json });
+    assert.equal(made.status, 201, made.text);
+    for (const answer of [
+      made,
+      await ours.call('POST', path, { json }),
+      await ours.call('POST', path, { json: {} }),
+      await ours.call('POST', path, unread),
+      await ours.call('POST', path, notJson),
+      await service.call('POST', path, { json, key: readOnly }),
+    ]) {
+      assertDescribed(path, 'post', answer);
+    }
+    assertDescribed(path, 'get', await ours.call('GET', path));
+    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
+    const { id } = made.body as { id: string };
+    for (const [method, tail] of [
+      ['get', ''],
+      ['post', '/verify'],
+      ['delete', ''],
+    ] as const) {
+      for (const each of [ID, id]) {
+        for (const query of ['?x=1', '']) {
+          for (const key of ['x', await ours.addKey('sending_access'), ours.key]) {
+            const answer = await service.call(method.toUpperCase(), `${path}/${each}${tail}${query}`, { key });
+            assertDescribed(`${path}/{id}${tail}`, method, answer);
+          }
         }
       }
     }

@@ -23,6 +23,7 @@ interface Parameter {
 }
 interface Response {
   readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
   readonly content?: {
     readonly 'application/json'?: {
       readonly example?: unknown;
@@ -35,6 +36,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 interface Document {
+  readonly components: { readonly headers: Readonly<Record<string, { readonly description: string }>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
@@ -96,6 +98,11 @@ describe('GET /openapi.json', () => {
         'GET /v1/chatapp/numbers/{id}',
         'DELETE /v1/chatapp/numbers/{id}',
         'GET /v1/chatapp/{id}',
+        'POST /v1/domains',
+        'GET /v1/domains',
+        'GET /v1/domains/{id}',
+        'DELETE /v1/domains/{id}',
+        'POST /v1/domains/{id}/verify',
         'POST /v1/suppressions',
         'GET /v1/suppressions',
         'GET /v1/suppressions/{idOrEmail}',
@@ -111,6 +118,10 @@ describe('GET /openapi.json', () => {
         'GET /v1/webhooks/{id}/deliveries',
         'GET /v1/webhooks/{id}/deliveries/{deliveryId}',
         'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
+        'POST /v1/keys',
+        'GET /v1/keys',
+        'GET /v1/keys/{id}',
+        'DELETE /v1/keys/{id}',
         'GET /healthz',
         'GET /readyz',
       ],
@@ -171,6 +182,29 @@ describe('an operation', () => {
     });
   });
 
+  it('that needs a key may answer 401, 403 and 429, and tells of the headers of each answer', () => {
+    each(({ responses, security }, path, method) => {
+      const needsKey = security?.length !== 0;
+      for (const status of ['401', '403', '429']) {
+        if (needsKey) assert.ok(responses[status], `${method} ${path} ${status}`);
+      }
+      for (const [status, { headers = {} }] of Object.entries(responses)) {
+        const names = Object.keys(headers);
+        assert.ok(names.includes('X-Request-Id'), `${method} ${path} ${status}`);
+        assert.equal(
+          names.includes('RateLimit-Remaining'),
+          needsKey && status !== '401',
+          `${method} ${path} ${status}`,
+        );
+        assert.equal(names.includes('Retry-After'), ['429', '503'].includes(status), `${method} ${path} ${status}`);
+        for (const [name, { $ref }] of Object.entries(headers)) {
+          assert.equal($ref, `#/components/headers/${name}`);
+          assert.match(api.components.headers[name]?.description ?? '', /\w/);
+        }
+      }
+    });
+  });
+
   it('says what each of its query parameters does', () => {
     each(({ parameters = [] }, path, method) => {
       for (const { name, in: where, description } of parameters) {
@@ -192,7 +226,7 @@ describe('an operation', () => {
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
       assertDescribed(path, method, answer);
     }
-    assert.equal(bodies.length, 9);
+    assert.equal(bodies.length, 10);
   });
 
   it('takes the examples of its query parameters', async () => {

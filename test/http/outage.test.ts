@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makePool, type Pool } from '../../src/store/pool.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 
 type State = 'open' | 'refusing' | 'silent';
@@ -69,7 +70,7 @@ before(async () => {
   id = await ours.sent({ scheduled_at: inFuture({ hours: 3 }) });
   way = await makeWay(bystander.databaseUrl);
   pool = makePool(way.url, 'outage', 5, () => undefined);
-  service = await startService({ pool });
+  service = await startService({ pool, databaseUrl: way.url });
 });
 after(async () => {
   await service.close();
@@ -85,7 +86,6 @@ const requests: Readonly<Record<string, () => Promise<Answer>>> = {
   read: () => service.call('GET', `/v1/emails/${id}`, { key: ours.key }),
   move: () =>
     service.call('PATCH', `/v1/emails/${id}`, { key: ours.key, json: { scheduled_at: inFuture({ hours: 1 }) } }),
-  'unknown address': () => service.call('GET', '/v1/nothing', { key: ours.key }),
   readiness: () => service.call('GET', '/readyz'),
 };
 
@@ -105,6 +105,23 @@ describe('503 unavailable: database unreachable', () => {
       });
     }
   }
+
+  it('nobody is let in by a key that cannot be looked up: one that was used just now for a moment at most', async () => {
+    const ask = () => service.call('GET', '/v1/nothing', { key: ours.key });
+    assertRefused(await ask(), 404, 'not_found');
+    await way.set('refusing');
+    const answer = await eventually(
+      'refused',
+      async () => {
+        const { status, ...more } = await ask();
+        return status !== 404 && { status, ...more };
+      },
+      1_500,
+    );
+    assertRefused(answer, 503, 'unavailable', undefined, 'the service cannot reach its database');
+    await way.set('open');
+    await eventually('let in again', async () => (await ask()).status === 404);
+  });
 
   it('the process lives on, and says so', async () => {
     await way.set('refusing');

@@ -52,6 +52,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       ambiguousSend: 'retry',
       believeDenialAfter: 60_000,
       files: makeEmailFiles(service.files, log),
+      sendingDomains: async () => () => ({ signer: null }),
       unsubscribeUrl: () => 'https://mail.example/unsubscribe',
       log,
     },

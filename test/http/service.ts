@@ -7,14 +7,21 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
-import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { createKey } from '../../src/intake/keys.ts';
+import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
+import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/dashboard.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
-import type { Preset } from '../../src/store/accounts.ts';
+import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
+import { openKeyRing } from '../../src/store/key-ring.ts';
+import type { Preset } from '../../src/store/keys.ts';
 import type { Pool } from '../../src/store/pool.ts';
+import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
 import { testDatabase } from '../support/database.ts';
 
@@ -50,6 +57,7 @@ export interface Service {
   readonly port: number;
   readonly pool: Pool;
   readonly databaseUrl: string;
+  readonly deps: HttpDeps;
   /** Where attachments are kept, and the folder it is. */
   readonly files: FileStore;
   readonly folder: string;
@@ -81,8 +89,22 @@ export interface Organization {
 
 let count = 0;
 
-export async function startService(options: Partial<HttpDeps> = {}): Promise<Service> {
+/** Deps of the API, and those of what it starts by itself. */
+interface Options extends Partial<HttpDeps> {
+  /** Where `pool`, if it is given, is connected to. */
+  readonly databaseUrl?: string;
+  readonly perSecond?: { readonly requests: number; readonly mails: number };
+}
+
+/** @param domains what domains are checked with, where that is not what tests do without */
+export async function startService(
+  { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, ...options }: Options = {},
+  domains: Partial<SenderDomainDeps> = {},
+): Promise<Service> {
   const database = await testDatabase(10);
+  const pool = options.pool ?? database.pool;
+  const keys = openKeyRing(pool, databaseUrl ?? database.url, () => undefined);
+  const limits = startRateLimits(pool, perSecond, () => undefined);
   const log: string[] = [];
   let wakes = 0;
   const lines = new Writable({
@@ -95,6 +117,9 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
   const files = diskStore(folder);
   const deps: HttpDeps = {
     pool: database.pool,
+    keys,
+    limits: { ...limits, quota: makeQuotaQueue() },
+    trustedProxies: [],
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
     publicUrl: undefined,
@@ -104,6 +129,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,
     chatCallbacks: CHAT_CALLBACKS,
+    senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     ...options,
   };
@@ -172,6 +198,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     port,
     pool: database.pool,
     databaseUrl: database.url,
+    deps,
     files,
     folder,
     server: app.server,
@@ -182,6 +209,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
     async close() {
       await agent.close();
       await app.close();
+      await Promise.all([keys.stop(), limits.stop()]);
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { addDomain, createKey, createOrganization, endKey, parseApiKey } from '../../src/intake/accounts.ts';
-import { findKey, listOrganizations } from '../../src/store/accounts.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
+import { createKey, endKey, parseApiKey } from '../../src/intake/keys.ts';
+import { listOrganizations } from '../../src/store/accounts.ts';
+import { findKey } from '../../src/store/keys.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
@@ -84,10 +87,12 @@ describe('a domain', () => {
       ['bücher.example', 'xn--bcher-kva.example'],
     ] as const) {
       const domain = await addDomain(pool, orgId, given, false);
-      const { id, created_at: createdAt, ...rest } = domain;
+      const { id, created_at: createdAt, next_check_at: next, ...rest } = domain;
       assert.match(id, /^dm_[0-9a-z]{26}$/);
       assert.match(createdAt, /Z$/);
-      assert.deepEqual(rest, { org_id: orgId, name, status: 'pending', verified_at: null });
+      assert.equal(next, createdAt, 'it is checked at once');
+      const unchecked = { trusted: false, verified_at: null, last_checked_at: null };
+      assert.deepEqual(rest, { org_id: orgId, name, status: 'pending', ...unchecked });
     }
   });
 

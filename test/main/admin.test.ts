@@ -5,9 +5,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { parseApiKey } from '../../src/intake/accounts.ts';
+import { parseApiKey } from '../../src/intake/keys.ts';
 import { signIn } from '../../src/intake/sign-in.ts';
-import { findKey } from '../../src/store/accounts.ts';
+import { findKey } from '../../src/store/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -77,10 +77,15 @@ describe('organization, key and domain', { concurrency: 2 }, () => {
   it('domain add --organization O --name D [--verified], key create … → {id, api_key}, key revoke --key K', async () => {
     const { id } = await printed<{ id: string }>('organization', 'create', '--name=Keys');
     const pending = await printed('domain', 'add', '--organization', id, '--name', 'Pending.example');
-    const { id: domainId, created_at: createdAt, ...rest } = pending;
+    const { id: domainId, created_at: createdAt, next_check_at: next, records, ...rest } = pending;
     assert.match(String(domainId), /^dm_/);
-    assert.match(String(createdAt), /Z$/);
-    assert.deepEqual(rest, { org_id: id, name: 'pending.example', status: 'pending', verified_at: null });
+    assert.equal(createdAt, next, 'it is checked at once');
+    const unchecked = { trusted: false, verified_at: null, last_checked_at: null };
+    assert.deepEqual(rest, { org_id: id, name: 'pending.example', status: 'pending', ...unchecked });
+    assert.deepEqual(
+      (records as { record: string }[]).map(({ record }) => record),
+      ['OWNERSHIP', 'SPF', 'DMARC'],
+    );
     const verified = await printed('domain', 'add', '--verified', '--organization', id, '--name', 'bücher.example');
     assert.deepEqual([verified['name'], verified['status']], ['xn--bcher-kva.example', 'verified']);
 
@@ -100,8 +105,27 @@ describe('organization, key and domain', { concurrency: 2 }, () => {
     assert.equal(await findKey(database.pool, limited.id), undefined);
   });
 
+  it('quota set --organization O --monthly N|none tells the quota and what is used of it', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name', 'Quota');
+    for (const [monthly, value] of [
+      ['1000', 1_000],
+      ['0', 0],
+      ['none', null],
+    ] as const) {
+      const { resets_at: resetsAt, ...set } = await printed('quota', 'set', '--organization', id, '--monthly', monthly);
+      assert.deepEqual(set, { organization: id, monthly: value, used: 0 });
+      assert.match(String(resetsAt), /^\d{4}-\d\d-01T00:00:00\.000Z$/);
+    }
+    for (const monthly of ['', '-1', '1.5', '1e3', 'x', '1'.repeat(16)]) {
+      const { code, err } = await admin('quota', 'set', '--organization', id, `--monthly=${monthly}`);
+      assert.equal(code, 1);
+      assert.match(err, /^--monthly (?:must be a number of emails, or none for no quota|is missing)\n/);
+    }
+  });
+
   for (const [args, sentence] of [
     [['organization', 'create', '--name', ' '], 'name: must not be empty'],
+    [['quota', 'set', '--organization', 'x', '--monthly', '1'], 'organization: there is no organization x'],
     [['organization', 'create', '--name', 'a\nb'], 'name: must not hold control characters or line breaks'],
     [['key', 'create', '--organization', ABSENT], `organization: there is no organization ${ABSENT}`],
     [['domain', 'add', '--organization', 'x', '--name', 'a.example'], 'organization: there is no organization x'],

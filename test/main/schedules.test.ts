@@ -54,6 +54,8 @@ test(
       putBackOverdueChats: step('putBackOverdueChats', 1),
       reconcileChats: step('reconcileChats', 1),
       clearProviderLists: step('clearProviderLists', 1),
+      wakeDomains: step('wakeDomains', 1),
+      clearProviderDomains: step('clearProviderDomains', 1),
       reconcileSent: step('reconcileSent', 1),
       foldBatchMoves: step('foldBatchMoves', 1),
       announceBatches: step('announceBatches', 1),
@@ -73,7 +75,7 @@ test(
     await client.schedule.getHandle('upkeep-daily').trigger();
     await client.schedule.getHandle('upkeep-hourly').trigger();
     await eventually('all steps were done', () => asked.length >= 7, 60_000);
-    assert.deepEqual(asked.filter((line) => !/^(?:fold|putBack|clear|reconcile)/.test(line)).sort(), [
+    assert.deepEqual(asked.filter((line) => !/^(?:fold|putBack|clear|reconcile|wakeDomains)/.test(line)).sort(), [
       'deleteExpiredKeys first',
       'deleteOldCallbacks first',
       'expireAttachments first',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
@@ -14,6 +15,14 @@ const LARGE = outgoing({ text: `${'x'.repeat(70)}\n`.repeat(100_000) });
 async function sendOne(url: string, email = outgoing(), times?: { silence: number; whole: number }) {
   const [outcome] = await smtp(url, times).send([email], CALL);
   return outcome as SendOutcome;
+}
+
+/** The same, signed: a signature needs the whole message before its first byte may leave. */
+const SIGNED = signed(LARGE);
+
+function signed(email: ReturnType<typeof outgoing>) {
+  const { privateKey: key } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return { ...email, dkim: { domain: email.from.domain, selector: 'sw1', key } };
 }
 
 /** What a conversation with a scripted server comes to, a moment later: whatever was to be repeated has been by then. */
@@ -98,22 +107,27 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
   );
   for (const [name, script] of before) {
     test(`before the data (${name}) has sent nothing`, async (t) => {
-      const { outcome, server } = await converse(t, script);
-      assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: connection lost.' });
-      assert.equal(server.messages.length, 0);
+      for (const email of [outgoing(), signed(outgoing())]) {
+        const { outcome, server } = await converse(t, script, email);
+        assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: connection lost.' });
+        assert.equal(server.messages.length, 0);
+      }
     });
   }
 
   for (const act of ['close', 'reset'])
     test(`in the middle of the data (${act}) has sent nothing`, async (t) => {
-      const { outcome, server } = await converse(t, { chunk: act }, LARGE);
-      assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
+      for (const email of [LARGE, SIGNED]) {
+        const { outcome, server } = await converse(t, { chunk: act }, email);
+        assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
+      }
     });
 
   for (const act of ['close', 'reset'])
     for (const [size, email] of [
       ['small', outgoing()],
       ['large', LARGE],
+      ['signed', SIGNED],
     ] as const)
       test(`after the final dot (${act}, ${size}) leaves it unknown and sends nothing again by itself`, async (t) => {
         const { outcome, server } = await converse(t, { message: act }, email);

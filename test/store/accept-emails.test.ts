@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import { insertDomain } from '../../src/store/accounts.ts';
+import { insertDomain } from '../../src/store/domains.ts';
 import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails.ts';
 import { lockEmails } from '../../src/store/attempts.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';

@@ -1,6 +1,7 @@
 import type { EmailStatus } from '../../src/domain/email.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { insertDomain, insertOrganization } from '../../src/store/accounts.ts';
+import { insertOrganization } from '../../src/store/accounts.ts';
+import { insertDomain } from '../../src/store/domains.ts';
 import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails.ts';
 import type { Db } from '../../src/store/pool.ts';
 

@@ -8,6 +8,7 @@ export interface Secrets {
   readonly database_password: string;
   readonly secret_key: string;
   readonly postmark_server_token: string;
+  readonly postmark_account_token: string;
   readonly postmark_webhook_user: string;
   readonly postmark_webhook_password: string;
   readonly twilio_account_sid: string;
@@ -63,6 +64,7 @@ function invent(): Omit<Secrets, 'demo'> {
     database_password: text(),
     secret_key: text(),
     postmark_server_token: randomUUID(),
+    postmark_account_token: randomUUID(),
     postmark_webhook_user: 'postmark',
     postmark_webhook_password: text(),
     twilio_account_sid: `AC${randomBytes(16).toString('hex')}`,

@@ -192,6 +192,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
     providers: {
       EMAIL_PROVIDERS: environment['EMAIL_PROVIDERS'] || 'postmark,smtp',
       POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
+      POSTMARK_ACCOUNT_TOKEN: secrets.postmark_account_token,
       POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
       SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
       ...simulatedChat(context, secrets, `http://127.0.0.1:${port}`),

@@ -11,6 +11,9 @@ export const CODE = {
   tooManyInBatch: 410,
   forbiddenAttachment: 411,
   rateLimit: 429,
+  domainNotFound: 510,
+  invalidDomain: 511,
+  domainExists: 512,
   badQuery: 700,
   messageNotFound: 701,
 } as const;

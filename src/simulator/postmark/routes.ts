@@ -1,6 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Dns } from '../../providers/dns.ts';
+import { domainRoutes } from './domains.ts';
 import { CODE, Refusal } from './errors.ts';
 import { searchRoutes, type SearchParts } from './search.ts';
 import { sendRoutes, type SendParts } from './send.ts';
@@ -9,27 +11,41 @@ import { suppressionRoutes } from './suppressions.ts';
 export interface PostmarkParts extends SendParts, SearchParts {
   /** The token that callers must give; null accepts any. */
   readonly serverToken: string | null;
+  /** The same of the account. */
+  readonly accountToken: string | null;
+  /** Whom it asks about domains that are to be verified; null verifies none. */
+  readonly dns: Dns | null;
   readonly log: Logger;
 }
 
 /** The part of Postmark's API that Sendwright uses. `app` must be a scope of its own: it gets Postmark's errors. */
 export function postmarkRoutes(app: FastifyInstance, parts: PostmarkParts): void {
-  app.addHook('onRequest', async ({ headers }) => {
-    const token = headers['x-postmark-server-token'];
-    const right = typeof token === 'string' && token !== '' && sameText(token, parts.serverToken ?? token);
-    if (!right)
-      throw new Refusal(401, CODE.token, 'The Server Token you provided in X-Postmark-Server-Token is wrong.');
-  });
-
   app.setErrorHandler((error: FastifyError | Refusal, _request, reply) => {
     const refusal = error instanceof Refusal ? error : translate(error);
     if (refusal.status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
     return reply.code(refusal.status).send(refusal.body);
   });
 
-  sendRoutes(app, parts);
-  searchRoutes(app, parts);
-  suppressionRoutes(app, parts.suppressions);
+  void app.register(async (server) => {
+    askFor(server, 'Server', parts.serverToken);
+    sendRoutes(server, parts);
+    searchRoutes(server, parts);
+    suppressionRoutes(server, parts.suppressions);
+  });
+  void app.register(async (account) => {
+    askFor(account, 'Account', parts.accountToken);
+    domainRoutes(account, parts.dns);
+  });
+}
+
+/** Refuses requests without a token of this kind. @param expected null accepts any */
+function askFor(app: FastifyInstance, kind: 'Server' | 'Account', expected: string | null): void {
+  const name = `X-Postmark-${kind}-Token`;
+  app.addHook('onRequest', async ({ headers }) => {
+    const token = headers[name.toLowerCase()];
+    const right = typeof token === 'string' && token !== '' && sameText(token, expected ?? token);
+    if (!right) throw new Refusal(401, CODE.token, `The ${kind} Token you provided in ${name} is wrong.`);
+  });
 }
 
 function sameText(a: string, b: string): boolean {

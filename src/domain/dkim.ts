@@ -1,0 +1,34 @@
+import { generateKeyPair, type KeyObject } from 'node:crypto';
+
+/** The selector of our own key, under which its public half is published (RFC 6376 §3.1). */
+export const DKIM_SELECTOR = 'sw1';
+
+/** RFC 8301 §3.2 asks signers for at least this; twice as many no longer fit into one DNS packet everywhere. */
+const BITS = 2_048;
+
+/** A new key of a domain: base64 of its public half (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
+export function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
+  const form = {
+    modulusLength: BITS,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+  } as const;
+  return new Promise((resolve, reject) => {
+    generateKeyPair('rsa', form, (error, publicKey, privateKey) => {
+      if (error) reject(error);
+      else resolve({ publicKey: publicKey.toString('base64'), privateKey });
+    });
+  });
+}
+
+/** The TXT record that publishes a key (RFC 6376 §3.6.1). */
+export function dkimValue(publicKey: string): string {
+  return `v=DKIM1; k=rsa; p=${publicKey}`;
+}
+
+/** What an email is signed with. */
+export interface DkimSigner {
+  readonly domain: string;
+  readonly selector: string;
+  readonly key: KeyObject;
+}

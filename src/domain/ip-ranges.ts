@@ -1,0 +1,51 @@
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type Range = readonly [Address, number];
+export type Ranges = readonly Range[];
+
+/** Bits before the IPv4 address in an IPv6 address that stands for one (RFC 4291 §2.5.5.2). */
+const MAPPED_BITS = 96;
+
+/** @throws when a text is no range such as `10.0.0.0/8` or `fd00::/8`, or a single address */
+export function parseRanges(texts: readonly string[]): Range[] {
+  return texts.map(parseRange);
+}
+
+function parseRange(text: string): Range {
+  const [address, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : whole(ipaddr.parse(text));
+  const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= MAPPED_BITS;
+  return isMapped ? [address.toIPv4Address(), bits - MAPPED_BITS] : [address, bits];
+}
+
+function whole(address: Address): [Address, number] {
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}
+
+/** Whether a text is an address in one of some ranges. An IPv4 address in IPv6 clothes counts as itself. */
+export function isAllowed(text: string, allowed: Ranges): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  const plain = ipaddr.process(text);
+  return allowed.some(([range, bits]) => contains(range, bits, plain));
+}
+
+function contains(range: Address, bits: number, address: Address): boolean {
+  if (range instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match([range, bits]);
+  return address instanceof ipaddr.IPv6 && address.match([range, bits]);
+}
+
+const RANGE_PROBLEM = 'must be an IPv4 or IPv6 address, or a range such as 203.0.113.0/24 or 2001:db8::/32';
+
+/** What is wrong with an address or range as people write it: of IPv4 the four decimal numbers, of IPv6 no zone. */
+export function rangeProblem(text: string): string | undefined {
+  const [address = '', ...bits] = text.split('/');
+  const isPlain =
+    ipaddr.IPv4.isValidFourPartDecimal(address) || (ipaddr.IPv6.isValid(address) && /^[0-9a-f:.]+$/i.test(address));
+  if (!isPlain || bits.length > 1 || !bits.every((each) => /^\d{1,3}$/.test(each))) return RANGE_PROBLEM;
+  try {
+    parseRange(text);
+    return undefined;
+  } catch {
+    return RANGE_PROBLEM;
+  }
+}

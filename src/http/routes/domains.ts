@@ -1,0 +1,113 @@
+import { Type } from 'typebox';
+import { PAGE_LENGTH } from '../../domain/limits.ts';
+import { checkDomain, type DomainIntakeDeps, registerDomain, removeDomain, showDomain } from '../../intake/domains.ts';
+import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
+import { listDomains } from '../../store/domains.ts';
+import { callerOf } from '../auth.ts';
+import { endPage, makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { AddDomainBody, DomainBody, DomainParams, DomainsQuery, DomainSummary } from '../schemas/domains.ts';
+import { listOf } from '../schemas/lists.ts';
+
+/** What the routes about domains need. */
+export interface DomainRoutesDeps {
+  readonly senderDomains: SenderDomainDeps;
+  readonly wakeRelay: () => void;
+  readonly secretKey: string;
+}
+
+const tags = ['Domains'];
+const CHANGING = [400, 401, 403, 404, 413, 415, 422, 500, 503];
+
+function intakeOf({ senderDomains, wakeRelay }: DomainRoutesDeps): DomainIntakeDeps {
+  return { ...senderDomains, wakeRelay };
+}
+
+export function add(deps: DomainRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Register a domain',
+      description:
+        'Email can be sent from it once it is verified: enter its `records` into its DNS. They are looked for at once, ' +
+        'then ever more seldom for 72 hours; and every day when it is verified.',
+      body: AddDomainBody,
+      response: { 201: DomainBody, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      const domain = await registerDomain(intake, callerOf(request).org_id, request.body.name);
+      reply.code(201);
+      return domain;
+    },
+  );
+}
+
+export function list({ senderDomains: { pool }, secretKey }: DomainRoutesDeps) {
+  const cursors = makeCursors(secretKey);
+  return route(
+    {
+      tags,
+      summary: 'List domains',
+      description: 'Registered domains, newest first, without their records. Follow `next_cursor` until it is null.',
+      querystring: DomainsQuery,
+      response: { 200: listOf('domains', DomainSummary), ...errorResponses(401, 403, 422, 500, 503) },
+    },
+    async (request) => {
+      const { limit = PAGE_LENGTH, cursor } = request.query;
+      const listing = { list: 'domains', orgId: callerOf(request).org_id, filters: {} };
+      const after = cursor === undefined ? null : cursors.open(listing, cursor);
+      const found = await listDomains(pool, listing.orgId, after, limit + 1);
+      const { rows, ...end } = endPage(cursors, listing, found, limit);
+      return { domains: rows, ...end };
+    },
+  );
+}
+
+export function get(deps: DomainRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Get a domain',
+      description: 'One domain with its records, and what was found of them when DNS was last asked.',
+      params: DomainParams,
+      response: { 200: DomainBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+    },
+    (request) => showDomain(intake, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function verify(deps: DomainRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Verify a domain',
+      description:
+        'Asks DNS now and answers with what is there; asked again within seconds, with what was found then. A domain ' +
+        'that has failed begins anew.',
+      params: DomainParams,
+      response: { 200: DomainBody, ...errorResponses(...CHANGING) },
+    },
+    (request) => checkDomain(intake, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function remove(deps: DomainRoutesDeps) {
+  const intake = intakeOf(deps);
+  return route(
+    {
+      tags,
+      summary: 'Delete a domain',
+      description: 'No email can be sent from it any more; what waits to be sent from it fails when it is due.',
+      params: DomainParams,
+      response: { 204: Type.Null(), ...errorResponses(...CHANGING) },
+    },
+    async (request, reply) => {
+      await removeDomain(intake, callerOf(request).org_id, request.params.id);
+      return reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,12 @@
+import { parseDomain } from '../domain/address.ts';
+import { ServiceError } from '../domain/errors.ts';
+
+/**
+ * A domain as it is kept, a lower-case A-label, from what somebody wrote.
+ * @throws ServiceError validation_error
+ */
+export function domainName(text: string, param: string): string {
+  const name = parseDomain(text.trim());
+  if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
+  return name;
+}

@@ -1,0 +1,149 @@
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { senderDomainProblem } from '../domain/sender-domain.ts';
+import { type ShownRecord, showRecords, wantedRecords } from '../domain/sender-records.ts';
+import { checkDomain as check, tell, yieldTo } from '../sender-domains/check.ts';
+import type { SenderDomainDeps } from '../sender-domains/deps.ts';
+import { prepareDomain } from '../sender-domains/prepare.ts';
+import {
+  askForCheck,
+  deleteDomain,
+  type Domain,
+  findDomain,
+  findDomains,
+  insertDomain,
+  lockNamesakes,
+  wakeDomain,
+  type WholeDomain,
+} from '../store/domains.ts';
+import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
+import { requireOrganization } from './accounts.ts';
+import { domainName } from './domain-name.ts';
+
+/** What domains are registered and checked with. */
+export interface DomainIntakeDeps extends SenderDomainDeps {
+  /** Called after each commit that left something in the outbox. */
+  readonly wakeRelay: () => void;
+}
+
+/** As much of it as showing one takes. */
+type ShowDeps = Pick<DomainIntakeDeps, 'pool' | 'senders'>;
+
+/** A domain as its organization sees it in a list. */
+export type ListedDomain = Omit<Domain, 'org_id'>;
+/** With what belongs into its DNS, and what is there. */
+export type ShownDomain = ListedDomain & { readonly records: ShownRecord[] };
+
+/** Seconds in which a domain is checked once, however often that is asked for. */
+const CHECKED_ONCE_IN = 5;
+
+/**
+ * Registers a domain to send from, which has to prove itself before that.
+ * @throws ServiceError validation_error for its name, or conflict when this organization has it or another one has
+ *   verified it
+ */
+export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name: string): Promise<ShownDomain> {
+  const { id } = await insert(deps.pool, orgId, name, false);
+  deps.wakeRelay();
+  const prepared = await prepareDomain(deps, await requireWhole(deps.pool, orgId, id));
+  if (!prepared) throw noDomain();
+  return shown(deps, prepared);
+}
+
+/**
+ * Registers a domain of an organization that is named by hand.
+ * @param trusted verified at once, without looking at DNS now or later
+ * @throws ServiceError not_found for the organization, and what registerDomain throws
+ */
+export async function addDomain(pool: Pool, orgId: string, name: string, trusted: boolean): Promise<Domain> {
+  await requireOrganization(pool, orgId);
+  return insert(pool, orgId, name, trusted);
+}
+
+async function insert(pool: Pool, orgId: string, text: string, trusted: boolean): Promise<Domain> {
+  const name = domainName(text, 'name');
+  const problem = senderDomainProblem(name);
+  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  const inserting = transaction(pool, async (client) => {
+    // First, as whoever verifies one does.
+    const others = trusted ? await lockNamesakes(client, name) : [];
+    const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
+    if (!domain) return undefined;
+    await tell(client, domain, 'created');
+    if (trusted) {
+      await tell(client, domain);
+      await yieldTo(client, domain, others);
+    } else await wakeDomain(client, domain.id);
+    return domain;
+  });
+  const domain = await inserting.catch((error: unknown) => {
+    if (!isDuplicate(error)) throw error;
+  });
+  // In the same words whoever has it: nobody is told who else is here.
+  if (!domain) throw new ServiceError('conflict', `the domain ${text} is registered already`, 'name');
+  return domain;
+}
+
+/** @throws ServiceError not_found */
+export async function showDomain(deps: ShowDeps, orgId: string, id: string): Promise<ShownDomain> {
+  return shown(deps, await requireWhole(deps.pool, orgId, id));
+}
+
+/**
+ * The id of a domain that is named by hand.
+ * @throws ServiceError not_found for the organization, domain_not_found, or validation_error
+ */
+export async function findDomainId(db: Db, orgId: string, text: string): Promise<string> {
+  await requireOrganization(db, orgId);
+  const name = domainName(text, 'name');
+  const [domain] = await findDomains(db, orgId, [name]);
+  if (!domain) throw new ServiceError('domain_not_found', `the organization has no domain ${name}`, 'name');
+  return domain.id;
+}
+
+/**
+ * Has a domain checked now and shows what was found; asked again within seconds, only the latter. One that has failed
+ * begins anew.
+ * @throws ServiceError not_found
+ */
+export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
+  const asked = await askForCheck(deps.pool, orgId, id, CHECKED_ONCE_IN);
+  if (!asked) throw noDomain();
+  if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
+  deps.wakeRelay();
+  return showDomain(deps, orgId, id);
+}
+
+/**
+ * Deletes a domain. Email can no longer be accepted from it, and what waits to be sent from it fails.
+ * @throws ServiceError not_found
+ */
+export async function removeDomain(
+  { pool, wakeRelay }: Pick<DomainIntakeDeps, 'pool' | 'wakeRelay'>,
+  orgId: string,
+  id: string,
+): Promise<void> {
+  await transaction(pool, async (client) => {
+    const deleted = await deleteDomain(client, orgId, id);
+    if (!deleted) throw noDomain();
+    await tell(client, deleted, 'deleted');
+  });
+  wakeRelay();
+}
+
+async function requireWhole(pool: Pool, orgId: string, id: string): Promise<WholeDomain> {
+  const domain = await findDomain(pool, orgId, id);
+  if (!domain) throw noDomain();
+  return domain;
+}
+
+function shown({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
+  const { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at } = domain;
+  const records = showRecords(wantedRecords(domain, senders), domain.findings);
+  return { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at, records };
+}
+
+/** There is none, or it is another organization's. */
+function noDomain(): ServiceError {
+  return new ServiceError('not_found', 'there is no domain with this id');
+}

@@ -1,0 +1,147 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
+import { organizationExists } from '../store/accounts.ts';
+import { findDomains } from '../store/domains.ts';
+import {
+  insertKey,
+  type KeySummary,
+  missingDomains,
+  type Preset,
+  revokeKey,
+  revokeKeyOf,
+  showKey,
+} from '../store/keys.ts';
+import type { Db } from '../store/pool.ts';
+import { domainName } from './domain-name.ts';
+
+const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
+
+/** The id and the secret part of an API key, or undefined when it does not look like one. */
+export function parseApiKey(apiKey: string): { id: string; secret: string } | undefined {
+  const match = API_KEY.exec(apiKey);
+  return match ? { id: `key_${match[1]}`, secret: match[2] as string } : undefined;
+}
+
+/** SHA-256 of the secret part of a key: all that is kept of it. 256 random bits need no slow hash. */
+export function digest(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/** A key as it is wished for; what is left out or null does not limit it. */
+export interface KeyRequest {
+  readonly preset: Preset;
+  readonly name?: string | null;
+  /** Ids of the only domains it may send from. */
+  readonly domain_ids?: readonly string[] | null;
+  /** An instant in the future. */
+  readonly expires_at?: string | null;
+  /** Addresses and CIDR ranges it may be used from. */
+  readonly allowed_ips?: readonly string[] | null;
+}
+
+export type IssuedKey = KeySummary & { readonly api_key: string };
+
+/**
+ * A new API key, shown here and never again.
+ * @param issuer the domains of the key that asks for it, or null when it may send from all: none may make a wider one
+ * @throws ServiceError validation_error for a domain that the organization has not, or for a time that has passed;
+ *   insufficient_scope for a domain that the issuer has not
+ */
+export async function issueKey(
+  db: Db,
+  orgId: string,
+  { preset, name = null, domain_ids = null, expires_at = null, allowed_ips = null }: KeyRequest,
+  issuer: readonly string[] | null = null,
+): Promise<IssuedKey> {
+  if (issuer) refuseWider(issuer, domain_ids);
+  if (domain_ids) await refuseUnknown(db, orgId, domain_ids);
+  const id = newId('key', Date.now());
+  const secret = randomBytes(32).toString('hex');
+  const key = await insertKey(db, {
+    id,
+    org_id: orgId,
+    name,
+    preset,
+    domain_ids: domain_ids && [...new Set(domain_ids)],
+    expires_at: expires_at === null ? null : instant(expires_at),
+    allowed_ips: allowed_ips && [...allowed_ips],
+    sha256: digest(secret),
+  });
+  if (!key) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.past, 'expires_at');
+  return { ...key, api_key: `sw_live_${id.slice('key_'.length)}_${secret}` };
+}
+
+function instant(text: string): string {
+  const date = parseInstant(text);
+  if (!date) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'expires_at');
+  return date.toISOString();
+}
+
+function refuseWider(issuer: readonly string[], domainIds: readonly string[] | null): void {
+  const beyond = domainIds ? domainIds.findIndex((id) => !issuer.includes(id)) : -1;
+  if (domainIds && beyond < 0) return;
+  const param = beyond < 0 ? 'domain_ids' : `domain_ids.${beyond}`;
+  throw new ServiceError('insufficient_scope', 'this API key makes keys only for the domains it may send from', param);
+}
+
+async function refuseUnknown(db: Db, orgId: string, domainIds: readonly string[]): Promise<void> {
+  const missing = new Set(await missingDomains(db, orgId, domainIds));
+  const index = domainIds.findIndex((id) => missing.has(id));
+  if (index >= 0) throw new ServiceError('validation_error', 'there is no domain with this id', `domain_ids.${index}`);
+}
+
+/**
+ * A new API key for what is named by hand.
+ * @param domains names of the only domains it may send from; none at all means every one
+ * @throws ServiceError not_found for an unknown organization, domain_not_found for an unknown domain
+ */
+export async function createKey(
+  db: Db,
+  orgId: string,
+  preset: Preset,
+  domains: readonly string[],
+): Promise<Pick<IssuedKey, 'id' | 'api_key'>> {
+  if (!(await organizationExists(db, orgId))) {
+    throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  }
+  const names = domains.map((domain) => domainName(domain, 'domain'));
+  const found = await findDomains(db, orgId, names);
+  const missing = names.find((name) => !found.some((domain) => domain.name === name));
+  if (missing) throw new ServiceError('domain_not_found', `the organization has no domain ${missing}`, 'domain');
+  const domain_ids = domains.length > 0 ? found.map(({ id }) => id) : null;
+  const { id, api_key } = await issueKey(db, orgId, { preset, domain_ids });
+  return { id, api_key };
+}
+
+/** @throws ServiceError not_found, also for a key that was revoked */
+export async function requireKey(db: Db, orgId: string, id: string): Promise<KeySummary> {
+  const key = await showKey(db, orgId, id);
+  if (!key) throw noKey();
+  return key;
+}
+
+/**
+ * Ends a key of an organization: it is refused by every process within a second. It may be the one that asks for it.
+ * @throws ServiceError not_found
+ */
+export async function removeKey(db: Db, orgId: string, id: string): Promise<void> {
+  if (!(await revokeKeyOf(db, orgId, id))) throw noKey();
+}
+
+/**
+ * Ends a key that is named by hand.
+ * @param key its id, or the key itself
+ * @throws ServiceError not_found
+ */
+export async function endKey(db: Db, key: string): Promise<{ id: string }> {
+  const id = parseApiKey(key)?.id ?? key;
+  if (!(await revokeKey(db, id))) throw new ServiceError('not_found', 'there is no such key', 'key');
+  return { id };
+}
+
+/** There is none, or it is another organization's. */
+function noKey(): ServiceError {
+  return new ServiceError('not_found', 'there is no API key with this id');
+}

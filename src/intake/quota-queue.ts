@@ -1,0 +1,46 @@
+/** Emails of one organization that are counted at a time: one is, the others are on their way. */
+const AT_ONCE = 4;
+/** Organizations that are remembered to have a quota. */
+const MOST = 10_000;
+
+/**
+ * Emails of an organization with a quota are counted one after the other, each until its commit. Here they wait for that
+ * without a database connection, so that a burst of them leaves the connections to others.
+ */
+export interface QuotaQueue {
+  /** Runs `work` when it is its turn: at once for an organization that is not known to have a quota. */
+  readonly run: <T>(orgId: string, work: () => Promise<T>) => Promise<T>;
+  /** Whether an organization's emails are counted, as its last one showed. */
+  readonly note: (orgId: string, counted: boolean) => void;
+}
+
+interface Line {
+  inside: number;
+  readonly waiting: (() => void)[];
+}
+
+export function makeQuotaQueue(): QuotaQueue {
+  const counted = new Set<string>();
+  const lines = new Map<string, Line>();
+
+  return {
+    async run(orgId, work) {
+      if (!counted.has(orgId)) return work();
+      const line = lines.get(orgId) ?? { inside: 0, waiting: [] };
+      lines.set(orgId, line);
+      if (line.inside < AT_ONCE) line.inside++;
+      else await new Promise<void>((resolve) => line.waiting.push(resolve));
+      try {
+        return await work();
+      } finally {
+        const next = line.waiting.shift();
+        if (next) next();
+        else if (--line.inside === 0) lines.delete(orgId);
+      }
+    },
+    note(orgId, isCounted) {
+      if (!isCounted) counted.delete(orgId);
+      else if (counted.size < MOST) counted.add(orgId);
+    },
+  };
+}

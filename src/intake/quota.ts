@@ -1,0 +1,31 @@
+import { ServiceError } from '../domain/errors.ts';
+import type { Db } from '../store/pool.ts';
+import { setQuota, type Usage, usage } from '../store/quota.ts';
+
+/** Why no more emails are accepted in this month. @param emails how many there were to be */
+export async function quotaExceeded(db: Db, orgId: string, emails: number): Promise<ServiceError> {
+  const { monthly, used, resets_at, resets_in } = await requireUsage(db, orgId);
+  const left = Math.max(0, (monthly ?? used) - used);
+  const number = (count: number) => count.toLocaleString('en');
+  const message =
+    `the quota of ${number(monthly ?? 0)} emails a month leaves ${number(left)}, and this takes ${number(emails)}; ` +
+    `the next month begins at ${resets_at}`;
+  return new ServiceError('quota_exceeded', message, undefined, resets_in);
+}
+
+/**
+ * Gives an organization that is named by hand a quota.
+ * @param monthly emails in a calendar month (UTC), 0 for none at all, null for any number
+ * @throws ServiceError not_found
+ */
+export async function giveQuota(db: Db, orgId: string, monthly: number | null): Promise<Usage> {
+  await setQuota(db, orgId, monthly);
+  return requireUsage(db, orgId);
+}
+
+/** @throws ServiceError not_found */
+async function requireUsage(db: Db, orgId: string): Promise<Usage> {
+  const found = await usage(db, orgId);
+  if (!found) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  return found;
+}

@@ -1,0 +1,34 @@
+import type { Logger } from 'pino';
+import type { Senders } from '../domain/sender-records.ts';
+import { makeDns } from '../providers/dns.ts';
+import { postmarkDomains } from '../providers/postmark-domains.ts';
+import { dkimSeal, type SenderDomainDeps } from '../sender-domains/deps.ts';
+import type { Pool } from '../store/pool.ts';
+import { emailProviderNames } from './email-providers.ts';
+import { readSettings } from './env.ts';
+
+/** What domains are checked with, by the settings. */
+export function makeSenderDomains(pool: Pool, secretKey: string, log: Logger): SenderDomainDeps {
+  const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = readSettings();
+  const senders = readSenders();
+  const isManaged = senders.postmark && accountToken !== undefined;
+  return {
+    pool,
+    seal: dkimSeal(secretKey),
+    dns: makeDns(DNS_SERVERS),
+    senders,
+    postmark: isManaged ? postmarkDomains(accountToken, { baseUrl }) : undefined,
+    log,
+  };
+}
+
+/** How email leaves, by the settings. */
+export function readSenders(): Senders {
+  const config = readSettings();
+  const names = emailProviderNames(config);
+  const smtpUrl = names.includes('smtp') ? config.SMTP_URL : undefined;
+  return {
+    postmark: names.includes('postmark') && config.POSTMARK_SERVER_TOKEN !== undefined,
+    smtpHost: smtpUrl === undefined ? null : new URL(smtpUrl).hostname,
+  };
+}

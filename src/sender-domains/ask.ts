@@ -1,0 +1,79 @@
+import { type DnsAnswer, judgeFound, judgeMissing } from '../domain/record-judgement.ts';
+import {
+  type Finding,
+  type Findings,
+  findingKey,
+  organizationalDomain,
+  type WantedRecord,
+} from '../domain/sender-domain.ts';
+import type { Dns } from '../providers/dns.ts';
+
+/** What DNS was found to hold, and which of the records it was asked for in vain. */
+export interface Asked {
+  readonly findings: Findings;
+  /** Keys of the records that were answered now; of the others nothing new is known. */
+  readonly certain: ReadonlySet<string>;
+}
+
+/**
+ * Asks DNS for all records of a domain at once. What cannot be asked keeps what was found before.
+ * @param name of the domain
+ */
+export async function askForRecords(
+  dns: Dns,
+  name: string,
+  wanted: readonly WantedRecord[],
+  before: Findings,
+): Promise<Asked> {
+  const certain = new Set<string>();
+  const findings: Record<string, Finding> = {};
+  await Promise.all(
+    wanted.map(async (record) => {
+      const key = findingKey(record);
+      const old = before[key];
+      const answer = await ask(dns, name, record);
+      if (answer.kind === 'unknown') {
+        findings[key] = old ? { ...old, error: old.error ?? unasked(old, answer.reason) } : notAsked(answer.reason);
+        return;
+      }
+      certain.add(key);
+      const judged =
+        answer.kind === 'found'
+          ? judgeFound(record, answer.values)
+          : judgeMissing(record, await doubled(dns, name, record));
+      findings[key] = { ...judged, was_right: old?.was_right === true || judged.status === 'verified' };
+    }),
+  );
+  return { findings, certain };
+}
+
+function unasked({ status }: Finding, reason: string): string | null {
+  return status === 'verified' ? null : couldNotAsk(reason);
+}
+
+function notAsked(reason: string): Finding {
+  return { found: null, status: 'pending', error: couldNotAsk(reason), was_right: false };
+}
+
+function couldNotAsk(reason: string): string {
+  return `DNS could not be asked: ${reason}; it is asked again`;
+}
+
+async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecord): Promise<DnsAnswer> {
+  if (type === 'CNAME') return dns.cname(name);
+  if (record !== 'DMARC' || name === `_dmarc.${domain}`) return dns.txt(name);
+  // A name below another one may have a policy of its own, which goes before the common one (RFC 7489 §6.6.3).
+  const own = await dns.txt(`_dmarc.${domain}`);
+  return own.kind === 'found' ? own : dns.txt(name);
+}
+
+/** The zone whose name was written twice: many DNS providers add it to what is entered as a name. */
+async function doubled(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
+  const zones = [...new Set([domain, organizationalDomain(domain)])].filter((zone) => name.endsWith(`.${zone}`));
+  for (const zone of zones) {
+    const at = `${name}.${zone}`;
+    const { kind } = type === 'CNAME' ? await dns.cname(at) : await dns.txt(at);
+    if (kind === 'found') return zone;
+  }
+  return null;
+}

@@ -1,0 +1,159 @@
+import { newId } from '../domain/ids.ts';
+import {
+  type DomainStatus,
+  type Findings,
+  findingKey,
+  nextStep,
+  type Step,
+  type Verdict,
+  verdictOf,
+} from '../domain/sender-domain.ts';
+import { ownDkimName, wantedRecords } from '../domain/sender-records.ts';
+import {
+  failDomains,
+  findDomain,
+  lockNamesakes,
+  type Namesake,
+  saveCheck,
+  wakeDomain,
+  type WholeDomain,
+} from '../store/domains.ts';
+import { type Db, isDuplicate, transaction } from '../store/pool.ts';
+import { keepProviderDomain } from '../store/provider-domains.ts';
+import { tellEndpoints } from '../store/webhook-events.ts';
+import { askForRecords } from './ask.ts';
+import type { SenderDomainDeps } from './deps.ts';
+import { addToPostmark, prepareDomain } from './prepare.ts';
+
+/** What an organization sees when another one has proved that the name is its own; it is not told whose. */
+const TAKEN =
+  'another account has proved that it owns this domain; delete this one, or ask to verify it when that has ended';
+
+/**
+ * Asks DNS, and Postmark where it has a say, what has become of a domain's records, and writes down what follows:
+ * whether it is verified or has failed, and when it is to be checked next. Safe to repeat.
+ * @param isBackground whether nobody asked for it
+ */
+export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, isBackground: boolean): Promise<void> {
+  let domain = await prepareDomain(deps, found);
+  if (!domain) return;
+  const { name, findings: before } = domain;
+  let wanted = wantedRecords(domain, deps.senders);
+  let asked = await askForRecords(deps.dns, name, wanted, before);
+  const isOurs = asked.certain.has(ownershipKey(name)) && asked.findings[ownershipKey(name)]?.status === 'verified';
+  // Not before it is proved whose it is: all organizations share one account there.
+  if (deps.postmark && isOurs && domain.provider_id !== null && (await askPostmark(deps, name, domain.provider_id))) {
+    domain = await findDomain(deps.pool, domain.org_id, domain.id);
+    if (!domain) return;
+    wanted = wantedRecords(domain, deps.senders);
+    asked = await askForRecords(deps.dns, name, wanted, before);
+  }
+  const { findings, certain } = asked;
+  const dkim = findingKey({ record: 'DKIM', name: ownDkimName(name) });
+  const verdict = verdictOf(wanted, findings, certain);
+  // What Postmark wants is not known before it has the domain, and until then it sends nothing from it.
+  const isUnplaced = deps.postmark !== undefined && domain.provider_id === null;
+  await write(deps, domain, {
+    findings,
+    verdict: isUnplaced && verdict === 'complete' ? 'unsure' : verdict,
+    published: certain.has(dkim) ? findings[dkim]?.status === 'verified' : undefined,
+    isBackground,
+  });
+}
+
+/** @returns whether Postmark told us something new */
+async function askPostmark(
+  { pool, postmark, log, ...deps }: SenderDomainDeps,
+  name: string,
+  id: number,
+): Promise<boolean> {
+  try {
+    const known = await postmark?.verify(id);
+    if (known) await keepProviderDomain(pool, name, known, false);
+    else await addToPostmark({ pool, postmark, log, ...deps }, name);
+    return true;
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked about a domain now');
+    return false;
+  }
+}
+
+function ownershipKey(name: string): string {
+  return findingKey({ record: 'OWNERSHIP', name: `_sendwright.${name}` });
+}
+
+/** What a check came to, to be written down. */
+interface Outcome {
+  readonly findings: Findings;
+  readonly verdict: Verdict;
+  /** Whether our own DKIM key is in DNS; undefined when that is not known. */
+  readonly published: boolean | undefined;
+  readonly isBackground: boolean;
+}
+
+async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
+  const attempt = () => transaction(pool, (client) => writeIn(client, domain, outcome));
+  const status = await attempt().catch((error: unknown) => {
+    // Another organization has been verified meanwhile, by a registration that is newer than our look at them.
+    if (isDuplicate(error)) return attempt();
+    throw error;
+  });
+  if (status) log.info({ domain: domain.id, status, verdict: outcome.verdict }, 'the status of a domain has changed');
+}
+
+/** @returns the new status; undefined when it has not changed, or the domain was deleted meanwhile */
+async function writeIn(
+  client: Db,
+  { id, name }: WholeDomain,
+  { findings, verdict, published, isBackground }: Outcome,
+): Promise<DomainStatus | undefined> {
+  const namesakes = await lockNamesakes(client, name);
+  const self = namesakes.find((each) => each.id === id);
+  if (!self) return undefined;
+  const others = namesakes.filter((each) => each !== self);
+  const isTaken = others.some((each) => each.status === 'verified');
+  const step = isTaken ? lostTo(self) : nextStep(self, verdict, isBackground);
+  await saveCheck(client, id, isTaken ? { ...findings, ...taken(name, findings) } : findings, step, published);
+  if (step.status === self.status) return undefined;
+  await tell(client, { ...self, status: step.status });
+  if (step.status === 'verified') await yieldTo(client, self, others);
+  // Its workflow may be asleep until a time that has changed.
+  await wakeDomain(client, id);
+  return step.status;
+}
+
+function lostTo({ tries, misses }: Namesake): Step {
+  return { status: 'failed', tries, misses, next: null };
+}
+
+function taken(name: string, findings: Findings): Findings {
+  const key = ownershipKey(name);
+  const was = findings[key] ?? { found: null, was_right: false };
+  return { [key]: { ...was, status: 'failed', error: TAKEN } };
+}
+
+/**
+ * Fails all other registrations of a name, since one organization has proved that it is its own, or the operator says so.
+ * The caller has locked them, and verified that one.
+ */
+export async function yieldTo(db: Db, { name }: { readonly name: string }, others: readonly Namesake[]): Promise<void> {
+  const losers = others.filter(({ status }) => status === 'pending');
+  const ids = losers.map(({ id }) => id);
+  await failDomains(db, ids, taken(name, {}));
+  for (const loser of losers) {
+    await tell(db, { ...loser, status: 'failed' });
+    await wakeDomain(db, loser.id);
+  }
+}
+
+type Change = 'created' | 'verified' | 'failed' | 'deleted';
+
+/** Tells customers' endpoints what has become of a domain; by its status, unless something else is named. */
+export async function tell(
+  db: Db,
+  { id, org_id, name, status }: Pick<Namesake, 'id' | 'org_id' | 'name' | 'status'>,
+  change: Change = status === 'verified' ? 'verified' : 'failed',
+): Promise<void> {
+  const data = { domainId: id, name, status };
+  await tellEndpoints(db, [{ event_id: newId('evt', Date.now()), org_id, type: `domain.${change}`, data }]);
+}

@@ -1,0 +1,29 @@
+import type { Logger } from 'pino';
+import { makeSeal, type Seal } from '../domain/seal.ts';
+import { deriveKey } from '../domain/secret-key.ts';
+import type { Senders } from '../domain/sender-records.ts';
+import type { Dns } from '../providers/dns.ts';
+import type { PostmarkDomains } from '../providers/postmark-domains.ts';
+import type { Pool } from '../store/pool.ts';
+
+/** What domains are checked with. */
+export interface SenderDomainDeps {
+  readonly pool: Pool;
+  /** Closes and opens private DKIM keys; each is about its organization and its domain. */
+  readonly seal: Seal;
+  readonly dns: Dns;
+  readonly senders: Senders;
+  /** Undefined where Postmark does not carry our email, or its account token is not known. */
+  readonly postmark: PostmarkDomains | undefined;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** What seals and opens the private DKIM keys of domains. */
+export function dkimSeal(secretKey: string): Seal {
+  return makeSeal(deriveKey(secretKey, 'DKIM keys'));
+}
+
+/** Whose key it is that is sealed. */
+export function dkimOwner({ org_id: orgId, id }: { readonly org_id: string; readonly id: string }): string {
+  return `${orgId} ${id}`;
+}

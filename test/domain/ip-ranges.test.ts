@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isAllowed, parseRanges, rangeProblem } from '../../src/domain/ip-ranges.ts';
+
+describe('an address or range as people write it', () => {
+  for (const text of [
+    ...['0.0.0.0', '203.0.113.7', '255.255.255.255', '203.0.113.0/24', '203.0.113.7/8', '0.0.0.0/0', '1.2.3.4/32'],
+    ...['::', '::1', '2001:db8::', '2001:DB8::1', '2001:db8::/32', '::/0', '::1/128', '::ffff:192.0.2.1'],
+    ...['::ffff:192.0.2.0/120', '::ffff:0:0/95'],
+  ]) {
+    it(`may be ${text}`, () => {
+      assert.equal(rangeProblem(text), undefined);
+      assert.equal(parseRanges([text]).length, 1);
+    });
+  }
+
+  for (const text of [
+    ...['', ' ', 'x', 'localhost', '1.2.3', '1.2.3.4.5', '256.1.1.1', '127.1', '2130706433', '0x7f.0.0.1', '010.1.1.1'],
+    ...['1.2.3.4/33', '1.2.3.4/', '/8', '1.2.3.4/8/8', '1.2.3.4/-1', '1.2.3.4/x', '1.2.3.4/8.0', '1.2.3.4/255.0.0.0'],
+    ...[':', ':::', '1::2::3', '::g', '::/129', '::1%eth0', 'fe80::1%1/64', '[::1]', '1.2.3.4:80', ' ::1', '::1\n'],
+    ...['1.2.3.4,5.6.7.8', '1.2.3.4-5.6.7.8', '１.2.3.4', '*'],
+  ]) {
+    it(`is not ${JSON.stringify(text)}`, () => {
+      assert.match(rangeProblem(text) ?? '', /^must be an IPv4 or IPv6 address, or a range/);
+    });
+  }
+});
+
+describe('an address is in a range', () => {
+  for (const [range, inside, outside] of [
+    ['203.0.113.7', ['203.0.113.7', '::ffff:203.0.113.7', '::ffff:cb00:7107'], ['203.0.113.8', '::cb00:7107']],
+    ['203.0.113.7/24', ['203.0.113.0', '203.0.113.255'], ['203.0.112.255', '203.0.114.0', '::1']],
+    ['0.0.0.0/0', ['1.2.3.4', '::ffff:1.2.3.4'], ['::1', '2001:db8::1']],
+    ['::/0', ['::1', '2001:db8::1'], ['1.2.3.4', '::ffff:1.2.3.4']],
+    ['2001:db8::/32', ['2001:db8::1', '2001:DB8:ffff::'], ['2001:db9::', '1.2.3.4']],
+    ['::ffff:10.0.0.0/104', ['10.1.2.3', '::ffff:10.1.2.3'], ['11.0.0.0', '::a01:203']],
+    ['::ffff:10.0.0.1', ['10.0.0.1'], ['10.0.0.2']],
+  ] as const) {
+    it(range, () => {
+      const ranges = parseRanges([range]);
+      for (const address of inside) assert.ok(isAllowed(address, ranges), `${address} is in it`);
+      for (const address of outside) assert.ok(!isAllowed(address, ranges), `${address} is not`);
+    });
+  }
+
+  it('and in one of several; what is no address is in none', () => {
+    const ranges = parseRanges(['192.0.2.1', '::/0']);
+    for (const address of ['192.0.2.1', '::2']) assert.ok(isAllowed(address, ranges), address);
+    for (const text of ['', 'x', '192.0.2.1:80', 'unknown', '192.0.2.1, ::1'])
+      assert.ok(!isAllowed(text, ranges), text);
+    assert.ok(!isAllowed('192.0.2.1', []), 'nobody is in none');
+  });
+});

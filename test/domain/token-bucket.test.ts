@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type Bucket, type Rate, refill, standing, take } from '../../src/domain/token-bucket.ts';
+
+const RATE: Rate = { perSecond: 10, burst: 20 };
+const full = (): Bucket => ({ debt: 0, at: 0 });
+
+describe('a token bucket', () => {
+  it('gives what it holds, then what flows back, and says when there will be enough', () => {
+    const bucket = full();
+    for (let i = 0; i < 20; i++) assert.equal(take(bucket, RATE, 1), 0);
+    assert.equal(take(bucket, RATE, 1), 1);
+    assert.equal(take(bucket, RATE, 10), 1);
+    refill(bucket, RATE, 99);
+    assert.equal(take(bucket, RATE, 1), 1, 'not a whole token yet');
+    refill(bucket, RATE, 100);
+    assert.equal(take(bucket, RATE, 1), 0);
+    refill(bucket, RATE, 1_000_000);
+    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 20, reset: 0 });
+  });
+
+  it('that refuses takes nothing', () => {
+    const bucket = { debt: 19.5, at: 0 };
+    assert.equal(take(bucket, RATE, 1), 1);
+    assert.equal(bucket.debt, 19.5);
+  });
+
+  it('lets the largest through when it is half full, and is overdrawn then', () => {
+    const bucket = { debt: 11, at: 0 };
+    assert.equal(take(bucket, RATE, 1_000), 1);
+    refill(bucket, RATE, 100);
+    assert.equal(take(bucket, RATE, 1_000), 0);
+    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 0, reset: 101 });
+    assert.equal(take(bucket, RATE, 1), 100, 'seconds until the debt is paid');
+    assert.equal(take(bucket, RATE, 1_000), 100);
+  });
+
+  it('of one token a second is worth one token at least', () => {
+    const slow: Rate = { perSecond: 1, burst: 1 };
+    const bucket = full();
+    assert.equal(take(bucket, slow, 1), 0);
+    assert.equal(take(bucket, slow, 1), 1);
+    refill(bucket, slow, 1_000);
+    assert.equal(take(bucket, slow, 1), 0);
+  });
+
+  it('never gives more than its burst and what flowed back, except by one overdraft that is paid first', () => {
+    const step = fc.record({ wait: fc.integer({ min: 0, max: 5_000 }), cost: fc.integer({ min: 1, max: 60 }) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const bucket = full();
+        let now = 0;
+        let given = 0;
+        for (const { wait, cost } of steps) {
+          now += wait;
+          refill(bucket, RATE, now);
+          const before = bucket.debt;
+          const seconds = take(bucket, RATE, cost);
+          if (seconds === 0) {
+            assert.ok(before + Math.min(cost, RATE.burst / 2) <= RATE.burst, 'there was enough');
+            given += cost;
+          } else {
+            assert.ok(Number.isInteger(seconds) && seconds >= 1, `${seconds} s`);
+            const later = { ...bucket };
+            refill(later, RATE, now + seconds * 1_000);
+            assert.equal(take(later, RATE, cost), 0, 'after Retry-After it passes');
+          }
+        }
+        const owed = Math.max(0, bucket.debt - RATE.burst);
+        assert.ok(given <= RATE.burst + (now / 1_000) * RATE.perSecond + owed + 1e-6, `${given} in ${now} ms`);
+      }),
+    );
+  });
+});

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { AccountClient } from 'postmark';
+import { pino } from 'pino';
+import { makeDomainActivities } from '../../activities/domains.ts';
+import { makeDomainChores } from '../../activities/domain-chores.ts';
+import { makeDns } from '../../src/providers/dns.ts';
+import { postmarkDomains } from '../../src/providers/postmark-domains.ts';
+import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { senderDomains } from '../sender-domains/deps.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
+import { type Organization, type Service, startService } from './service.ts';
+
+const ACCOUNT = 'account-token';
+const log = pino({ level: 'silent' });
+
+interface DnsRecord {
+  readonly record: string;
+  readonly type: string;
+  readonly name: string;
+  readonly value: string;
+  readonly required: boolean;
+  readonly status: string;
+  readonly error: string | null;
+}
+interface Domain {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly records: DnsRecord[];
+}
+
+let dns: DnsServer;
+let simulator: Simulator;
+let service: Service;
+let ours: Organization;
+let theirs: Organization;
+let account: AccountClient;
+let given: Partial<SenderDomainDeps>;
+before(async () => {
+  dns = await startDnsServer();
+  const asker = makeDns([dns.address], 400);
+  simulator = await startSimulator({
+    ...{ host: '127.0.0.1', port: 0, smtpPort: 0, folder: null, serverToken: null, deliveryCallback: null, log },
+    accountToken: ACCOUNT,
+    dns: asker,
+  });
+  const { host } = new URL(simulator.postmarkUrl);
+  account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 5 });
+  given = {
+    dns: asker,
+    senders: { postmark: true, smtpHost: null },
+    postmark: postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 5 }),
+  };
+  service = await startService({}, given);
+  ours = await service.organization();
+  theirs = await service.organization();
+});
+after(async () => {
+  await service.close();
+  await simulator.close();
+  await dns.close();
+});
+beforeEach(() => dns.fail(undefined));
+
+let count = 0;
+const fresh = () => `p${++count}.example.com`;
+async function ask(method: string, path: string, by = ours, json?: unknown): Promise<Domain> {
+  const answer = await by.call(method, `/v1/domains${path}`, { json });
+  assert.ok(answer.status < 300, answer.text);
+  return answer.body as Domain;
+}
+const add = (name: string, by = ours) => ask('POST', '', by, { name });
+async function verify(id: string, by = ours): Promise<Domain> {
+  await service.pool.query('UPDATE domains SET asked_at = NULL WHERE id = $1', [id]);
+  return ask('POST', `/${id}/verify`, by);
+}
+const remove = (id: string, by = ours) => ask('DELETE', `/${id}`, by);
+const find = ({ records }: Domain, kind: string) =>
+  records.find(({ record }) => record === kind) ?? assert.fail(`no record ${kind}`);
+function publish(domain: Domain, ...kinds: string[]): void {
+  for (const { record, type, name, value } of domain.records) {
+    if (!kinds.includes(record)) continue;
+    if (type === 'CNAME') dns.cname(name, value);
+    else dns.txt(name, value);
+  }
+}
+const atPostmark = async () => (await account.getDomains({ count: 500, offset: 0 })).Domains;
+const named = async (name: string) => (await atPostmark()).filter(({ Name }) => Name === name);
+const chores = (removeFromPostmark = given.postmark?.remove) =>
+  makeDomainChores({ pool: service.pool, removeFromPostmark, log });
+
+describe('a domain with Postmark', () => {
+  it('is made there, and its DKIM and return-path records are asked for', async () => {
+    const name = fresh();
+    const domain = await add(name);
+    const [there] = await named(name);
+    assert.ok(there, 'Postmark has it');
+    assert.deepEqual(
+      domain.records.map(({ record, type, required }) => [record, type, required]),
+      [
+        ['OWNERSHIP', 'TXT', true],
+        ['DKIM', 'TXT', true],
+        ['RETURN_PATH', 'CNAME', false],
+        ['SPF', 'TXT', false],
+        ['DMARC', 'TXT', false],
+      ],
+    );
+    const details = await account.getDomain(there.ID);
+    const [dkim, path] = [find(domain, 'DKIM'), find(domain, 'RETURN_PATH')];
+    assert.deepEqual([dkim.name, dkim.value], [details.DKIMPendingHost, details.DKIMPendingTextValue]);
+    assert.deepEqual([path.name, path.value], [`pm-bounces.${name}`, 'pm.mtasv.net']);
+  });
+
+  it('is verified when it is proved whose it is and Postmark has seen its key', async () => {
+    const domain = await add(fresh());
+    publish(domain, 'DKIM', 'RETURN_PATH');
+    const half = await verify(domain.id);
+    assert.equal(half.status, 'pending');
+    const [unseen] = await named(domain.name);
+    assert.equal(unseen?.DKIMVerified, false, 'Postmark is not asked before it is proved whose it is');
+    assert.equal(find(half, 'DKIM').error, 'it is there, but Postmark has not seen it yet');
+
+    publish(domain, 'OWNERSHIP');
+    const done = await verify(domain.id);
+    assert.equal(done.status, 'verified');
+    const [seen] = await named(domain.name);
+    assert.deepEqual([seen?.DKIMVerified, seen?.ReturnPathDomainVerified], [true, true]);
+    for (const kind of ['OWNERSHIP', 'DKIM', 'RETURN_PATH']) {
+      assert.deepEqual([find(done, kind).status, find(done, kind).error], ['verified', null], kind);
+    }
+  });
+
+  it('that Postmark knows already still has to be proved by each organization', async () => {
+    const name = fresh();
+    const mine = await add(name);
+    publish(mine, 'OWNERSHIP', 'DKIM');
+    assert.equal((await verify(mine.id)).status, 'verified');
+    await remove(mine.id);
+    const next = await add(name, theirs);
+    assert.equal((await named(name)).length, 1);
+    assert.equal((await verify(next.id, theirs)).status, 'pending');
+    publish(next, 'OWNERSHIP');
+    assert.equal((await verify(next.id, theirs)).status, 'verified');
+  });
+
+  it('that Postmark has forgotten is made there again', async () => {
+    const domain = await add(fresh());
+    publish(domain, 'OWNERSHIP', 'DKIM');
+    await verify(domain.id);
+    const [there] = await named(domain.name);
+    await account.deleteDomain(there?.ID ?? 0);
+    const checked = await verify(domain.id);
+    assert.equal(checked.status, 'verified', 'it is nobody else’s for that');
+    assert.notEqual(find(checked, 'DKIM').name, find(domain, 'DKIM').name);
+    assert.equal(find(checked, 'DKIM').status, 'pending');
+    publish(checked, 'DKIM');
+    assert.equal(find(await verify(domain.id), 'DKIM').status, 'verified');
+  });
+
+  it('is registered while Postmark is away, and made there when that is back', async () => {
+    const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
+    const lonely = await startService({}, { ...given, postmark: away });
+    try {
+      const org = await lonely.organization();
+      const answer = await org.call('POST', '/v1/domains', { json: { name: fresh() } });
+      assert.equal(answer.status, 201, answer.text);
+      const domain = answer.body as Domain;
+      assert.deepEqual(
+        domain.records.map(({ record }) => record),
+        ['OWNERSHIP', 'SPF', 'DMARC'],
+      );
+      publish(domain, 'OWNERSHIP');
+      const early = await org.call('POST', `/v1/domains/${domain.id}/verify`);
+      assert.equal((early.body as Domain).status, 'pending', 'what Postmark wants is not known yet');
+      await makeDomainActivities(senderDomains(lonely.pool, given)).watchDomain({ id: domain.id });
+      const { body } = await org.call('GET', `/v1/domains/${domain.id}`);
+      assert.ok(find(body as Domain, 'DKIM').value, 'now it has a key');
+      assert.equal((await named(domain.name)).length, 1);
+    } finally {
+      await lonely.close();
+    }
+  });
+});
+
+describe('a domain that is deleted', () => {
+  it('is deleted at Postmark when nobody else has it', async () => {
+    const name = fresh();
+    const [mine, other] = [await add(name), await add(name, theirs)];
+    await remove(mine.id);
+    await chores().clearProviderDomains();
+    assert.equal((await named(name)).length, 1, 'somebody else still has it');
+    await remove(other.id, theirs);
+    const { rows } = await service.pool.query(`SELECT FROM outbox WHERE message_id = 'clearProviderDomains'`);
+    assert.ok(rows.length > 0, 'the relay is told');
+    assert.ok((await chores().clearProviderDomains()).done >= 1);
+    assert.equal((await named(name)).length, 0);
+    assert.deepEqual(await chores().clearProviderDomains(), { done: 0, next: null });
+  });
+
+  it('stays at Postmark when it was there before', async () => {
+    const name = fresh();
+    await account.createDomain({ Name: name });
+    const { id, records } = await add(name);
+    assert.deepEqual(
+      records.map(({ record }) => record),
+      ['OWNERSHIP', 'DKIM', 'SPF', 'DMARC'],
+    );
+    await remove(id);
+    assert.equal((await chores().clearProviderDomains()).done, 1);
+    assert.equal((await named(name)).length, 1);
+  });
+
+  it('is not forgotten while Postmark is away', async () => {
+    const { id, name } = await add(fresh());
+    await remove(id);
+    const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
+    assert.deepEqual(await chores(away.remove).clearProviderDomains(), { done: 0, next: null });
+    assert.deepEqual(await chores().clearProviderDomains(), { done: 0, next: null }, 'it is put off');
+    await service.pool.query('UPDATE provider_domains SET retry_at = now()');
+    assert.deepEqual(await chores().clearProviderDomains(), { done: 1, next: null });
+    assert.equal((await named(name)).length, 0);
+  });
+});
+
+describe('Postmark’s account API', () => {
+  it('takes no other token', async () => {
+    const stranger = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 5 });
+    await assert.rejects(stranger.add(fresh()));
+    await assert.rejects(stranger.remove(1));
+  });
+
+  it('says no more than that of names that it does not take', async () => {
+    await assert.rejects(given.postmark?.add('not a name') ?? assert.fail(), /Name is not a domain/);
+  });
+
+  it('finds a domain behind 500 others', async () => {
+    const { add: make } = given.postmark ?? assert.fail();
+    for (let i = 0; i < 501; i++) await account.createDomain({ Name: `many${i}.example.org` });
+    const { made, id } = await make('many500.example.org');
+    assert.equal(made, false);
+    assert.deepEqual((await account.getDomain(id)).Name, 'many500.example.org');
+  });
+
+  it('deletes what is gone, and asks of what is gone', async () => {
+    const { remove: forget, verify: look } = given.postmark ?? assert.fail();
+    await forget(1);
+    assert.equal(await look(1), undefined);
+  });
+});

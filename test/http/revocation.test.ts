@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { request } from 'undici';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
+import { createKey, endKey } from '../../src/intake/keys.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { type ApiProcess, post, startApi } from './api-process.ts';
+
+let database: TestDatabase;
+let orgId: string;
+let owner: string;
+let processes: ApiProcess[];
+before(async () => {
+  database = await testDatabase();
+  ({ id: orgId, api_key: owner } = await createOrganization(database.pool, 'revocation'));
+  await addDomain(database.pool, orgId, 'a.example', true);
+  const env = { DATABASE_URL: database.url, RATE_LIMIT_RPS: '5000', RATE_LIMIT_MAILS_PER_SECOND: '1' };
+  processes = await Promise.all([startApi(env), startApi(env)]);
+});
+after(async () => {
+  for (const api of processes) assert.deepEqual(await api.end(), [0, null]);
+  await database.drop();
+});
+
+const at = (index: number): string => processes[index]?.url ?? '';
+
+async function ask(url: string, key: string, method: 'GET' | 'DELETE' = 'GET', path = '/v1/emails'): Promise<number> {
+  const { statusCode, body } = await request(url + path, { method, headers: { authorization: `Bearer ${key}` } });
+  await body.dump();
+  return statusCode;
+}
+
+describe('two processes', () => {
+  const ways: Readonly<Record<string, (id: string, key: string) => Promise<unknown>>> = {
+    'by one of them': async (id) => assert.equal(await ask(at(0), owner, 'DELETE', `/v1/keys/${id}`), 204),
+    'by the admin command’s function': (_id, key) => endKey(database.pool, key),
+    'by itself': async (id, key) => assert.equal(await ask(at(0), key, 'DELETE', `/v1/keys/${id}`), 204),
+    'while their listening connections are cut': async (id) => {
+      const { rowCount } = await database.pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'sendwright key listener'`,
+      );
+      assert.equal(rowCount, 2);
+      await endKey(database.pool, id);
+    },
+  };
+  for (const [way, revoke] of Object.entries(ways)) {
+    it(`a key that is revoked ${way} is refused by both within 1 s`, async () => {
+      const { id, api_key: key } = await createKey(database.pool, orgId, 'full_access', []);
+      for (const url of [at(0), at(1)]) for (let i = 0; i < 5; i++) assert.equal(await ask(url, key), 200);
+      await revoke(id, key);
+      const refused = (url: string) => eventually('refused', async () => (await ask(url, key)) === 401, 1_000);
+      await Promise.all([refused(at(0)), refused(at(1))]);
+      for (const url of [at(0), at(1)]) assert.equal(await ask(url, key), 401, 'and stays so');
+      assert.equal(await ask(at(1), owner), 200);
+    });
+  }
+
+  it('share the limits of an organization', async () => {
+    const { api_key: key, id } = await createOrganization(database.pool, 'limits');
+    await addDomain(database.pool, id, 'b.example', true);
+    const mail = { from: 'a@b.example', to: 'b@example.net', subject: 'Hello', text: 'Hi' };
+    const send = (url: string) => post(`${url}/v1/emails`, mail, { authorization: `Bearer ${key}` });
+    let accepted = 0;
+    while ((await send(at(0))) === 202) accepted++;
+    assert.ok(accepted >= 20 && accepted < 30, `${accepted} at one process`);
+    // What the other one lets through before it learns of that is one burst at most, and is owed.
+    await eventually('refused by the other', async () => (await send(at(1))) === 429);
+    assert.equal(await send(at(0)), 429);
+  });
+});

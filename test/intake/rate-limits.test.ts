@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RateLimitExceeded, type RateLimit, startRateLimits } from '../../src/intake/rate-limits.ts';
+import { makePool, type Pool } from '../../src/store/pool.ts';
+import { databaseProxy } from '../store/proxy.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase(5);
+});
+after(() => database.drop());
+
+/** The limits of one process; those of several share the database. */
+function start(t: TestContext, requests: number, mails = 0, pool = database.pool) {
+  const errors: unknown[] = [];
+  const limits = startRateLimits(pool, { requests, mails }, (error) => errors.push(error));
+  t.after(limits.stop);
+  return { ...limits, errors };
+}
+
+/** How many tokens it gives, one by one, before it refuses. */
+function drain(limit: RateLimit | null, org: string, atMost = 100_000): number {
+  for (let given = 0; given < atMost; given++) if (!gives(limit, org)) return given;
+  return atMost;
+}
+
+function gives(limit: RateLimit | null, org: string, tokens = 1): boolean {
+  try {
+    limit?.take(org, tokens);
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof RateLimitExceeded, String(error));
+    assert.ok((error.retryAfter ?? 0) >= 1, 'it says when to come again');
+    return false;
+  }
+}
+
+const shared = async (org: string): Promise<number | undefined> => {
+  const { rows } = await database.pool.query<{ debt: number }>('SELECT debt FROM rate_debts WHERE org_id = $1', [org]);
+  return rows[0]?.debt;
+};
+
+describe('limits that processes share', () => {
+  it('what one process has let through is gone for the others', async (t) => {
+    const [one, two] = [start(t, 1), start(t, 1)];
+    assert.equal(drain(one.requests, 'org_gone'), 2);
+    await eventually('told', async () => (await shared('org_gone')) !== undefined);
+    // It learns of it when somebody asks: until the next exchange it may let one burst through.
+    const given = await eventually('refused by the other', async () => !gives(two.requests, 'org_gone') && 'refused');
+    assert.equal(given, 'refused');
+    assert.ok((two.requests?.standing('org_gone').remaining ?? 1) === 0, 'and it says so');
+  });
+
+  it('what is let through beyond it is owed: in the long run all processes together keep the rate', async (t) => {
+    const RATE = 50;
+    const processes = [start(t, RATE), start(t, RATE), start(t, RATE)];
+    let given = 0;
+    const began = performance.now();
+    while (performance.now() - began < 4_000) {
+      for (const { requests } of processes) if (gives(requests, 'org_rate')) given++;
+      await sleep(1);
+    }
+    const seconds = (performance.now() - began) / 1_000;
+    // At most one burst for each process, and no more than the rate besides.
+    const most = RATE * seconds + 3 * 2 * RATE;
+    assert.ok(given <= most, `${given} in ${seconds} s, and ${most} would be too many`);
+    assert.ok(given >= RATE * seconds, `${given} in ${seconds} s: nobody is held below the rate`);
+    await sleep(250);
+    assert.equal(drain(processes[0]?.requests ?? null, 'org_rate', 1), 0, 'the debt is shared');
+  });
+
+  it('a process that has seen nothing of an organization lets one burst through at most', async (t) => {
+    const one = start(t, 1);
+    drain(one.requests, 'org_late');
+    await eventually('told', async () => (await shared('org_late')) !== undefined);
+    const two = start(t, 1);
+    let given = drain(two.requests, 'org_late');
+    await sleep(600);
+    given += drain(two.requests, 'org_late');
+    assert.ok(given <= 2 + 1, `${given} from the second`);
+  });
+
+  it('what is given back is there again, for the others too', async (t) => {
+    const [one, two] = [start(t, 0, 10), start(t, 0, 10)];
+    one.mails?.take('org_back', 100);
+    one.mails?.take('org_back', 100);
+    await eventually('told', async () => ((await shared('org_back')) ?? 0) > 150);
+    one.mails?.giveBack('org_back', 100);
+    await eventually('told too', async () => ((await shared('org_back')) ?? 200) < 150);
+    gives(two.mails, 'org_back');
+    const standing = await eventually('learned', () => {
+      const now = two.mails?.standing('org_back');
+      return now && now.remaining < 150 && now;
+    });
+    assert.ok(standing.remaining >= 99, JSON.stringify(standing));
+  });
+
+  it('an organization that nobody asks for costs no statement', async (t) => {
+    let statements = 0;
+    const query = (statement: object) => {
+      statements++;
+      return database.pool.query(statement as { text: string });
+    };
+    const one = start(t, 1_000, 0, { query } as unknown as Pool);
+    await sleep(500);
+    assert.equal(statements, 0);
+    gives(one.requests, 'org_idle');
+    await eventually('told', () => statements === 1);
+    await sleep(500);
+    assert.equal(statements, 1);
+  });
+
+  it('0 is no limit', (t) => {
+    const { requests, mails } = start(t, 0, 0);
+    assert.deepEqual([requests, mails], [null, null]);
+  });
+
+  it('many organizations take a few statements, and each its own tokens', async (t) => {
+    const one = start(t, 10);
+    const orgs = Array.from({ length: 2_500 }, (_, i) => `org_many_${i}`);
+    for (const org of orgs) assert.equal(drain(one.requests, org), 20);
+    const { rows } = await eventually('told', async () => {
+      const told = await database.pool.query(`SELECT debt FROM rate_debts WHERE org_id LIKE 'org\\_many\\_%'`);
+      return told.rowCount === orgs.length && told;
+    });
+    assert.ok(
+      rows.every(({ debt }: { debt: number }) => debt > 10),
+      'each is told',
+    );
+  });
+});
+
+describe('limits while the database is away', () => {
+  it('each process limits by itself, says so once, and shares again afterwards without counting twice', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    const pool = makePool(proxy.url, 'test', 2, () => undefined);
+    t.after(async () => {
+      await pool.end();
+      await proxy.close();
+    });
+    const one = start(t, 10, 0, pool);
+    await proxy.close();
+    assert.equal(drain(one.requests, 'org_away'), 20);
+    await eventually('an error', () => one.errors.length > 0);
+    for (let i = 0; i < 20; i++) {
+      await sleep(100);
+      gives(one.requests, 'org_away');
+    }
+    assert.equal(one.errors.length, 1);
+    await proxy.open();
+    const debt = await eventually('told', () => shared('org_away'));
+    // 40 were let through, 20 of them flowed back meanwhile.
+    assert.ok(debt > 10 && debt <= 21, `${debt}`);
+  });
+
+  it('stopping tells what is left to be told', async () => {
+    const limits = startRateLimits(database.pool, { requests: 10, mails: 0 }, () => undefined);
+    limits.requests?.take('org_stop', 1);
+    await limits.stop();
+    assert.ok((await shared('org_stop')) !== undefined, 'it was told');
+    await limits.stop();
+  });
+});

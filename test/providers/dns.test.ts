@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { makeDns } from '../../src/providers/dns.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
+
+let server: DnsServer;
+before(async () => {
+  server = await startDnsServer();
+});
+after(() => server.close());
+beforeEach(() => {
+  server.fail(undefined);
+  server.questions.length = 0;
+});
+
+const dns = () => makeDns([server.address], 600);
+
+describe('DNS', () => {
+  test('TXT records come whole, all of them', async () => {
+    const long = 'x'.repeat(255) + 'y'.repeat(255) + 'z';
+    server.txt('long.example', long, 'second', 'dritter – ü');
+    const answer = await dns().txt('long.example');
+    assert.ok(answer.kind === 'found', answer.kind);
+    assert.deepEqual([...answer.values].sort(), ['dritter – ü', 'second', long]);
+  });
+
+  test('a CNAME leads somewhere', async () => {
+    server.cname('alias.example', 'pm.mtasv.net');
+    assert.deepEqual(await dns().cname('alias.example'), { kind: 'found', values: ['pm.mtasv.net'] });
+  });
+
+  test('a name that is not there, or has nothing of this type, is told apart from silence', async () => {
+    server.cname('other.example', 'x.example');
+    for (const name of ['absent.example', 'other.example']) {
+      assert.deepEqual(await dns().txt(name), { kind: 'none' }, name);
+    }
+  });
+
+  for (const [fault, reason] of [
+    ['SERVFAIL', 'the name servers of the domain fail'],
+    ['REFUSED', 'the name servers refuse to answer'],
+    ['silent', 'no answer in time'],
+  ] as const) {
+    test(`${fault} is no answer`, async () => {
+      server.txt('there.example', 'x');
+      server.fail(fault, 'there.example');
+      assert.deepEqual(await dns().txt('there.example'), { kind: 'unknown', reason });
+      server.fail(undefined, 'there.example');
+      assert.equal((await dns().txt('there.example')).kind, 'found');
+    });
+  }
+
+  test('a server that is not there is no answer', async () => {
+    const gone = await startDnsServer();
+    await gone.close();
+    assert.equal((await makeDns([gone.address], 600).txt('x.example')).kind, 'unknown');
+  });
+
+  test('the next server is asked when the first one is not there', async () => {
+    const gone = await startDnsServer();
+    await gone.close();
+    server.txt('second.example', 'x');
+    const both = makeDns([gone.address, server.address], 6_000);
+    assert.deepEqual(await both.txt('second.example'), { kind: 'found', values: ['x'] });
+  });
+
+  test('nothing is remembered: what has changed is seen at once', async () => {
+    const asker = dns();
+    server.txt('changing.example', 'before');
+    await asker.txt('changing.example');
+    server.txt('changing.example', 'after');
+    assert.deepEqual(await asker.txt('changing.example'), { kind: 'found', values: ['after'] });
+  });
+});

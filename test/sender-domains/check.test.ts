@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { makeDomainActivities } from '../../activities/domains.ts';
+import { makeDomainChores } from '../../activities/domain-chores.ts';
+import { addDomain, checkDomain, removeDomain, showDomain } from '../../src/intake/domains.ts';
+import { makeDns } from '../../src/providers/dns.ts';
+import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
+import { senderDomains } from './deps.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let database: TestDatabase;
+let pool: Pool;
+let dns: DnsServer;
+let ours: string;
+let deps: SenderDomainDeps;
+before(async () => {
+  [database, dns] = await Promise.all([testDatabase(10), startDnsServer()]);
+  pool = database.pool;
+  ours = await organization(pool);
+  deps = senderDomains(pool, { dns: makeDns([dns.address], 400) });
+});
+after(() => Promise.all([database.drop(), dns.close()]));
+beforeEach(() => dns.fail(undefined));
+
+let count = 0;
+const intake = () => ({ ...deps, wakeRelay: () => undefined });
+const show = (id: string) => showDomain(intake(), ours, id);
+const watch = (id: string) => makeDomainActivities(deps).watchDomain({ id });
+
+/** A pending domain that has been looked at once, so that it has its records. */
+async function added(name = `d${++count}.example.com`): Promise<string> {
+  const { id } = await addDomain(pool, ours, name, false);
+  await watch(id);
+  return id;
+}
+
+async function publish(id: string): Promise<void> {
+  for (const { required, name, value } of (await show(id)).records) if (required) dns.txt(name, value);
+}
+
+async function nameOf(id: string, kind: string): Promise<string> {
+  const found = (await show(id)).records.find(({ record }) => record === kind);
+  return found?.name ?? assert.fail(`no record ${kind}`);
+}
+
+/** Lets time pass for a domain. */
+async function age(id: string, milliseconds: number): Promise<void> {
+  await pool.query(
+    `UPDATE domains SET tried_since = tried_since - $2 * interval '1 ms', next_check_at = next_check_at - $2 * interval '1 ms'
+     WHERE id = $1`,
+    [id, milliseconds],
+  );
+}
+
+async function verified(): Promise<string> {
+  const id = await added();
+  await publish(id);
+  await age(id, HOUR);
+  await watch(id);
+  assert.equal((await show(id)).status, 'verified');
+  return id;
+}
+
+describe('a domain that is watched', () => {
+  test('is checked when that is due, and not before', async () => {
+    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
+    const first = await watch(id);
+    assert.ok(first.state === 'asleep' && first.inMs > 50_000 && first.inMs <= 60_000, JSON.stringify(first));
+    const asked = dns.questions.length;
+    await watch(id);
+    assert.equal(dns.questions.length, asked);
+    await age(id, 60_000);
+    const second = await watch(id);
+    assert.ok(dns.questions.length > asked, 'DNS was asked');
+    assert.ok(second.state === 'asleep' && second.inMs > 110_000 && second.inMs <= 120_000, JSON.stringify(second));
+  });
+
+  test('is verified when its records are there, then checked daily', async () => {
+    const id = await added();
+    await publish(id);
+    await age(id, HOUR);
+    const watched = await watch(id);
+    assert.ok(watched.state === 'asleep' && Math.abs(watched.inMs - DAY) < 60_000, JSON.stringify(watched));
+    assert.equal((await show(id)).status, 'verified');
+  });
+
+  test('fails after 72 hours, and is not watched any more', async () => {
+    const id = await added();
+    await age(id, 72 * HOUR);
+    assert.deepEqual(await watch(id), { state: 'closed' });
+    const { status, next_check_at: next } = await show(id);
+    assert.deepEqual([status, next], ['failed', null]);
+    assert.deepEqual(await watch(id), { state: 'closed' });
+  });
+
+  test('does not fail after 72 hours when DNS cannot be asked then', async () => {
+    const id = await added();
+    await age(id, 72 * HOUR);
+    dns.fail('SERVFAIL');
+    const watched = await watch(id);
+    assert.ok(watched.state === 'asleep' && Math.abs(watched.inMs - HOUR) < 60_000, JSON.stringify(watched));
+    assert.equal((await show(id)).status, 'pending');
+  });
+
+  for (const kind of ['OWNERSHIP', 'DKIM']) {
+    test(`fails when its ${kind} is gone for three days, never for a name server that fails`, async () => {
+      const id = await verified();
+      const name = await nameOf(id, kind);
+      dns.fail('SERVFAIL', name);
+      for (let day = 0; day < 5; day++) {
+        await age(id, DAY);
+        assert.equal((await watch(id)).state, 'asleep');
+      }
+      assert.equal((await show(id)).status, 'verified');
+      dns.fail(undefined, name);
+      dns.clear(name);
+      for (const status of ['verified', 'verified', 'failed']) {
+        await age(id, DAY);
+        await watch(id);
+        assert.equal((await show(id)).status, status);
+      }
+      const { verified_at: at, records } = await show(id);
+      assert.equal(at, null);
+      const lost = records.find(({ record }) => record === kind);
+      assert.deepEqual([lost?.status, lost?.found], ['pending', []]);
+    });
+  }
+
+  test('that comes back within three days stays', async () => {
+    const id = await verified();
+    const name = await nameOf(id, 'OWNERSHIP');
+    for (let round = 0; round < 3; round++) {
+      dns.clear(name);
+      for (let day = 0; day < 2; day++) {
+        await age(id, DAY);
+        await watch(id);
+      }
+      await publish(id);
+      await age(id, DAY);
+      await watch(id);
+    }
+    assert.equal((await show(id)).status, 'verified');
+  });
+
+  test('does not fail for a record that is asked for since it was verified', async () => {
+    const without = { ...deps, senders: { postmark: false, smtpHost: null } };
+    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
+    const bare = async () => (await showDomain(without, ours, id)).records;
+    for (const { required, name, value } of await bare()) if (required) dns.txt(name, value);
+    await makeDomainActivities(without).watchDomain({ id });
+    assert.equal((await show(id)).status, 'verified');
+    // From now on email leaves by SMTP too.
+    for (let day = 0; day < 5; day++) {
+      await age(id, DAY);
+      await watch(id);
+    }
+    const { status, records } = await show(id);
+    assert.equal(status, 'verified');
+    assert.equal(records.find(({ record }) => record === 'DKIM')?.status, 'pending');
+  });
+
+  test('that is taken on trust or was deleted is not watched', async () => {
+    const trusted = await addDomain(pool, ours, `d${++count}.example.com`, true);
+    assert.deepEqual(await watch(trusted.id), { state: 'closed' });
+    const id = await added();
+    await removeDomain({ pool, wakeRelay: () => undefined }, ours, id);
+    assert.deepEqual(await watch(id), { state: 'closed' });
+  });
+
+  test('that is deleted while DNS is asked is forgotten', async () => {
+    const id = await added();
+    await age(id, HOUR);
+    const slow: SenderDomainDeps['dns'] = {
+      ...deps.dns,
+      txt: async (name) => {
+        await removeDomain({ pool, wakeRelay: () => undefined }, ours, id).catch(() => undefined);
+        return deps.dns.txt(name);
+      },
+    };
+    assert.deepEqual(await makeDomainActivities({ ...deps, dns: slow }).watchDomain({ id }), { state: 'closed' });
+  });
+});
+
+describe('what is told of a record', () => {
+  const errorOf = async (id: string, kind: string) => {
+    await checkDomain(intake(), ours, id);
+    return (await show(id)).records.find(({ record }) => record === kind);
+  };
+
+  test('a domain that the DNS provider wrote twice, its own or the one above it', async () => {
+    for (const [name, zone, host] of [
+      [`d${++count}.example.com`, 'example.com', `_sendwright.d${count}`],
+      ['apex.example', 'apex.example', '_sendwright'],
+    ] as const) {
+      const id = await added(name);
+      const value = (await show(id)).records[0]?.value ?? '';
+      dns.txt(`_sendwright.${name}.${zone}`, value);
+      const told = await errorOf(id, 'OWNERSHIP');
+      assert.equal(told?.status, 'failed');
+      assert.match(String(told.error), new RegExp(`the domain itself; enter only ${host} as the name$`));
+    }
+  });
+
+  test('a DMARC policy of its own, or that of the domain above it', async () => {
+    const id = await added('a.b.policies.example');
+    dns.txt('_dmarc.policies.example', 'v=DMARC1; p=reject');
+    assert.deepEqual((await errorOf(id, 'DMARC'))?.found, ['v=DMARC1; p=reject']);
+    dns.txt('_dmarc.a.b.policies.example', 'v=DMARC1; p=none');
+    await pool.query('UPDATE domains SET asked_at = NULL');
+    assert.deepEqual((await errorOf(id, 'DMARC'))?.found, ['v=DMARC1; p=none']);
+  });
+});
+
+describe('a domain whose workflow was lost', () => {
+  test('is put back into the outbox, once', async () => {
+    await pool.query('DELETE FROM outbox');
+    await pool.query('UPDATE domains SET next_check_at = NULL');
+    const [late, soon] = [await added(), await added()];
+    await pool.query('DELETE FROM outbox');
+    await age(late, HOUR);
+    const chores = makeDomainChores({ pool, removeFromPostmark: undefined, log: pino({ level: 'silent' }) });
+    assert.deepEqual(await chores.wakeDomains(), { done: 1, next: null });
+    assert.deepEqual(await chores.wakeDomains(), { done: 0, next: null });
+    const { rows } = await pool.query(`SELECT message_id FROM outbox WHERE action = 'domain'`);
+    assert.deepEqual(rows, [{ message_id: late }]);
+    assert.notEqual(soon, late);
+  });
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { insertOrganization } from '../../src/store/accounts.ts';
+import { insertDomain } from '../../src/store/domains.ts';
+import {
+  findKey,
+  insertKey,
+  listKeys,
+  missingDomains,
+  type NewKey,
+  noteUses,
+  PRESETS,
+  revokeKey,
+  revokeKeyOf,
+  showKey,
+} from '../../src/store/keys.ts';
+import { listen } from '../../src/store/listen.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+describe('keys', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  before(async () => {
+    database = await testDatabase();
+    pool = database.pool;
+    await insertOrganization(pool, 'org_a', 'A');
+    await insertOrganization(pool, 'org_b', 'B');
+  });
+  after(() => database.drop());
+
+  let count = 0;
+  const newKey = (fields: Partial<NewKey> = {}): NewKey => ({
+    id: `key_${String(++count).padStart(3, '0')}`,
+    org_id: 'org_a',
+    name: null,
+    preset: 'full_access',
+    domain_ids: null,
+    expires_at: null,
+    allowed_ips: null,
+    sha256: Buffer.alloc(32, 7),
+    ...fields,
+  });
+  const lastUsed = async (id: string) => (await showKey(pool, 'org_a', id))?.last_used_at;
+
+  for (const preset of PRESETS)
+    test(`a key (${preset}) is found until it is revoked, for good`, async () => {
+      const domainIds = preset === 'read_only' ? ['dm_1'] : null;
+      const key = newKey({ preset, domain_ids: domainIds, allowed_ips: ['::/0'] });
+      await insertKey(pool, key);
+      const { id, org_id, sha256 } = key;
+      const limits = { domain_ids: domainIds, allowed_ips: ['::/0'], expires_in: null };
+      assert.deepEqual(await findKey(pool, id), { id, org_id, preset, sha256, ...limits });
+      assert.equal(await revokeKey(pool, key.id), true);
+      assert.equal(await findKey(pool, key.id), undefined);
+      const revokedAt = async () =>
+        (await pool.query<{ at: string }>('SELECT revoked_at AS at FROM api_keys WHERE id = $1', [key.id])).rows[0]?.at;
+      const first = await revokedAt();
+      assert.equal(await revokeKey(pool, key.id), true);
+      assert.equal(await revokedAt(), first);
+    });
+
+  test('a key that nobody has is not found and not revoked', async () => {
+    assert.equal(await findKey(pool, 'key_none'), undefined);
+    assert.equal(await revokeKey(pool, 'key_none'), false);
+  });
+
+  test('a key must belong to an organization, have a whole digest and no empty name', async () => {
+    await assert.rejects(insertKey(pool, newKey({ org_id: 'org_none' })), { code: '23503' });
+    await assert.rejects(insertKey(pool, newKey({ sha256: Buffer.alloc(31) })), { code: '23514' });
+    await assert.rejects(insertKey(pool, newKey({ name: '' })), { code: '23514' });
+  });
+
+  test('a key expires by the database’s clock, and none is made that has expired', async () => {
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+    assert.equal(await insertKey(pool, newKey({ expires_at: at(-1) })), undefined);
+    const key = newKey({ expires_at: at(3_600_000) });
+    assert.equal((await insertKey(pool, key))?.expires_at, key.expires_at);
+    const left = (await findKey(pool, key.id))?.expires_in ?? 0;
+    assert.ok(left > 3_500_000 && left <= 3_600_000, `${left} ms`);
+    await pool.query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [key.id]);
+    assert.equal(await findKey(pool, key.id), undefined);
+    assert.equal((await showKey(pool, 'org_a', key.id))?.id, key.id, 'its owner still sees it');
+  });
+
+  test('an organization sees, lists and revokes its own keys only, and revoked ones no more', async () => {
+    const ids = [];
+    for (let i = 0; i < 3; i++) {
+      const key = newKey({ org_id: 'org_b' });
+      await insertKey(pool, key);
+      ids.unshift(key.id);
+    }
+    const [newest = '', middle = '', oldest = ''] = ids;
+    const listed = (await listKeys(pool, 'org_b', null, 2)).map(({ id, created_at }) => ({ id, created_at }));
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      [newest, middle],
+    );
+    assert.deepEqual(
+      (await listKeys(pool, 'org_b', listed[1] ?? null, 2)).map(({ id }) => id),
+      [oldest],
+    );
+    assert.equal(await showKey(pool, 'org_a', newest), undefined);
+    assert.equal(await revokeKeyOf(pool, 'org_a', newest), false);
+    assert.equal((await showKey(pool, 'org_b', newest))?.id, newest);
+    assert.equal(await revokeKeyOf(pool, 'org_b', newest), true);
+    assert.equal(await revokeKeyOf(pool, 'org_b', newest), false);
+    assert.equal(await showKey(pool, 'org_b', newest), undefined);
+    assert.deepEqual(
+      (await listKeys(pool, 'org_b', null, 3)).map(({ id }) => id),
+      [middle, oldest],
+    );
+  });
+
+  test('domains of another organization are missing', async () => {
+    await insertDomain(pool, 'dm_a', 'org_a', 'a.example', false);
+    await insertDomain(pool, 'dm_b', 'org_b', 'b.example', false);
+    assert.deepEqual(await missingDomains(pool, 'org_a', ['dm_a']), []);
+    assert.deepEqual((await missingDomains(pool, 'org_a', ['dm_a', 'dm_b', 'dm_c'])).sort(), ['dm_b', 'dm_c']);
+  });
+
+  test('a use is noted; two processes that note the same keys do not wait for each other', async () => {
+    const keys = [newKey(), newKey()];
+    for (const key of keys) await insertKey(pool, key);
+    const ids = keys.map(({ id }) => id);
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await noteUses(client, ids.slice(0, 1));
+    await noteUses(pool, [...ids].reverse());
+    assert.equal(await lastUsed(ids[0] ?? ''), null);
+    assert.match(String(await lastUsed(ids[1] ?? '')), /Z$/);
+    await client.query('COMMIT');
+    client.release();
+    assert.match(String(await lastUsed(ids[0] ?? '')), /Z$/);
+  });
+
+  test('every change of a key is told, however it is made, and its uses are not', async (t) => {
+    const told: string[] = [];
+    let listening = false;
+    const onListening = () => (listening = true);
+    t.after(listen(database.url, { name: 'test', channel: 'keys', onNotice: (id) => told.push(id), onListening }));
+    await eventually('listening', () => listening);
+    const changes = [
+      `UPDATE api_keys SET revoked_at = now() WHERE id = $1`,
+      `UPDATE api_keys SET allowed_ips = '{::1}' WHERE id = $1`,
+      `UPDATE api_keys SET preset = 'read_only' WHERE id = $1`,
+      `DELETE FROM api_keys WHERE id = $1`,
+    ];
+    for (const change of changes) {
+      const key = newKey();
+      await insertKey(pool, key);
+      await noteUses(pool, [key.id]);
+      const before = told.length;
+      await pool.query(change, [key.id]);
+      await eventually(change, () => told.length > before);
+      assert.deepEqual(told.slice(before), [key.id]);
+    }
+  });
+});

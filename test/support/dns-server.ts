@@ -1,0 +1,85 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { AUTHORITATIVE_ANSWER, decode, encode, type Packet, RECURSION_AVAILABLE, type StringAnswer } from 'dns-packet';
+
+/** What a name server does with questions about a name: fails, refuses, or says nothing. */
+type Fault = 'SERVFAIL' | 'REFUSED' | 'silent';
+
+/** RFC 1035 §4.1.1 */
+const RCODES = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
+/** Of one part of a TXT record, in bytes. */
+const PART = 255;
+
+/** A DNS server on the loopback whose zones a test fills. */
+export interface DnsServer {
+  /** As the setting DNS_SERVERS names it. */
+  readonly address: string;
+  /** Names that were asked for, with their types, in the order they came. */
+  readonly questions: string[];
+  /** Gives a name these TXT records, each cut into parts as DNS wants it, in place of what it had. */
+  readonly txt: (name: string, ...values: string[]) => void;
+  readonly cname: (name: string, target: string) => void;
+  /** Takes all away that a name had. */
+  readonly clear: (name: string) => void;
+  /** Lets it fail for a name, or for every one; undefined ends that. */
+  readonly fail: (fault: Fault | undefined, name?: string) => void;
+  readonly close: () => Promise<void>;
+}
+
+export async function startDnsServer(): Promise<DnsServer> {
+  const records = new Map<string, { type: 'TXT' | 'CNAME'; data: string | Buffer[] }[]>();
+  const faults = new Map<string, Fault>();
+  const questions: string[] = [];
+  const socket = createSocket('udp4');
+  socket.on('message', (message, { port, address }) => {
+    const { id, questions: [question] = [] } = decode(message);
+    if (!question) return;
+    const name = question.name.toLowerCase();
+    questions.push(`${question.type} ${name}`);
+    const fault = faults.get(name) ?? faults.get('');
+    if (fault === 'silent') return;
+    const here = records.get(name);
+    const answers = (fault ? [] : (here ?? [])).filter(({ type }) => type === question.type);
+    const rcode = RCODES[fault ?? (here ? 'NOERROR' : 'NXDOMAIN')];
+    socket.send(
+      encode({
+        type: 'response',
+        id: id as number,
+        flags: AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE | rcode,
+        questions: [question],
+        answers: answers.map(({ type, data }) => ({ type, name: question.name, ttl: 60, data }) as StringAnswer),
+      } satisfies Packet),
+      port,
+      address,
+    );
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    questions,
+    txt(name, ...values) {
+      records.set(
+        name,
+        values.map((value) => ({ type: 'TXT', data: parts(value) })),
+      );
+    },
+    cname: (name, target) => void records.set(name, [{ type: 'CNAME', data: target }]),
+    clear: (name) => void records.delete(name),
+    fail(fault, name = '') {
+      if (fault) faults.set(name, fault);
+      else faults.delete(name);
+    },
+    async close() {
+      const closed = once(socket, 'close');
+      socket.close();
+      await closed;
+    },
+  };
+}
+
+function parts(value: string): Buffer[] {
+  const bytes = Buffer.from(value);
+  const count = Math.max(1, Math.ceil(bytes.length / PART));
+  return Array.from({ length: count }, (_, i) => bytes.subarray(i * PART, (i + 1) * PART));
+}
