@@ -10,10 +10,13 @@ import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, 
 import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as audit from './pages/audit.tsx';
+import * as deliveries from './pages/deliveries.tsx';
 import * as invitations from './pages/invitations.tsx';
 import * as members from './pages/members.tsx';
 import * as overview from './pages/overview.tsx';
 import * as signIn from './pages/sign-in.tsx';
+import * as webhook from './pages/webhook.tsx';
+import * as webhooks from './pages/webhooks.tsx';
 import { findSignedIn, isFromOurPage, setCookie } from './session.ts';
 
 const ROOT = '/dashboard';
@@ -41,6 +44,9 @@ export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...invitations.rows,
   ...overview.rows,
+  ...webhooks.rows,
+  ...webhook.rows,
+  ...deliveries.rows,
   ...members.rows,
   ...audit.rows,
   ...account.rows,

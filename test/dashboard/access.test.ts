@@ -36,12 +36,25 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
     const { id } = await invite(service.pool, ours.id, 'invited@example.com', 'member');
     return { id };
   },
+  '/dashboard/webhooks/:id/deliveries/:deliveryId': async () => {
+    const { id } = await endpoint();
+    const { body } = await ours.call('POST', `/v1/webhooks/${id}/test`);
+    return { id, deliveryId: (body as { id: string }).id };
+  },
+  '/dashboard/webhooks/:id': () => endpoint(),
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };
+
+async function endpoint(): Promise<{ id: string }> {
+  const { body } = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+  return { id: (body as { id: string }).id };
+}
 
 /** Fields with which a form gets as far as its organization. */
 const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/members/:id/role': { role: 'owner' },
+  '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
+  '/dashboard/webhooks/:id/replay': { since: '2026-01-01T00:00' },
 };
 
 async function addressOf(path: string): Promise<string> {

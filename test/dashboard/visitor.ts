@@ -14,7 +14,8 @@ export interface Shown {
   readonly location: string | undefined;
 }
 
-export type Fields = Readonly<Record<string, string>>;
+/** Several values of one name are boxes that are ticked. */
+export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 /** A browser without scripts: keeps cookies, and names its origin as browsers do. */
 export interface Visitor {
@@ -53,7 +54,7 @@ export function visitor({ url }: Pick<Service, 'url'>): Visitor {
   const get: Visitor['get'] = (path, headers = {}) => send('GET', path, headers);
   const post: Visitor['post'] = (path, fields = {}, headers = {}) => {
     const form = { 'content-type': 'application/x-www-form-urlencoded', origin: url, 'sec-fetch-site': 'same-origin' };
-    return send('POST', path, { ...form, ...headers }, new URLSearchParams(fields).toString());
+    return send('POST', path, { ...form, ...headers }, bodyOf(fields));
   };
   return {
     get,
@@ -73,6 +74,11 @@ export function visitor({ url }: Pick<Service, 'url'>): Visitor {
       assert.equal(status, 303, textOf(html));
     },
   };
+}
+
+function bodyOf(fields: Fields): string {
+  const pairs = Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
+  return new URLSearchParams(pairs as [string, string][]).toString();
 }
 
 let count = 0;

@@ -1,0 +1,191 @@
+import { Type } from 'typebox';
+import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
+import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../intake/webhooks.ts';
+import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhook-deliveries.ts';
+import { payloadOf } from '../../webhooks/payload.ts';
+import { act } from '../act.ts';
+import { Command, Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { BLANK, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { utcInstant } from '../instants.ts';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
+
+/** Milliseconds before its next try from which a delivery is watched closely. */
+const SOON = 60_000;
+
+const show = page(Type.Object({}), async (context) => {
+  const { pool, organization } = context;
+  const endpoint = await requireEndpoint(pool, organization.id, idOf(context));
+  const found = await findDelivery(pool, endpoint.id, deliveryIdOf(context));
+  if (!found) throw noDelivery();
+  const attempts = await findAttempts(pool, found.id);
+  // Before its first try it is the one that will be made then.
+  const payload = found.payload ?? payloadOf({ ...found, id: found.event_id }, found.email ?? undefined);
+  const again = (
+    <Form visit={context} action={`${pathOf(context)}/replay`}>
+      <button>Send it again</button>
+    </Form>
+  );
+  const mayReplay = context.role !== 'viewer' && endpoint.status === 'enabled';
+  return (
+    <Layout context={context} title={found.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
+      <Progress context={context} delivery={found} attempts={attempts} />
+      <section>
+        <h2>Payload</h2>
+        <Command text={JSON.stringify(JSON.parse(payload), null, 2)} />
+      </section>
+    </Layout>
+  );
+});
+
+const replay = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'webhooks.deliveries.replay',
+      run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
+      target: deliveryIdOf(context),
+      then: pathOf(context),
+      said: 'It is on its way again.',
+    }),
+});
+
+const showPeriod = page(Type.Object({}), (context) => periodPage(context, BLANK));
+
+const Period = Type.Object({
+  since: Type.String(),
+  until: Type.Optional(Type.String()),
+  status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
+});
+
+const replayPeriod = action(Period, {
+  again: periodPage,
+  run: (context, { since, until, status = null }) => {
+    const id = idOf(context);
+    const period = {
+      since: utcInstant(since, 'since'),
+      until: until === undefined ? null : utcInstant(until, 'until'),
+      status,
+    };
+    return act(context, {
+      action: 'webhooks.replay',
+      run: () => replayMany(intakeOf(context), context.organization.id, id, period),
+      target: id,
+      detail: (replayed) => ({ ...period, replayed }),
+      then: (replayed) => new Redirect(`${PATH}/${id}`, { flash: sayReplayed(replayed) }),
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', `${PATH}/:id/deliveries/:deliveryId`, 'viewer', show],
+  ['POST', `${PATH}/:id/deliveries/:deliveryId/replay`, 'member', replay],
+  ['GET', `${PATH}/:id/replay`, 'member', showPeriod],
+  ['POST', `${PATH}/:id/replay`, 'member', replayPeriod],
+];
+
+function idOf({ params }: Context): string {
+  return params['id'] ?? '';
+}
+
+function deliveryIdOf({ params }: Context): string {
+  return params['deliveryId'] ?? '';
+}
+
+function pathOf(context: Context): string {
+  return `${PATH}/${idOf(context)}/deliveries/${deliveryIdOf(context)}`;
+}
+
+function sayReplayed(count: number): string {
+  if (count === 0) return 'There was no such delivery.';
+  return count === 1 ? 'One delivery is on its way again.' : `${count} deliveries are on their way again.`;
+}
+
+interface ProgressProps {
+  readonly context: Context;
+  readonly delivery: Delivery;
+  readonly attempts: readonly DeliveryAttempt[];
+}
+
+/** Where a delivery stands and its tries: a part that renews itself while something is to come. */
+function Progress({ context, delivery, attempts }: ProgressProps): Html {
+  const { id, event_id: eventId, status, created_at: at, next_attempt_at: next } = delivery;
+  const isSoon = next !== null && Date.parse(next) < Date.now() + SOON;
+  const live = {
+    'hx-get': pathOf(context),
+    'hx-trigger': isSoon ? 'every 2s' : 'every 30s',
+    'hx-select': '#progress',
+    'hx-swap': 'outerHTML',
+  };
+  return (
+    <div id="progress" {...(status === 'pending' && live)}>
+      <Facts
+        facts={[
+          ['Status', <StatusBadge status={status} />],
+          ['Happened', <Time at={at} />],
+          ['Next try', <Time at={next} />],
+          ['Event (webhook-id)', <Copy value={eventId} />],
+          ['Delivery', <Copy value={id} />],
+        ]}
+      />
+      <section>
+        <h2>Tries</h2>
+        {attempts.length === 0 ? (
+          <p class="muted">It was not tried yet.</p>
+        ) : (
+          <Table caption="Tries, oldest first" columns={['At', 'Answer', 'Took', 'What came back']}>
+            {attempts.map((attempt) => (
+              <AttemptRow attempt={attempt} />
+            ))}
+          </Table>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function AttemptRow({ attempt }: { attempt: DeliveryAttempt }): Html {
+  const { at, status_code: code, duration_ms: duration, response, error } = attempt;
+  return (
+    <tr>
+      <td>
+        <Time at={at} />
+      </td>
+      <td>{code === null ? <span class="muted">none</span> : <Text text={String(code)} />}</td>
+      <td>{`${duration.toLocaleString('en')} ms`}</td>
+      <td>
+        {error !== null && <Text text={error} />}
+        {response !== null && response !== '' && (
+          <details>
+            <summary>Body</summary>
+            <pre tabindex="0" safe>
+              {response}
+            </pre>
+          </details>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+async function periodPage(context: Context, filled: Filled): Promise<Html> {
+  const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
+  return (
+    <Layout context={context} title="Send a period again" crumbs={crumbsTo(endpoint)}>
+      <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
+        <FormProblem filled={filled} />
+        <p>Deliveries of this time are sent again, oldest first, with the same ids and bodies.</p>
+        <Field label="From (UTC)" name="since" type="datetime-local" filled={filled} required />
+        <Field label="To (UTC)" name="until" type="datetime-local" filled={filled} hint="Until now when left empty." />
+        <Select
+          label="Status"
+          name="status"
+          filled={filled}
+          value="failed"
+          options={[['', 'any'], ...DELIVERY_STATUSES.map((status) => [status, status] as const)]}
+        />
+        <button class="primary">Send again</button>
+      </Form>
+    </Layout>
+  );
+}

@@ -1,0 +1,129 @@
+import { Type } from 'typebox';
+import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
+import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/webhooks.ts';
+import { makeWebhookIntake, type WebhookIntakeDeps } from '../../intake/webhooks.ts';
+import type { Endpoint } from '../../store/webhooks.ts';
+import { Copy } from '../elements.tsx';
+import { Checkbox, Field, Form, FormProblem } from '../form-elements.tsx';
+import { type Crumb, Layout } from '../layout.tsx';
+import type { Context, Filled, Html } from '../page.ts';
+
+export const PATH = '/dashboard/webhooks';
+export const CRUMBS: readonly Crumb[] = [{ path: PATH, name: 'Webhooks' }];
+
+/** What an endpoint is made and changed with. */
+export const EndpointFields = Type.Object({
+  url: Type.String({ maxLength: ENDPOINT_URL_LENGTH }),
+  description: Type.Optional(Type.String({ maxLength: ENDPOINT_DESCRIPTION_LENGTH, 'x-rule': 'one-line' })),
+  events: Type.Optional(Type.Array(Type.Enum([...EVENT_TYPES]))),
+});
+
+export function intakeOf({ deps }: Context): WebhookIntakeDeps {
+  return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs);
+}
+
+/** What an endpoint is called: its owner's words for it, or where it is. */
+export function nameOf({ description, url }: Endpoint): string {
+  return description ?? url;
+}
+
+export function crumbsTo(endpoint: Endpoint): readonly Crumb[] {
+  return [...CRUMBS, { path: `${PATH}/${endpoint.id}`, name: nameOf(endpoint) }];
+}
+
+interface EndpointFormProps {
+  readonly context: Context;
+  readonly action: string;
+  readonly filled: Filled;
+  /** What is changed; null for a new one. */
+  readonly endpoint: Endpoint | null;
+}
+
+export function EndpointForm({ context, action, filled, endpoint }: EndpointFormProps): Html {
+  return (
+    <Form visit={context} action={action} class="card">
+      <FormProblem filled={filled} />
+      <Field
+        label="URL"
+        name="url"
+        type="url"
+        filled={filled}
+        value={endpoint?.url}
+        placeholder="https://example.com/webhooks"
+        hint="https, on the public internet. Answer with any 2xx within 15 seconds."
+        required
+      />
+      <Field
+        label="Description"
+        name="description"
+        filled={filled}
+        value={endpoint?.description ?? undefined}
+        hint="Your own words; may stay empty."
+      />
+      <EventBoxes filled={filled} chosen={endpoint?.events ?? []} />
+      <button class="primary">{endpoint === null ? 'Add the endpoint' : 'Save'}</button>
+    </Form>
+  );
+}
+
+/** Event types by what they are about. */
+const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
+  ['Email', 'email.'],
+  ['Batches', 'batch.'],
+  ['Chat messages', 'chatapp.'],
+  ['Domains', 'domain.'],
+  ['Suppressions', 'suppression.'],
+  ['Tests', 'webhook.'],
+];
+
+function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
+  const problem = filled.problems['events'];
+  // Each box would repeat what is wrong with all of them.
+  const boxes: Filled = { given: filled.given, problems: {} };
+  const typesOf = (prefix: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(prefix));
+  return (
+    <fieldset>
+      <legend>Events</legend>
+      <p class="hint">None ticked means all of them, also types that come later.</p>
+      {problem !== undefined && (
+        <p class="problem" safe>
+          {problem}
+        </p>
+      )}
+      {GROUPS.map(([title, prefix]) => (
+        <fieldset class="group">
+          <legend safe>{title}</legend>
+          {typesOf(prefix).map((type) => (
+            <Checkbox label={type} name="events" value={type} filled={boxes} checked={chosen.includes(type)} />
+          ))}
+        </fieldset>
+      ))}
+    </fieldset>
+  );
+}
+
+interface SecretPageProps {
+  readonly context: Context;
+  readonly endpoint: Endpoint & { readonly secret: string };
+  /** What has happened, and what there is to do. */
+  readonly note: string;
+}
+
+/** Shows a secret, this once. */
+export function SecretPage({ context, endpoint, note }: SecretPageProps): Html {
+  return (
+    <Layout context={context} title="Signing secret" crumbs={crumbsTo(endpoint)}>
+      <section class="card">
+        <p safe>{note}</p>
+        <Copy value={endpoint.secret} label="Copy the secret" />
+        <p class="hint">
+          It signs what is posted there, as Standard Webhooks 1.0.0 says: any library for that checks it. It is shown
+          only now.
+        </p>
+        <p>
+          <a href={`${PATH}/${endpoint.id}`}>Go to the endpoint</a>
+        </p>
+      </section>
+    </Layout>
+  );
+}

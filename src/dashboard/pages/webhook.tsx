@@ -1,0 +1,279 @@
+import { Type } from 'typebox';
+import { DELIVERY_STATUSES, type EndpointStatus } from '../../domain/webhooks.ts';
+import { editEndpoint, removeEndpoint, requireEndpoint, rotateEndpoint, testEndpoint } from '../../intake/webhooks.ts';
+import { type Delivery, listDeliveries } from '../../store/webhook-deliveries.ts';
+import type { Endpoint } from '../../store/webhooks.ts';
+import { act } from '../act.ts';
+import { Copy, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { BLANK, Confirm, Filters, Form, Select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Answer, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+import { CRUMBS, crumbsTo, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
+
+const DELIVERIES = 50;
+
+const Listing = Type.Object({
+  status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
+  cursor: Type.Optional(Type.String()),
+});
+
+const show = page(Listing, async (context) => {
+  const { pool, organization, query } = context;
+  const endpoint = await requireEndpoint(pool, organization.id, idOf(context));
+  const place = textToPlace(query.cursor);
+  const found = await listDeliveries(pool, endpoint.id, query.status ?? null, place, DELIVERIES + 1);
+  const { rows: deliveries, next } = cutPage(found, DELIVERIES, (delivery) => delivery);
+  return (
+    <Layout
+      context={context}
+      title={nameOf(endpoint)}
+      crumbs={CRUMBS}
+      actions={<Actions context={context} endpoint={endpoint} />}
+    >
+      <EndpointFacts endpoint={endpoint} />
+      <Deliveries context={context} endpoint={endpoint} deliveries={deliveries} />
+      <Pager visit={context} next={next} />
+      {context.role === 'owner' && <Ends context={context} endpoint={endpoint} />}
+    </Layout>
+  );
+});
+
+const showEdit = page(Type.Object({}), (context) => editPage(context, BLANK));
+
+const edit = action(EndpointFields, {
+  again: editPage,
+  run: (context, { url, description = '', events = [] }) =>
+    act(context, {
+      action: 'webhooks.update',
+      run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { url, description, events }),
+      target: idOf(context),
+      detail: { url },
+      then: pathOf(context),
+      said: 'The endpoint was changed.',
+    }),
+});
+
+const enable = action(Type.Object({}), {
+  run: (context) => setStatus(context, 'enabled', 'The endpoint is enabled; it gets what happens from now on.'),
+});
+
+const disable = action(Type.Object({}), {
+  run: (context) => setStatus(context, 'disabled', 'The endpoint is disabled; nothing goes there.'),
+});
+
+const rotate = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'webhooks.rotate-secret',
+      run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+      target: idOf(context),
+      then: (endpoint) => (
+        <SecretPage context={context} endpoint={endpoint} note="For 24 hours the secret before it signs too." />
+      ),
+    }),
+});
+
+const test = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'webhooks.test',
+      run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+      target: idOf(context),
+      then: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'A test is on its way.' }),
+    }),
+});
+
+const remove = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'webhooks.delete',
+      run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+      target: idOf(context),
+      then: PATH,
+      said: 'The endpoint was deleted.',
+    }),
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['GET', `${PATH}/:id/edit`, 'owner', showEdit],
+  ['POST', `${PATH}/:id/edit`, 'owner', edit],
+  ['POST', `${PATH}/:id/enable`, 'owner', enable],
+  ['POST', `${PATH}/:id/disable`, 'owner', disable],
+  ['POST', `${PATH}/:id/rotate-secret`, 'owner', rotate],
+  ['POST', `${PATH}/:id/test`, 'member', test],
+  ['POST', `${PATH}/:id/delete`, 'owner', remove],
+];
+
+function idOf({ params }: Context): string {
+  return params['id'] ?? '';
+}
+
+function pathOf(context: Context): string {
+  return `${PATH}/${idOf(context)}`;
+}
+
+function setStatus(context: Context, status: EndpointStatus, said: string): Promise<Answer> {
+  return act(context, {
+    action: 'webhooks.update',
+    run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { status }),
+    target: idOf(context),
+    detail: { status },
+    then: pathOf(context),
+    said,
+  });
+}
+
+async function editPage(context: Context, filled: Filled): Promise<Html> {
+  const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
+  return (
+    <Layout context={context} title="Edit the endpoint" crumbs={crumbsTo(endpoint)}>
+      <EndpointForm context={context} action={`${PATH}/${endpoint.id}/edit`} filled={filled} endpoint={endpoint} />
+    </Layout>
+  );
+}
+
+interface EndpointProps {
+  readonly context: Context;
+  readonly endpoint: Endpoint;
+}
+
+function Actions({ context, endpoint: { id, status } }: EndpointProps): Html {
+  return (
+    <>
+      {context.role !== 'viewer' && status === 'enabled' && (
+        <Form visit={context} action={`${PATH}/${id}/test`}>
+          <button>Send a test</button>
+        </Form>
+      )}
+      {context.role === 'owner' && (
+        <>
+          <a class="button" href={`${PATH}/${id}/edit`}>
+            Edit
+          </a>
+          {status === 'disabled' && (
+            <Form visit={context} action={`${PATH}/${id}/enable`}>
+              <button class="primary">Enable</button>
+            </Form>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
+  const { id, url, events, status, disabled_reason: reason, failing_since: failing, created_at: created } = endpoint;
+  return (
+    <>
+      {status === 'disabled' && (
+        <p class="notice bad" role="status">
+          Nothing goes to this endpoint, and what happens meanwhile is not sent later.{' '}
+          {reason !== null && (
+            <>
+              It was disabled by Sendwright: <strong safe>{reason}</strong>
+            </>
+          )}
+        </p>
+      )}
+      {status === 'enabled' && failing !== null && (
+        <p class="notice warning" role="status">
+          Nothing but failures since <Time at={failing} />. After five days of that the endpoint is disabled.
+        </p>
+      )}
+      <Facts
+        facts={[
+          ['Status', <StatusBadge status={status} />],
+          ['URL', <Text text={url} />],
+          ['Events', <Text text={events.length === 0 ? 'all' : events.join(', ')} />],
+          ['Created', <Time at={created} />],
+          ['Id', <Copy value={id} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliveries: readonly Delivery[] }): Html {
+  const filled: Filled = { given: context.given, problems: context.problems };
+  const isFiltered = Object.values(context.given).some((value) => value !== '');
+  return (
+    <section>
+      <h2>Deliveries</h2>
+      <Filters visit={context}>
+        <Select
+          label="Status"
+          name="status"
+          filled={filled}
+          options={[['', 'any'], ...DELIVERY_STATUSES.map((status) => [status, status] as const)]}
+        />
+      </Filters>
+      {deliveries.length === 0 ? (
+        <p class="muted">{isFiltered ? 'No delivery is so.' : 'Nothing has happened yet that this endpoint wants.'}</p>
+      ) : (
+        <Table caption="Deliveries, newest first" columns={['Event', 'Status', 'Happened', 'Next try']}>
+          {deliveries.map(({ id, type, status, event_id: eventId, created_at: at, next_attempt_at: next }) => (
+            <tr>
+              <th scope="row">
+                <a href={`${PATH}/${endpoint.id}/deliveries/${id}`} safe>
+                  {type}
+                </a>
+                <span class="sub" safe>
+                  {eventId}
+                </span>
+              </th>
+              <td>
+                <StatusBadge status={status} />
+              </td>
+              <td>
+                <Time at={at} />
+              </td>
+              <td>
+                <Time at={next} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {context.role !== 'viewer' && endpoint.status === 'enabled' && (
+        <p class="after">
+          <a href={`${PATH}/${endpoint.id}/replay`}>Send the deliveries of a period again</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Ends({ context, endpoint: { id, status } }: EndpointProps): Html {
+  return (
+    <section>
+      <h2>Secret, pause and end</h2>
+      <div class="row">
+        <Confirm
+          visit={context}
+          action={`${PATH}/${id}/rotate-secret`}
+          id="rotate"
+          label="Rotate the secret"
+          question="There will be a new secret, shown once. For 24 hours the old one signs too."
+        />
+        {status === 'enabled' && (
+          <Confirm
+            visit={context}
+            action={`${PATH}/${id}/disable`}
+            id="disable"
+            label="Disable"
+            question="Nothing will go there until it is enabled again. What happens meanwhile is not sent later."
+          />
+        )}
+        <Confirm
+          visit={context}
+          action={`${PATH}/${id}/delete`}
+          id="delete"
+          label="Delete"
+          question="Nothing will go there any more, and its deliveries cannot be seen any more."
+        />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { listAudit } from '../../src/store/audit.ts';
+import { recordTries, type Try } from '../../src/store/webhook-tries.ts';
+import { type Organization, type Service, startService } from '../http/service.ts';
+import { type Shown, signedIn, textOf } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+
+const PATH = '/dashboard/webhooks';
+const HOOK = 'https://example.com/hook';
+
+let service: Service;
+let ours: Organization;
+let owner: Person;
+let member: Person;
+let viewer: Person;
+before(async () => {
+  service = await startService();
+  ours = await service.organization('Ours');
+  owner = await signedIn(service, ours.id);
+  member = await signedIn(service, ours.id, 'member');
+  viewer = await signedIn(service, ours.id, 'viewer');
+});
+after(() => service.close());
+
+type Endpoint = Record<string, unknown> & { id: string; status: string };
+
+const endpointOf = async (id: string): Promise<Endpoint> =>
+  (await ours.call('GET', `/v1/webhooks/${id}`)).body as Endpoint;
+const make = async (fields: object = {}): Promise<Endpoint> =>
+  (await ours.call('POST', '/v1/webhooks', { json: { url: HOOK, ...fields } })).body as Endpoint;
+const test = async (id: string): Promise<string> =>
+  ((await ours.call('POST', `/v1/webhooks/${id}/test`)).body as { id: string }).id;
+const statusOf = async (id: string, delivery: string): Promise<string> =>
+  ((await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery}`)).body as { status: string }).status;
+
+function secretOf({ status, html }: Shown): string {
+  assert.equal(status, 200, textOf(html));
+  const [secret] = /whsec_[A-Za-z0-9+/]{43}=/.exec(textOf(html)) ?? [];
+  assert.ok(secret !== undefined, textOf(html));
+  return secret;
+}
+
+const FAILED: Omit<Try, 'id'> = {
+  tries: 0,
+  ago: 5,
+  statusCode: 500,
+  durationMs: 1_234,
+  response: '<b>out of order</b>',
+  error: 'the answer was 500',
+  status: 'failed',
+  wait: null,
+};
+
+describe('an endpoint', () => {
+  it('is added with its types, and its secret shown once', async () => {
+    const made = await owner.post(`${PATH}/new`, {
+      url: HOOK,
+      description: 'Order <system>',
+      events: ['email.delivered', 'email.bounced'],
+    });
+    const secret = secretOf(made);
+    const [, id = ''] = /href="\/dashboard\/webhooks\/(wh_\w+)"/.exec(made.html) ?? [];
+    const { url, description, events, status } = await endpointOf(id);
+    assert.deepEqual([url, description, status], [HOOK, 'Order <system>', 'enabled']);
+    assert.deepEqual(events, ['email.delivered', 'email.bounced']);
+    for (const path of [PATH, `${PATH}/${id}`, `${PATH}/${id}/edit`, '/dashboard/audit']) {
+      const { status: answered, html } = await owner.get(path);
+      assert.equal(answered, 200, path);
+      assert.ok(!html.includes(secret), `${path} shows no secret`);
+      assert.doesNotMatch(html.replace(/ value="[^"]*"/g, ''), /<system>/, `${path} shows text as text`);
+    }
+    assert.match(textOf((await viewer.get(PATH)).html), /Order <system> https:\/\/example\.com\/hook enabled/);
+  });
+
+  it('is refused at the field, and what was filled in stays', async () => {
+    const refused = await owner.post(`${PATH}/new`, {
+      url: 'http://10.0.0.1/',
+      description: 'x',
+      events: 'email.sent',
+    });
+    assert.equal(refused.status, 422);
+    assert.match(refused.html, /id="field-url-problem"[^>]*>must be an https URL on the public internet/);
+    assert.match(refused.html, /value="http:\/\/10\.0\.0\.1\/"/);
+    assert.match(refused.html, /value="email\.sent" checked/);
+    assert.ok(!/value="email\.queued" checked/.test(refused.html), 'only what was ticked');
+    const unknown = await owner.post(`${PATH}/new`, { url: HOOK, events: ['email.exploded'] });
+    assert.equal(unknown.status, 422);
+    assert.ok(textOf(unknown.html).includes('is not one of the choices'), textOf(unknown.html));
+    const long = await owner.post(`${PATH}/new`, { url: HOOK, description: 'x'.repeat(501) });
+    assert.match(long.html, /id="field-description-problem"[^>]*>must be at most 500 characters/);
+  });
+
+  it('is changed: every field, and what is left empty becomes so', async () => {
+    const { id } = await make({ description: 'before', events: ['email.sent'] });
+    const form = await owner.get(`${PATH}/${id}/edit`);
+    assert.match(form.html, /value="before"/);
+    assert.match(form.html, /value="email\.sent" checked/);
+    const changed = await owner.change(`${PATH}/${id}/edit`, { url: `${HOOK}/2`, description: '' });
+    assert.ok(textOf(changed.html).includes('The endpoint was changed.'), textOf(changed.html));
+    const { url, description, events } = await endpointOf(id);
+    assert.deepEqual([url, description, events], [`${HOOK}/2`, null, []]);
+  });
+
+  it('is disabled and enabled, and says why it was disabled', async () => {
+    const { id } = await make();
+    const off = await owner.change(`${PATH}/${id}/disable`);
+    assert.ok(textOf(off.html).includes('Nothing goes to this endpoint'), textOf(off.html));
+    assert.ok(!off.html.includes(`${PATH}/${id}/test"`), 'nothing can be sent there');
+    assert.equal((await endpointOf(id)).status, 'disabled');
+    assert.equal((await member.post(`${PATH}/${id}/test`)).status, 409);
+    await owner.change(`${PATH}/${id}/enable`);
+    assert.equal((await endpointOf(id)).status, 'enabled');
+    const reason = 'it answered 410 Gone';
+    await service.pool.query(`UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2 WHERE id = $1`, [
+      id,
+      reason,
+    ]);
+    for (const path of [PATH, `${PATH}/${id}`]) {
+      assert.ok(textOf((await viewer.get(path)).html).includes(reason), path);
+    }
+  });
+
+  it('gets another secret, and is deleted, and the log tells who did what', async () => {
+    const { id, secret } = await make();
+    const rotated = secretOf(await owner.post(`${PATH}/${id}/rotate-secret`));
+    assert.notEqual(rotated, secret);
+    const gone = await owner.change(`${PATH}/${id}/delete`);
+    assert.ok(textOf(gone.html).includes('The endpoint was deleted.'), textOf(gone.html));
+    assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
+    const log = await listAudit(service.pool, ours.id, null, 10);
+    const told = log.filter(({ target, actor_id: actor }) => target === id && actor === owner.id);
+    assert.deepEqual(
+      told.map(({ action }) => action),
+      ['webhooks.delete', 'webhooks.rotate-secret'],
+    );
+    assert.ok(!JSON.stringify(told).includes(rotated), 'no secret is noted');
+  });
+
+  it('shows what it may do to each role only', async () => {
+    const { id } = await make();
+    const [asOwner, asMember, asViewer] = await Promise.all(
+      [owner, member, viewer].map(async (person) => (await person.get(`${PATH}/${id}`)).html),
+    );
+    for (const [path, shown] of [
+      ['edit', [true, false, false]],
+      ['rotate-secret', [true, false, false]],
+      ['delete', [true, false, false]],
+      ['test', [true, true, false]],
+      ['replay', [true, true, false]],
+    ] as const) {
+      const seen = [asOwner, asMember, asViewer].map((html) => html?.includes(`"${PATH}/${id}/${path}"`));
+      assert.deepEqual(seen, shown, path);
+    }
+  });
+});
+
+describe('an organization without an endpoint', () => {
+  it('is told what to do, with a request that works', async () => {
+    const empty = await service.organization();
+    const ada = await signedIn(service, empty.id);
+    const { html } = await ada.get(PATH);
+    assert.ok(html.includes(`href="${PATH}/new"`), 'the way to add one');
+    const [, json = ''] = /-d &#39;(.*?)&#39;/.exec(html) ?? /-d '(.*?)'/.exec(html) ?? [];
+    const body = JSON.parse(json.replaceAll('&#34;', '"')) as object;
+    assert.equal((await empty.call('POST', '/v1/webhooks', { json: body })).status, 201);
+  });
+});
+
+describe('a delivery', () => {
+  it('shows what is posted, and every try with its answer', async () => {
+    const { id } = await make();
+    const led = await member.post(`${PATH}/${id}/test`);
+    const path = led.location ?? '';
+    assert.match(path, new RegExp(`^${PATH}/${id}/deliveries/whd_`));
+    const waiting = await member.get(path);
+    assert.match(waiting.html, /hx-trigger="every 2s"/);
+    assert.match(
+      textOf(waiting.html),
+      /A test is on its way\..*pending.*It was not tried yet\..*"type": "webhook\.test"/,
+    );
+    const delivery = path.split('/').at(-1) ?? '';
+    await recordTries(service.pool, [{ id: delivery, ...FAILED }]);
+    const { html } = await viewer.get(path);
+    assert.match(textOf(html), /failed.*500 1,234 ms the answer was 500 Body <b>out of order<\/b>/);
+    assert.ok(!html.includes('<b>out') && !html.includes('hx-trigger'), 'no markup, and nothing to wait for');
+    assert.ok(!html.includes(`${path}/replay`), 'a viewer cannot send it again');
+
+    const again = await member.change(`${path}/replay`);
+    assert.ok(textOf(again.html).includes('It is on its way again.'), textOf(again.html));
+    assert.equal(await statusOf(id, delivery), 'pending');
+  });
+
+  it('is found by its status, and all are listed in pages', async () => {
+    const { id } = await make();
+    const made: string[] = [];
+    for (let i = 0; i < 53; i++) made.push(await test(id));
+    await recordTries(
+      service.pool,
+      made.slice(0, 2).map((delivery) => ({ id: delivery, ...FAILED })),
+    );
+    const listed = (html: string) => new Set([...html.matchAll(/deliveries\/(whd_\w+)"/g)].map((match) => match[1]));
+    const first = await viewer.get(`${PATH}/${id}`);
+    const [, next = ''] = /<a href="([^"]+)" rel="next">/.exec(first.html) ?? [];
+    const second = await viewer.get(next.replaceAll('&amp;', '&'));
+    assert.equal(listed(first.html).size, 50);
+    assert.deepEqual(new Set([...listed(first.html), ...listed(second.html)]), new Set(made));
+    assert.deepEqual(listed((await viewer.get(`${PATH}/${id}?status=failed`)).html), new Set(made.slice(0, 2)));
+    const none = await viewer.get(`${PATH}/${id}?status=succeeded`);
+    assert.ok(textOf(none.html).includes('No delivery is so.'), textOf(none.html));
+    assert.equal((await viewer.get(`${PATH}/${id}?status=lost`)).status, 422);
+  });
+
+  it('of another endpoint is not there', async () => {
+    const [one, other] = [await make(), await make()];
+    const delivery = await test(one.id);
+    assert.equal((await owner.get(`${PATH}/${other.id}/deliveries/${delivery}`)).status, 404);
+    assert.equal((await owner.post(`${PATH}/${other.id}/deliveries/${delivery}/replay`)).status, 404);
+  });
+});
+
+describe('a period', () => {
+  it('is sent again, by status, and says how many that were', async () => {
+    const { id } = await make();
+    const [one, two] = [await test(id), await test(id)];
+    await recordTries(service.pool, [
+      { id: one, ...FAILED },
+      { id: two, ...FAILED, status: 'succeeded' },
+    ]);
+    const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 16);
+    const failed = await member.change(`${PATH}/${id}/replay`, { since: day, status: 'failed' });
+    assert.ok(textOf(failed.html).includes('One delivery is on its way again.'), textOf(failed.html));
+    assert.deepEqual([await statusOf(id, one), await statusOf(id, two)], ['pending', 'succeeded']);
+    const before = await member.change(`${PATH}/${id}/replay`, {
+      since: '2020-01-01T00:00:30',
+      until: day,
+      status: '',
+    });
+    assert.ok(textOf(before.html).includes('There was no such delivery.'), textOf(before.html));
+    const every = await member.change(`${PATH}/${id}/replay`, { since: day, until: '', status: '' });
+    assert.ok(textOf(every.html).includes('2 deliveries are on their way again.'), textOf(every.html));
+    assert.equal(await statusOf(id, two), 'pending');
+  });
+
+  it('that is none is refused at its field', async () => {
+    const { id } = await make();
+    for (const [fields, field, says] of [
+      [{ since: '' }, 'since', 'Please fill this in'],
+      [{ since: '2026-02-30T00:00' }, 'since', 'is not a day and time'],
+      [{ since: '2026-02-03T00:00Z' }, 'since', 'is not a day and time'],
+      [{ since: '2026-02-03T00:00', until: '2026-02-02T00:00' }, 'until', 'must not be before since'],
+    ] as const) {
+      const { status, html } = await member.post(`${PATH}/${id}/replay`, fields);
+      assert.equal(status, 422, JSON.stringify(fields));
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${says}`));
+    }
+  });
+});
