@@ -4,10 +4,11 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Page } from 'playwright-core';
+import { findPages, patternOf, PATTERNS } from '../dashboard/links.ts';
+import { visitor } from '../dashboard/visitor.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
-import { findPages, patternOf, PATTERNS } from './crawl.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** WCAG 2.2 at level AA, and what axe's authors hold to be good besides. Frames hold what customers wrote. */
@@ -16,8 +17,6 @@ const OPTIONS: RunOptions = {
   resultTypes: ['violations'],
   iframes: false,
 };
-/** Answers that are files, or a frame's content that customers wrote. */
-const NO_PAGES = /\.csv$|\/(?:preview|html|frame)$/;
 
 /** What is serious or worse, each with the elements that have it. */
 async function faults(page: Page): Promise<string[]> {
@@ -32,34 +31,40 @@ test('axe finds nothing serious on any page, light or dark, wide or narrow', asy
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
   await fillOrganization(t, dev);
-  const visitor = await openTab(t, browser);
-  await signIn(visitor, dev);
+  const tab = await openTab(t, browser);
+  await signIn(tab, dev, '/members');
   // An invitation's link is shown once, to who invites.
-  await visitor.goto(`${dev.dashboard_url}/members`);
-  const found = new Map(await findPages(visitor, dev.base_url));
-  await visitor.getByLabel('Email').fill('new@example.com');
-  await visitor.getByRole('button', { name: 'Make an invitation link' }).click();
-  const invitation = await visitor.locator('code', { hasText: '/dashboard/invitations/' }).first().textContent();
-  const state = await visitor.context().storageState();
+  await tab.getByLabel('Email').fill('new@example.com');
+  await tab.getByRole('button', { name: 'Make an invitation link' }).click();
+  const invitation = await tab.locator('code', { hasText: '/dashboard/invitations/' }).first().textContent();
+  const storageState = await tab.context().storageState();
 
-  const strangers = new Map([['/dashboard/sign-in', '/dashboard/sign-in']]);
-  const { pathname, search } = new URL(invitation ?? '', dev.base_url);
-  strangers.set(patternOf(pathname) ?? '', pathname + search);
+  const finder = visitor({ url: dev.base_url });
+  await finder.signIn(dev.dashboard_email, dev.dashboard_password);
+  const found = await findPages(finder);
+  const strangers = ['/dashboard/sign-in', new URL(invitation ?? '', dev.base_url).pathname];
 
   await t.test('every page was found', () => {
-    const missing = PATTERNS.filter((pattern) => !found.has(pattern) && !strangers.has(pattern));
-    assert.deepEqual(missing, [], 'content.ts fills no page that links to these');
+    const known = [...found.keys(), ...strangers.map(patternOf)];
+    const missing = PATTERNS.filter((pattern) => !known.includes(pattern));
+    assert.deepEqual(missing, [], 'no page that content.ts has filled links to these');
   });
 
-  const pages = [...strangers, ...found].filter(([pattern]) => !NO_PAGES.test(pattern));
+  const pages: [pattern: string, path: string, isForAnybody: boolean][] = [
+    ...strangers.map((path) => [patternOf(path) ?? '', path, true] as [string, string, boolean]),
+    // Files, and frames with what customers wrote, are not ours to judge.
+    ...[...found].flatMap(([pattern, { path, isWhole }]) =>
+      isWhole ? [[pattern, path, false] as [string, string, boolean]] : [],
+    ),
+  ];
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const viewport of [DESKTOP, PHONE]) {
       const options = { colorScheme, viewport };
-      const member = await openTab(t, browser, { ...options, storageState: state });
+      const member = await openTab(t, browser, { ...options, storageState });
       const stranger = await openTab(t, browser, options);
-      for (const [pattern, path] of pages) {
+      for (const [pattern, path, isForAnybody] of pages) {
         await t.test(`${pattern}, ${colorScheme}, ${viewport.width} px`, async () => {
-          const page = strangers.has(pattern) ? stranger : member;
+          const page = isForAnybody ? stranger : member;
           const response = await page.goto(dev.base_url + path);
           assert.equal(response?.status(), 200);
           assert.deepEqual(await faults(page), []);
@@ -71,8 +76,8 @@ test('axe finds nothing serious on any page, light or dark, wide or narrow', asy
   }
 
   await t.test('it would be told', async () => {
-    await visitor.setContent('<html lang="en"><title>x</title><main><h1>x</h1><input></main>');
-    const told = await faults(visitor);
+    await tab.setContent('<html lang="en"><title>x</title><main><h1>x</h1><input></main>');
+    const told = await faults(tab);
     assert.ok(
       told.some((fault) => fault.startsWith('label: ')),
       told.join('\n'),
