@@ -2,22 +2,32 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, signIn } from './browser.ts';
-import { listenToHooks, sendMail } from './content.ts';
+import { call, listenToHooks, sendMail } from './content.ts';
 
 /** What people do in the dashboard of `npm start`, in a browser, with nothing in between. */
 test('in a browser', async (t) => {
-  const dev = await (await startSendwright(t, await emptyHome())).dev();
+  const dns = await startDnsServer();
+  t.after(() => dns.close());
+  const dev = await (await startSendwright(t, await emptyHome(), { DNS_SERVERS: dns.address })).dev();
   const browser = await openBrowser(t);
-  for (const [name, run] of Object.entries(SCENARIOS)) await t.test(name, (inner) => run(inner, dev, browser));
+  for (const [name, run] of Object.entries(SCENARIOS)) await t.test(name, (inner) => run(inner, { dev, dns, browser }));
 });
 
-type Scenario = (t: TestContext, dev: DevFile, browser: Browser) => Promise<void>;
+interface World {
+  readonly dev: DevFile;
+  /** Who is asked for the records of domains. */
+  readonly dns: DnsServer;
+  readonly browser: Browser;
+}
+
+type Scenario = (t: TestContext, world: World) => Promise<void>;
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  async 'somebody signs in with the keyboard alone, and comes to the page he wanted'(t, dev, browser) {
+  async 'somebody signs in with the keyboard alone, and comes to the page he wanted'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await page.goto(`${dev.dashboard_url}/members`);
     // The field for the email has the focus already.
@@ -50,7 +60,103 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
   },
 
-  async 'an endpoint is added, and a delivery that failed is replayed and arrives'(t, dev, browser) {
+  async 'an email is watched from its wait to its delivery, without loading its page anew'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/emails');
+    const id = await sendMail(dev, { subject: 'Watch me', scheduled_at: inSeconds(8) });
+    await page.goto(`${dev.dashboard_url}/emails`);
+    await page.getByRole('link', { name: 'Watch me' }).first().click();
+    assert.equal(new URL(page.url()).pathname, `/dashboard/emails/${id}`);
+    const live = page.locator('#live');
+    await live.locator('.badge', { hasText: 'scheduled' }).first().waitFor();
+    await mark(page);
+    await live.locator('.badge', { hasText: 'delivered' }).first().waitFor();
+    await live.getByText('email.delivered').first().waitFor();
+    assert.ok(await isMarked(page), 'nobody has loaded it anew');
+    assert.equal(await live.getAttribute('hx-trigger'), null, 'what does not move any more is not asked for any more');
+  },
+
+  async 'a scheduled email is canceled with the keyboard alone'(t, { dev, browser }) {
+    const id = await sendMail(dev, { subject: 'Not today', scheduled_at: inSeconds(86_400) });
+    const page = await openTab(t, browser);
+    await signIn(page, dev, `/emails/${id}`);
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    assert.equal(await focused(page), 'Cancel', 'who presses Enter twice has done nothing');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'hidden' });
+    assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'scheduled');
+
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor();
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'called back' }).waitFor();
+    await page.locator('#live .badge', { hasText: 'canceled' }).first().waitFor();
+    assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'canceled');
+  },
+
+  async 'a domain is added, its records are entered into DNS, and email is sent from it'(t, { dev, dns, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/domains');
+    await page.getByRole('link', { name: 'Add a domain' }).first().click();
+    await page.getByLabel('Domain').fill('mail.northwind.example');
+    await page.getByRole('button', { name: 'Add the domain' }).click();
+    await page.getByRole('heading', { level: 1, name: 'mail.northwind.example' }).waitFor();
+    const cards = page.locator('article.record');
+    assert.ok((await cards.count()) >= 3, 'ownership, DKIM and return path at least');
+    for (const card of await cards.all()) {
+      const [type, name = '', value = ''] = await card.locator('.copy code').allTextContents();
+      if (type === 'CNAME') dns.cname(name, value);
+      else dns.txt(name, value);
+    }
+    await eventually(
+      'DNS is asked, and the domain verified',
+      async () => {
+        await page.getByRole('button', { name: 'Check now' }).click();
+        return (await page.locator('.facts .badge', { hasText: 'verified' }).count()) > 0;
+      },
+      60_000,
+    );
+    await page.reload();
+    await cards.first().getByText('verified').waitFor();
+    const id = await sendMail({ ...dev, domain: 'mail.northwind.example' });
+    assert.match(id, /^em_/);
+  },
+
+  async 'a key is made, shown once, used, and revoked'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/keys');
+    await page.getByRole('link', { name: 'Make a key' }).first().click();
+    await page.getByLabel('Name').fill('Shop, production');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const key = (await page.locator('.copy code').first().textContent()) ?? '';
+    const shop = { ...dev, api_key: key };
+    await sendMail(shop, { subject: 'With a new key' });
+    const command = (await page.locator('.command code').textContent()) ?? '';
+    assert.ok(command.includes(key), 'a request to try, with the key in it');
+
+    await page.getByRole('link', { name: 'Back to the keys' }).click();
+    assert.ok(!(await page.content()).includes(key), 'the key is shown once');
+    const row = page.getByRole('row').filter({ hasText: 'Shop, production' });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await row.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('status').filter({ hasText: 'revoked' }).waitFor();
+    await eventually(
+      'the key is refused',
+      () =>
+        sendMail(shop).then(
+          () => false,
+          () => true,
+        ),
+      5_000,
+    );
+  },
+
+  async 'an endpoint is added, and a delivery that failed is replayed and arrives'(t, { dev, browser }) {
     const hook = await listenToHooks(t);
     hook.status = 500;
     const page = await openTab(t, browser);
@@ -81,6 +187,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.deepEqual(again, first, 'the same id and the same body');
   },
 };
+
+function inSeconds(seconds: number): string {
+  return new Date(Date.now() + seconds * 1_000).toISOString();
+}
 
 /** Notes something in the page that is gone when it is loaded anew. */
 async function mark(page: Page): Promise<void> {
