@@ -11,10 +11,16 @@ import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as audit from './pages/audit.tsx';
 import * as deliveries from './pages/deliveries.tsx';
+import * as domains from './pages/domains.tsx';
 import * as invitations from './pages/invitations.tsx';
+import * as keyNew from './pages/key-new.tsx';
+import * as keys from './pages/keys.tsx';
 import * as members from './pages/members.tsx';
+import * as numbers from './pages/numbers.tsx';
 import * as overview from './pages/overview.tsx';
 import * as signIn from './pages/sign-in.tsx';
+import * as suppress from './pages/suppress.tsx';
+import * as suppressions from './pages/suppressions.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
 import { findSignedIn, isFromOurPage, setCookie } from './session.ts';
@@ -44,6 +50,12 @@ export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...invitations.rows,
   ...overview.rows,
+  ...domains.rows,
+  ...keys.rows,
+  ...keyNew.rows,
+  ...numbers.rows,
+  ...suppressions.rows,
+  ...suppress.rows,
   ...webhooks.rows,
   ...webhook.rows,
   ...deliveries.rows,

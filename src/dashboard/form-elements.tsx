@@ -151,6 +151,27 @@ export function Checkbox({ label, name, filled, hint, checked = false, value = '
   );
 }
 
+interface FileIntoProps {
+  readonly label: string;
+  /** The name of the field of many lines that it fills. */
+  readonly field: string;
+  /** Extensions and types that are offered. */
+  readonly accept: string;
+}
+
+/** Fills a field with a file of text; a script shows it and reads the file, which is not sent itself. */
+export function FileInto({ label, field, accept }: FileIntoProps): Html {
+  const id = `file-${field}`;
+  return (
+    <div class="field" data-script="" hidden>
+      <label for={id} safe>
+        {label}
+      </label>
+      <input type="file" id={id} accept={accept} data-into={`field-${field}`} />
+    </div>
+  );
+}
+
 function idsOf(name: string, filled: Filled, hint: string | undefined) {
   const id = `field-${name}`;
   const problem = Object.hasOwn(filled.problems, name) ? filled.problems[name] : undefined;

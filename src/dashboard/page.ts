@@ -1,7 +1,9 @@
+import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { IntakeDeps } from '../intake/emails.ts';
+import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Belonging } from '../store/sessions.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Role, User } from '../store/users.ts';
@@ -16,6 +18,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
+  /** What domains are registered and checked with. */
+  readonly senderDomains: SenderDomainDeps;
 }
 
 /** A request for a page, by whomever. `Query` is what its schema says of the query string. */
@@ -86,10 +90,13 @@ export class Redirect {
 /** An answer that is no page of ours, or not with 200: a file to keep, a frame's content, a part of a page. */
 export class Reply {
   readonly status: number;
-  readonly body: Html | Buffer;
+  readonly body: Html | Buffer | Readable;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(body: Html | Buffer, { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {}) {
+  constructor(
+    body: Html | Buffer | Readable,
+    { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {},
+  ) {
     this.body = body;
     this.status = status;
     this.headers = headers;

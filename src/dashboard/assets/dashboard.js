@@ -9,7 +9,7 @@ function improve(root) {
     element.title = element.textContent;
     element.textContent = time.format(new Date(element.dateTime));
   }
-  for (const button of root.querySelectorAll('button[data-copy]')) button.hidden = false;
+  for (const part of root.querySelectorAll('button[data-copy], [data-script]')) part.hidden = false;
 }
 
 document.addEventListener('click', async (event) => {
@@ -31,6 +31,12 @@ document.addEventListener('click', async (event) => {
     button.textContent = 'Selected';
   }
   setTimeout(() => (button.textContent = label), 2000);
+});
+
+document.addEventListener('change', async (event) => {
+  const field = document.getElementById(event.target.dataset?.into);
+  const [file] = event.target.files ?? [];
+  if (field && file) field.value = await file.text();
 });
 
 document.addEventListener('keydown', (event) => {

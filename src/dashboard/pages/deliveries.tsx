@@ -152,7 +152,7 @@ function AttemptRow({ attempt }: { attempt: DeliveryAttempt }): Html {
         <Time at={at} />
       </td>
       <td>{code === null ? <span class="muted">none</span> : <Text text={String(code)} />}</td>
-      <td>{`${duration.toLocaleString('en')} ms`}</td>
+      <td safe>{`${duration.toLocaleString('en')} ms`}</td>
       <td>
         {error !== null && <Text text={error} />}
         {response !== null && response !== '' && (

@@ -21,7 +21,10 @@ const overview = page(Type.Object({}), async (context) => {
     <Layout context={context} title="Overview">
       {emails.length === 0 ? (
         <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
-          <p>Send one from a domain of this organization, and watch it here.</p>
+          <p>
+            Send one from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
+            <a href="/dashboard/keys">API key</a>, and watch it here.
+          </p>
         </Empty>
       ) : (
         <section>

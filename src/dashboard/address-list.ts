@@ -1,0 +1,71 @@
+import { parseMailbox } from '../domain/address.ts';
+import { type CsvRow, readCsv } from './csv.ts';
+
+/** A line that holds no address, or a wrong one. */
+export interface RefusedLine {
+  /** Counted from 1. */
+  readonly line: number;
+  readonly text: string;
+  readonly problem: string;
+}
+
+/** What a list of addresses holds, as people and spreadsheets write one. */
+export interface AddressList {
+  /** Bare, in lower case, each once. */
+  readonly addresses: readonly string[];
+  readonly refused: readonly RefusedLine[];
+}
+
+const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
+
+/**
+ * Reads a list of addresses: one in each line, several in a line, or comma-separated values. When the first line has a
+ * column that is called `email`, only that column counts.
+ * @throws ServiceError validation_error for values with a heading whose quotes are wrong
+ */
+export function readAddresses(text: string, param: string): AddressList {
+  const lines = text.replace(/^\uFEFF/, '').split('\n');
+  const begin = lines.findIndex((line) => line.trim() !== '');
+  const column = begin < 0 ? -1 : headingOf(lines[begin] ?? '');
+  const addresses = new Set<string>();
+  const refused: RefusedLine[] = [];
+  const take = (line: number, wished: readonly string[], whole: string): void => {
+    if (wished.length === 0) refused.push({ line, text: whole, problem: 'holds no address' });
+    for (const wish of wished) {
+      const mailbox = parseMailbox(wish);
+      if (typeof mailbox === 'string') refused.push({ line, text: wish, problem: mailbox });
+      else addresses.add(mailbox.address.toLowerCase());
+    }
+  };
+  if (column >= 0) {
+    for (const { line, cells } of readCsv(lines.slice(begin + 1).join('\n'), param, begin + 2)) {
+      take(line, [cells[column] ?? ''].filter(Boolean), cells.join(','));
+    }
+  } else {
+    for (const [index, line] of lines.entries()) {
+      if (line.trim() !== '') take(index + 1, addressesIn(line.trim()), line.trim());
+    }
+  }
+  return { addresses: [...addresses], refused };
+}
+
+/** Which column of values holds addresses, by their heading; -1 for a line that is none. */
+function headingOf(line: string): number {
+  const cells = line.includes('@') ? [] : (tryCsv(line)?.cells ?? []);
+  return cells.findIndex((cell) => HEADING.test(cell));
+}
+
+/** What of a line may be addresses; a name before one may hold commas and quotation marks. */
+function addressesIn(line: string): readonly string[] {
+  if (typeof parseMailbox(line) !== 'string') return [line];
+  const cells = tryCsv(line)?.cells ?? [line];
+  return cells.filter((cell) => cell.includes('@'));
+}
+
+function tryCsv(line: string): CsvRow | undefined {
+  try {
+    return readCsv(line, '')[0];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import { CsvError, parse } from 'csv-parse/sync';
+import { stringify } from 'csv-stringify/sync';
+import { ServiceError } from '../domain/errors.ts';
+
+/** A record of a file of comma-separated values. */
+export interface CsvRow {
+  /** Counted from 1. */
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/** What spreadsheets write, in countries with a decimal comma too. */
+const OPTIONS = {
+  bom: true,
+  delimiter: [',', ';', '\t'] as string[],
+  info: true,
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_empty_lines: true,
+  trim: true,
+} as const;
+
+/** What spreadsheets take for a formula when a cell begins with it, behind the sign that makes it text. */
+const ESCAPED = /^'(?=[=+\-@])/;
+
+/**
+ * Reads comma-separated values (RFC 4180); semicolons and tabs separate too.
+ * @param first the number of its first line
+ * @throws ServiceError validation_error that names the line where quotes are wrong
+ */
+export function readCsv(text: string, param: string, first = 1): CsvRow[] {
+  try {
+    const rows = parse(text, OPTIONS) as unknown as { record: string[]; info: { lines: number } }[];
+    return rows.map(({ record, info }) => ({
+      line: info.lines + first - 1,
+      cells: record.map((cell) => cell.replace(ESCAPED, '')),
+    }));
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const { lines } = error as { lines?: number };
+    const where = lines === undefined ? '' : `line ${lines + first - 1}: `;
+    throw new ServiceError('validation_error', `${where}has a quotation mark in a wrong place`, param);
+  }
+}
+
+/**
+ * Writes comma-separated values (RFC 4180). A cell that a spreadsheet would calculate gets `'` before it, which readCsv
+ * takes away again.
+ */
+export function writeCsv(rows: readonly (readonly (string | null)[])[]): string {
+  return stringify(
+    rows.map((row) => [...row]),
+    { record_delimiter: 'windows', escape_formulas: true },
+  );
+}

@@ -1,0 +1,293 @@
+import { Type } from 'typebox';
+import type { DomainStatus } from '../../domain/sender-domain.ts';
+import type { ShownRecord } from '../../domain/sender-records.ts';
+import {
+  checkDomain,
+  type DomainIntakeDeps,
+  registerDomain,
+  removeDomain,
+  showDomain,
+  type ShownDomain,
+} from '../../intake/domains.ts';
+import { listDomains } from '../../store/domains.ts';
+import { act } from '../act.ts';
+import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Time } from '../elements.tsx';
+import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+
+const PATH = '/dashboard/domains';
+const CRUMBS = [{ path: PATH, name: 'Domains' }];
+const DOMAINS = 50;
+
+const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
+  const { pool, organization, role } = context;
+  const found = await listDomains(pool, organization.id, textToPlace(context.query.cursor), DOMAINS + 1);
+  const { rows: domains, next } = cutPage(found, DOMAINS, (domain) => domain);
+  const add = (
+    <a class="button primary" href={`${PATH}/new`}>
+      Add a domain
+    </a>
+  );
+  return (
+    <Layout context={context} title="Domains" {...(role === 'owner' && { actions: add })}>
+      {domains.length === 0 ? (
+        <Empty title="No domain yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
+          <p>Email is sent from a domain of yours. Add it, then enter a few records into its DNS.</p>
+        </Empty>
+      ) : (
+        <Table caption="Domains, newest first" columns={['Domain', 'Status', 'Checked', 'Added']}>
+          {domains.map(({ id, name, status, last_checked_at: checked, created_at: created }) => (
+            <tr>
+              <th scope="row">
+                <a href={`${PATH}/${id}`} safe>
+                  {name}
+                </a>
+              </th>
+              <td>
+                <StatusBadge status={status} />
+              </td>
+              <td>
+                <Time at={checked} />
+              </td>
+              <td>
+                <Time at={created} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Pager visit={context} next={next} />
+    </Layout>
+  );
+});
+
+const showNew = page(Type.Object({}), async (context) => <NewPage context={context} filled={BLANK} />);
+
+const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
+  again: (context, filled) => <NewPage context={context} filled={filled} />,
+  run: (context, { name }) =>
+    act(context, {
+      action: 'domains.create',
+      run: () => registerDomain(intakeOf(context), context.organization.id, name.trim()),
+      target: ({ id }) => id,
+      detail: (made) => ({ name: made.name }),
+      then: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Now enter these records into its DNS.' }),
+    }),
+});
+
+const show = page(Type.Object({}), async (context) => {
+  const domain = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  const verify = (
+    <Form visit={context} action={`${PATH}/${domain.id}/verify`}>
+      <button class="primary">Check now</button>
+    </Form>
+  );
+  const mayVerify = context.role !== 'viewer' && !domain.trusted;
+  return (
+    <Layout context={context} title={domain.name} crumbs={CRUMBS} {...(mayVerify && { actions: verify })}>
+      <Standing domain={domain} />
+      <Records records={domain.records} />
+      {context.role === 'owner' && (
+        <section>
+          <Confirm
+            visit={context}
+            action={`${PATH}/${domain.id}/delete`}
+            id="delete"
+            label="Delete the domain"
+            question={`No email can be sent from ${domain.name} any more; what waits to be sent from it fails.`}
+          />
+        </section>
+      )}
+    </Layout>
+  );
+});
+
+const verify = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'domains.verify',
+      run: () => checkDomain(intakeOf(context), context.organization.id, idOf(context)),
+      target: idOf(context),
+      detail: ({ name, status }) => ({ name, status }),
+      then: ({ status }) => new Redirect(`${PATH}/${idOf(context)}`, { flash: CHECKED[status] }),
+    }),
+});
+
+const remove = action(Type.Object({}), {
+  run: async (context) => {
+    const { id, name } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+    return act(context, {
+      action: 'domains.delete',
+      run: () => removeDomain(intakeOf(context), context.organization.id, id),
+      target: id,
+      detail: { name },
+      then: PATH,
+      said: `${name} was deleted.`,
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/new`, 'owner', showNew],
+  ['POST', `${PATH}/new`, 'owner', add],
+  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['POST', `${PATH}/:id/verify`, 'member', verify],
+  ['POST', `${PATH}/:id/delete`, 'owner', remove],
+];
+
+const CHECKED: Readonly<Record<DomainStatus, string>> = {
+  verified: 'DNS was asked: the domain is verified.',
+  pending: 'DNS was asked: something is still missing. New records may take minutes to be seen.',
+  failed: 'DNS was asked: the domain is not verified.',
+};
+
+function idOf({ params }: Context): string {
+  return params['id'] ?? '';
+}
+
+function intakeOf({ deps }: Context): DomainIntakeDeps {
+  return { ...deps.senderDomains, wakeRelay: deps.wakeRelay };
+}
+
+function NewPage({ context, filled }: { context: Context; filled: Filled }): Html {
+  return (
+    <Layout context={context} title="Add a domain" crumbs={CRUMBS}>
+      <Form visit={context} action={`${PATH}/new`} class="card">
+        <FormProblem filled={filled} />
+        <Field
+          label="Domain"
+          name="name"
+          filled={filled}
+          placeholder="mail.example.com"
+          hint="One that you can enter DNS records for. Mail from a name below it needs that name to be added, too."
+          autocomplete="off"
+          required
+          autofocus
+        />
+        <button class="primary">Add the domain</button>
+      </Form>
+    </Layout>
+  );
+}
+
+const SAYS: Readonly<Record<DomainStatus, string>> = {
+  verified: 'Email can be sent from this domain. Its records are looked at every day.',
+  pending: 'Enter the required records into its DNS. They are looked for by themselves, for 72 hours.',
+  failed: 'It was not proved within 72 hours, was lost since, or somebody else has proved it. Check now to begin anew.',
+};
+
+function Standing({ domain }: { domain: ShownDomain }): Html {
+  const { id, status, trusted, verified_at: verified, last_checked_at: checked, next_check_at: next } = domain;
+  return (
+    <>
+      <p safe>
+        {trusted ? 'Taken on trust by the operator: email can be sent from it, whatever DNS says.' : SAYS[status]}
+      </p>
+      <Facts
+        facts={[
+          ['Status', <StatusBadge status={status} />],
+          ['Verified', <Time at={verified} />],
+          ['DNS last asked', <Time at={checked} />],
+          ['Asked again', <Time at={next} />],
+          ['Id', <Copy value={id} />],
+        ]}
+      />
+    </>
+  );
+}
+
+const KINDS: Readonly<Record<ShownRecord['record'], string>> = {
+  OWNERSHIP: 'Proves that the domain is yours',
+  DKIM: 'Signs your mail',
+  SPF: 'Names the servers that send your mail',
+  RETURN_PATH: 'Brings bounces back',
+  DMARC: 'Tells what to do with mail that is not yours',
+};
+
+function Records({ records }: { records: readonly ShownRecord[] }): Html {
+  return (
+    <section>
+      <h2>DNS records</h2>
+      {records.map((each) => (
+        <RecordCard each={each} />
+      ))}
+    </section>
+  );
+}
+
+/** One record: what to enter where, and what DNS has. Its parts are copied one by one, as forms of DNS providers want them. */
+function RecordCard({ each }: { each: ShownRecord }): Html {
+  const { record, type, name, value, priority, ttl, required, status, found, error } = each;
+  return (
+    <article class="card wide record" aria-label={`${record} record ${name}`}>
+      <div class="title">
+        <h3>
+          <span safe>{record.replace('_', ' ')}</span>{' '}
+          <span class="muted">{required ? 'required' : 'recommended'}</span>
+        </h3>
+        <StatusBadge status={status} />
+      </div>
+      <p class="hint" safe>
+        {KINDS[record]}
+      </p>
+      {error !== null && (
+        <p class="notice bad" safe>
+          {error}
+        </p>
+      )}
+      <dl class="facts">
+        <div>
+          <dt>Type</dt>
+          <dd>
+            <Copy value={type} />
+          </dd>
+        </div>
+        <div>
+          <dt>Name</dt>
+          <dd>
+            <Copy value={name} />
+          </dd>
+        </div>
+        {priority !== null && (
+          <div>
+            <dt>Priority</dt>
+            <dd safe>{String(priority)}</dd>
+          </div>
+        )}
+        <div>
+          <dt>TTL, seconds</dt>
+          <dd safe>{String(ttl)}</dd>
+        </div>
+        <div class="whole">
+          <dt>Value</dt>
+          <dd>
+            <Copy value={value} />
+          </dd>
+        </div>
+        <div class="whole">
+          <dt>DNS has</dt>
+          <dd>
+            <Found found={found} />
+          </dd>
+        </div>
+      </dl>
+    </article>
+  );
+}
+
+function Found({ found }: { found: readonly string[] | null }): Html {
+  if (found === null) return <span class="muted">not asked yet</span>;
+  if (found.length === 0) return <span class="muted">nothing</span>;
+  return (
+    <ul class="plain">
+      {found.map((value) => (
+        <li>
+          <code safe>{value}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}

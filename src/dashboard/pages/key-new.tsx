@@ -1,0 +1,168 @@
+import { Type } from 'typebox';
+import { ServiceError } from '../../domain/errors.ts';
+import { rangeProblem } from '../../domain/ip-ranges.ts';
+import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
+import { type IssuedKey, issueKey } from '../../intake/keys.ts';
+import { type Domain, listDomains } from '../../store/domains.ts';
+import { PRESETS } from '../../store/keys.ts';
+import { act } from '../act.ts';
+import { Command, Copy, curl } from '../elements.tsx';
+import { BLANK, Checkbox, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { utcInstant } from '../instants.ts';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { CRUMBS, PATH } from './keys.tsx';
+
+const PRESET_CHOICES = [
+  ['sending_access', 'Sending only: sends, reschedules, cancels, and reads nothing'],
+  ['full_access', 'Full access: everything'],
+  ['read_only', 'Reading only: reads everything but keys, and changes nothing'],
+] as const;
+
+const KeyFields = Type.Object({
+  preset: Type.Enum([...PRESETS]),
+  name: Type.Optional(Type.String({ maxLength: KEY_NAME_LENGTH, 'x-rule': 'one-line' })),
+  domain_ids: Type.Optional(Type.Array(Type.String(), { maxItems: DOMAINS_PER_KEY })),
+  expires_at: Type.Optional(Type.String()),
+  allowed_ips: Type.Optional(Type.String()),
+});
+
+const showNew = page(Type.Object({}), (context) => newPage(context, BLANK));
+
+const make = action(KeyFields, {
+  again: newPage,
+  run: async (context, { preset, name = null, domain_ids = null, expires_at, allowed_ips }) => {
+    const wish = {
+      preset,
+      name,
+      domain_ids,
+      expires_at: expires_at === undefined ? null : utcInstant(expires_at, 'expires_at'),
+      allowed_ips: rangesOf(allowed_ips ?? ''),
+    };
+    return act(context, {
+      action: 'keys.create',
+      run: () => issueKey(context.pool, context.organization.id, wish),
+      target: ({ id }) => id,
+      detail: wish,
+      then: (made) => keyPage(context, made),
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', `${PATH}/new`, 'owner', showNew],
+  ['POST', `${PATH}/new`, 'owner', make],
+];
+
+/** @throws ServiceError validation_error that names what is no address or range */
+function rangesOf(text: string): string[] | null {
+  const ranges = text.split(/[\s,]+/).filter((range) => range !== '');
+  if (ranges.length > RANGES_PER_KEY) {
+    throw new ServiceError('validation_error', `must be at most ${RANGES_PER_KEY}`, 'allowed_ips');
+  }
+  for (const range of ranges) {
+    const problem = rangeProblem(range);
+    if (problem !== undefined) throw new ServiceError('validation_error', `${range} ${problem}`, 'allowed_ips');
+  }
+  return ranges.length === 0 ? null : ranges;
+}
+
+async function newPage(context: Context, filled: Filled): Promise<Html> {
+  const domains = await listDomains(context.pool, context.organization.id, null, DOMAINS_PER_KEY);
+  return (
+    <Layout context={context} title="Make a key" crumbs={CRUMBS}>
+      <Form visit={context} action={`${PATH}/new`} class="card">
+        <FormProblem filled={filled} />
+        <Select label="What it may do" name="preset" filled={filled} value="sending_access" options={PRESET_CHOICES} />
+        <Field
+          label="Name"
+          name="name"
+          filled={filled}
+          placeholder="Shop, production"
+          hint="By which you know it; may stay empty."
+          autocomplete="off"
+        />
+        {domains.length > 0 && <DomainBoxes domains={domains} filled={filled} />}
+        <Field
+          label="Expires (UTC)"
+          name="expires_at"
+          type="datetime-local"
+          filled={filled}
+          hint="Never when left empty."
+        />
+        <Field
+          label="Allowed addresses"
+          name="allowed_ips"
+          filled={filled}
+          rows={2}
+          placeholder="203.0.113.7 2001:db8::/32"
+          hint="Network addresses and ranges it may be used from; anywhere when left empty."
+        />
+        <button class="primary">Make the key</button>
+      </Form>
+    </Layout>
+  );
+}
+
+function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: Filled }): Html {
+  const [, problem] = Object.entries(filled.problems).find(([field]) => /^domain_ids\b/.test(field)) ?? [];
+  const boxes: Filled = { given: filled.given, problems: {} };
+  return (
+    <fieldset>
+      <legend>Domains</legend>
+      <p class="hint">The only ones it may send from, and then no chat messages. None ticked means every one.</p>
+      {problem !== undefined && (
+        <p class="problem" role="alert" safe>
+          {problem}
+        </p>
+      )}
+      {domains.map(({ id, name }) => (
+        <Checkbox label={name} name="domain_ids" value={id} filled={boxes} />
+      ))}
+    </fieldset>
+  );
+}
+
+/** Shows a key, this once, with a request to try. */
+async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
+  const command = await requestFor(context, made);
+  return (
+    <Layout context={context} title="Your new key" crumbs={CRUMBS}>
+      <section class="card wide">
+        <p>Keep it where your program finds it: it is shown only now.</p>
+        <Copy value={made.api_key} label="Copy the key" />
+        {command === null ? (
+          <p>
+            It sends as soon as the organization has a verified domain. <a href="/dashboard/domains">Add a domain</a>
+          </p>
+        ) : (
+          <>
+            <p>Try it in a terminal{made.allowed_ips !== null && ', at an address that it may be used from'}:</p>
+            <Command text={command} />
+          </>
+        )}
+        <p>
+          <a href={PATH}>Back to the keys</a>
+        </p>
+      </section>
+    </Layout>
+  );
+}
+
+/** A request that this key may make: an email to whoever has made it, or a list; null when there is none yet. */
+async function requestFor(context: Context, made: IssuedKey): Promise<string | null> {
+  const { pool, organization, user } = context;
+  const { preset, domain_ids: only, api_key: apiKey } = made;
+  const domains = await listDomains(pool, organization.id, null, DOMAINS_PER_KEY);
+  const domain = domains.find(({ id, status }) => status === 'verified' && (only === null || only.includes(id)));
+  if (preset !== 'read_only' && domain) {
+    const email = {
+      from: `hello@${domain.name}`,
+      to: user.email,
+      subject: 'It works',
+      text: 'Sent with a new key.',
+    };
+    return curl(context, 'POST', '/v1/emails', email, apiKey);
+  }
+  return preset === 'sending_access' ? null : curl(context, 'GET', '/v1/emails', undefined, apiKey);
+}

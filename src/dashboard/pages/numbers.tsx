@@ -1,0 +1,284 @@
+import { Type } from 'typebox';
+import { numberProblem } from '../../domain/chat-rules.ts';
+import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { chatSeal, connectNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
+import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat-numbers.ts';
+import { act } from '../act.ts';
+import { Copy, curl, Empty, Facts, Pager, Table, Text, Time } from '../elements.tsx';
+import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+import { readTemplates } from '../templates.ts';
+
+const PATH = '/dashboard/numbers';
+const CRUMBS = [{ path: PATH, name: 'Numbers' }];
+const NUMBERS = 50;
+
+const PROVIDERS: readonly (readonly [ChatProviderName, string])[] = [
+  ['meta', 'Meta (WhatsApp Cloud API)'],
+  ['twilio', 'Twilio'],
+];
+
+const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
+  const { pool, organization, role } = context;
+  const found = await listNumbers(pool, organization.id, textToPlace(context.query.cursor), NUMBERS + 1);
+  const { rows: numbers, next } = cutPage(found, NUMBERS, (number) => number);
+  const connect = (
+    <a class="button primary" href={`${PATH}/new`}>
+      Connect a number
+    </a>
+  );
+  return (
+    <Layout context={context} title="Numbers" {...(role === 'owner' && { actions: connect })}>
+      {numbers.length === 0 ? (
+        <NoNumber context={context} />
+      ) : (
+        <Table caption="Numbers, newest first" columns={['Number', 'Carried by', 'Account', 'Connected']}>
+          {numbers.map((number) => (
+            <NumberRow number={number} />
+          ))}
+        </Table>
+      )}
+      <Pager visit={context} next={next} />
+    </Layout>
+  );
+});
+
+const showNew = page(Type.Object({}), async (context) => <ConnectPage context={context} filled={BLANK} />);
+
+const NumberFields = Type.Object({
+  number: Type.String({ 'x-rule': 'phone' }),
+  provider: Type.Enum([...CHAT_PROVIDERS]),
+  phone_number_id: Type.Optional(Type.String({ 'x-rule': 'phone-number-id' })),
+  access_token: Type.Optional(Type.String({ 'x-rule': 'token' })),
+  account_sid: Type.Optional(Type.String({ 'x-rule': 'account-sid' })),
+  auth_token: Type.Optional(Type.String({ 'x-rule': 'token' })),
+  templates: Type.Optional(Type.String()),
+});
+
+const connect = action(NumberFields, {
+  again: (context, filled) => <ConnectPage context={context} filled={filled} />,
+  run: async (context, form) => {
+    const { number, provider } = form;
+    // The other provider's fields are not seen, and what was typed there before it was chosen is not meant.
+    const wish =
+      provider === 'meta'
+        ? { phone_number_id: form.phone_number_id ?? null, account_sid: null, token: form.access_token ?? null }
+        : { phone_number_id: null, account_sid: form.account_sid ?? null, token: form.auth_token ?? null };
+    const { phone_number_id, account_sid, token } = wish;
+    const own = provider === 'meta' ? { phone_number_id } : { account_sid, auth_token: token };
+    const problem = numberProblem({ provider, ...own });
+    if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
+    const templates = provider === 'twilio' ? readTemplates(form.templates ?? '', 'templates') : [];
+    const seal = chatSeal(context.deps.secretKey);
+    return act(context, {
+      action: 'chatapp.numbers.create',
+      run: () => connectNumber(context.pool, seal, context.organization.id, { number, provider, ...wish, templates }),
+      target: ({ id }) => id,
+      detail: (made) => ({ number: made.number, provider }),
+      then: PATH,
+      said: 'The number is connected; messages can come from it now.',
+    });
+  },
+});
+
+const show = page(Type.Object({}), async (context) => {
+  const number = await requireNumber(context.pool, context.organization.id, idOf(context));
+  return (
+    <Layout context={context} title={number.number} crumbs={CRUMBS}>
+      <NumberFacts number={number} />
+      {number.templates.length > 0 && <Templates number={number} />}
+      {context.role === 'owner' && (
+        <section>
+          <Confirm
+            visit={context}
+            action={`${PATH}/${number.id}/remove`}
+            id="remove"
+            label="Disconnect the number"
+            question={`No message will come from ${number.number} any more, and those that wait for a try fail.`}
+          />
+        </section>
+      )}
+    </Layout>
+  );
+});
+
+const remove = action(Type.Object({}), {
+  run: async (context) => {
+    const { pool, organization } = context;
+    const { id, number, provider } = await requireNumber(pool, organization.id, idOf(context));
+    return act(context, {
+      action: 'chatapp.numbers.delete',
+      run: () => removeNumber(pool, organization.id, id),
+      target: id,
+      detail: { number, provider },
+      then: PATH,
+      said: `${number} is disconnected.`,
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/new`, 'owner', showNew],
+  ['POST', `${PATH}/new`, 'owner', connect],
+  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['POST', `${PATH}/:id/remove`, 'owner', remove],
+];
+
+function idOf({ params }: Context): string {
+  return params['id'] ?? '';
+}
+
+function NoNumber({ context }: { context: Context }): Html {
+  const example = { number: '+12025550142', provider: 'twilio' };
+  return (
+    <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', example)}>
+      <p>Chat messages come from a number of yours that Meta or Twilio carries.</p>
+    </Empty>
+  );
+}
+
+function nameOf(provider: ChatProviderName): string {
+  return provider === 'meta' ? 'Meta' : 'Twilio';
+}
+
+function NumberRow({ number }: { number: NumberSummary }): Html {
+  return (
+    <tr>
+      <th scope="row">
+        <a href={`${PATH}/${number.id}`} safe>
+          {number.number}
+        </a>
+      </th>
+      <td safe>{nameOf(number.provider)}</td>
+      <td>{number.own_token ? 'its own' : "the operator's"}</td>
+      <td>
+        <Time at={number.created_at} />
+      </td>
+    </tr>
+  );
+}
+
+function NumberFacts({ number }: { number: ChatNumber }): Html {
+  const { id, provider, phone_number_id: phoneNumberId, account_sid: accountSid, own_token: ownToken } = number;
+  return (
+    <Facts
+      facts={[
+        ['Carried by', <Text text={nameOf(provider)} />],
+        ...(phoneNumberId === null ? [] : [["Meta's id", <Text text={phoneNumberId} />] as const]),
+        ...(accountSid === null ? [] : [['Account', <Text text={accountSid} />] as const]),
+        ['Token', <Text text={ownToken ? 'its own, kept encrypted' : "the operator's"} />],
+        ['Connected', <Time at={number.created_at} />],
+        ['Id', <Copy value={id} />],
+      ]}
+    />
+  );
+}
+
+function Templates({ number: { templates } }: { number: ChatNumber }): Html {
+  return (
+    <section>
+      <h2>Templates</h2>
+      <Table caption="Templates" columns={['Name', 'Language', 'Content', 'Variables']}>
+        {templates.map(({ name, language, content_sid: content, variables }) => (
+          <tr>
+            <th scope="row" safe>
+              {name}
+            </th>
+            <td safe>{language}</td>
+            <td>
+              <code safe>{content}</code>
+            </td>
+            <td safe>{variables.join(', ')}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function ConnectPage({ context, filled }: { context: Context; filled: Filled }): Html {
+  return (
+    <Layout context={context} title="Connect a number" crumbs={CRUMBS}>
+      <Form visit={context} action={`${PATH}/new`} class="card by-provider">
+        <FormProblem filled={filled} />
+        <Field
+          label="Number"
+          name="number"
+          type="tel"
+          filled={filled}
+          placeholder="+12025550142"
+          hint="In international form."
+          autocomplete="off"
+          required
+        />
+        <Select label="Carried by" name="provider" filled={filled} value="meta" options={PROVIDERS} />
+        <MetaFields context={context} filled={filled} />
+        <TwilioFields filled={filled} />
+        <button class="primary">Connect</button>
+      </Form>
+    </Layout>
+  );
+}
+
+const OWN = "Without it, the operator's is used. It is kept encrypted and never shown.";
+
+function MetaFields({ context, filled }: { context: Context; filled: Filled }): Html {
+  return (
+    <fieldset class="for-meta">
+      <legend>Meta</legend>
+      <Field
+        label="Phone number id"
+        name="phone_number_id"
+        filled={filled}
+        hint="What Meta calls the number, in the app's WhatsApp settings."
+        autocomplete="off"
+      />
+      <Field
+        label="Access token"
+        name="access_token"
+        type="password"
+        filled={filled}
+        hint={OWN}
+        autocomplete="new-password"
+      />
+      <p class="hint">
+        Meta tells of messages at <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
+      </p>
+    </fieldset>
+  );
+}
+
+function TwilioFields({ filled }: { filled: Filled }): Html {
+  return (
+    <fieldset class="for-twilio">
+      <legend>Twilio</legend>
+      <Field
+        label="Account SID"
+        name="account_sid"
+        filled={filled}
+        hint="Of an account of the number's own; needs its token."
+        autocomplete="off"
+      />
+      <Field
+        label="Auth token"
+        name="auth_token"
+        type="password"
+        filled={filled}
+        hint={OWN}
+        autocomplete="new-password"
+      />
+      <Field
+        label="Templates"
+        name="templates"
+        filled={filled}
+        rows={4}
+        placeholder="receipt,en_US,HX00000000000000000000000000000000,1,2"
+        hint="A line for each: its name, language, content SID, and the content's variables in the order of a message's parameters."
+      />
+    </fieldset>
+  );
+}

@@ -1,0 +1,146 @@
+import { Type } from 'typebox';
+import { ServiceError } from '../../domain/errors.ts';
+import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
+import { suppress } from '../../intake/suppressions.ts';
+import { act } from '../act.ts';
+import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
+import { Table } from '../elements.tsx';
+import { BLANK, Field, FileInto, Form, FormProblem } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { PATH } from './suppressions.tsx';
+
+/** Addresses of one form, and the bytes that they come in. */
+const ADDRESSES = 10_000;
+const BYTES = 3 * 1_048_576;
+/** Refused lines that are shown. */
+const SHOWN = 100;
+
+const CRUMBS = [{ path: PATH, name: 'Suppressions' }];
+
+const showAdd = page(Type.Object({}), async (context) => <AddPage context={context} filled={BLANK} />);
+
+const add = action(Type.Object({ addresses: Type.String() }), {
+  bodyLimit: BYTES,
+  again: (context, filled) => <AddPage context={context} filled={filled} />,
+  run: (context, { addresses: text }) => {
+    const read = readAddresses(text, 'addresses');
+    refuseWhole(read);
+    return act(context, {
+      action: 'suppressions.create',
+      run: () => suppressAll(context, read.addresses),
+      target: ({ only }) => only,
+      detail: ({ added }) => ({ addresses: read.addresses.length, added, refused: read.refused.length }),
+      then: ({ added }) => {
+        const said = sayAdded(added, read.addresses.length - added);
+        if (read.refused.length === 0) return new Redirect(PATH, { flash: said });
+        return <RefusedPage context={context} said={said} refused={read.refused} />;
+      },
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', `${PATH}/add`, 'member', showAdd],
+  ['POST', `${PATH}/add`, 'member', add],
+];
+
+/** @throws ServiceError validation_error for a list of which nothing can be taken, or too long a one */
+function refuseWhole({ addresses, refused: [first] }: AddressList): void {
+  if (addresses.length > ADDRESSES) {
+    const most = ADDRESSES.toLocaleString('en');
+    const given = addresses.length.toLocaleString('en');
+    throw new ServiceError('validation_error', `holds ${given} addresses; send ${most} at a time`, 'addresses');
+  }
+  if (addresses.length > 0) return;
+  const problem = first ? `line ${first.line}: ${first.problem}` : 'holds no address';
+  throw new ServiceError('validation_error', problem, 'addresses');
+}
+
+/** @returns how many are new, and the id of the entry when one address was given */
+async function suppressAll(
+  { pool, organization, deps }: Context,
+  addresses: readonly string[],
+): Promise<{ added: number; only: string | null }> {
+  let total = 0;
+  let only: string | null = null;
+  try {
+    for (let begin = 0; begin < addresses.length; begin += SUPPRESSIONS_PER_REQUEST) {
+      const chunk = addresses.slice(begin, begin + SUPPRESSIONS_PER_REQUEST);
+      const { added, suppressions } = await suppress(pool, organization.id, chunk);
+      total += added;
+      if (addresses.length === 1) only = suppressions[0]?.id ?? null;
+    }
+  } finally {
+    if (total > 0) deps.wakeRelay();
+  }
+  return { added: total, only };
+}
+
+function sayAdded(added: number, before: number): string {
+  const count = (many: number): string => many.toLocaleString('en');
+  const there = before === 0 ? '' : ` ${count(before)} ${before === 1 ? 'was' : 'were'} on the list already.`;
+  return `${count(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
+}
+
+function AddPage({ context, filled }: { context: Context; filled: Filled }): Html {
+  return (
+    <Layout context={context} title="Add addresses" crumbs={CRUMBS}>
+      <AddForm context={context} filled={filled} />
+    </Layout>
+  );
+}
+
+function AddForm({ context, filled, value }: { context: Context; filled: Filled; value?: string }): Html {
+  return (
+    <Form visit={context} action={`${PATH}/add`} class="card">
+      <FormProblem filled={filled} />
+      <Field
+        label="Addresses"
+        name="addresses"
+        filled={filled}
+        value={value}
+        rows={10}
+        hint="One in each line, or CSV with a column “email”; up to 10,000 at a time. Nothing is sent to them any more, whatever else the CSV says."
+        required
+      />
+      <FileInto label="Or from a file" field="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
+      <button class="primary">Add to the list</button>
+    </Form>
+  );
+}
+
+interface RefusedPageProps {
+  readonly context: Context;
+  readonly said: string;
+  readonly refused: readonly RefusedLine[];
+}
+
+/** What could not be taken, to be mended and sent again. */
+function RefusedPage({ context, said, refused }: RefusedPageProps): Html {
+  const count = refused.length.toLocaleString('en');
+  return (
+    <Layout context={context} title="Addresses that were refused" crumbs={CRUMBS}>
+      <p class="flash" role="status" safe>
+        {said}
+      </p>
+      <p class="notice warning" safe>
+        {refused.length === 1 ? 'One was refused.' : `${count} were refused.`}
+      </p>
+      <Table caption="Refused addresses" columns={['Line', 'Text', 'What is wrong']}>
+        {refused.slice(0, SHOWN).map(({ line, text, problem }) => (
+          <tr>
+            <td safe>{String(line)}</td>
+            <td safe>{text}</td>
+            <td safe>{problem}</td>
+          </tr>
+        ))}
+      </Table>
+      {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
+      <section>
+        <h2>Mend them</h2>
+        <AddForm context={context} filled={BLANK} value={refused.map(({ text }) => text).join('\n')} />
+      </section>
+    </Layout>
+  );
+}

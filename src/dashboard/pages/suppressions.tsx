@@ -1,0 +1,192 @@
+import { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { findSuppression, listedAddress, unsuppress } from '../../intake/suppressions.ts';
+import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions.ts';
+import { act } from '../act.ts';
+import { writeCsv } from '../csv.ts';
+import { curl, Empty, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { Confirm, Field, Filters, Select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+
+export const PATH = '/dashboard/suppressions';
+
+const ENTRIES = 50;
+/** Entries of a download that are read at a time. */
+const CHUNK = 1_000;
+
+const Search = Type.Object({
+  email: Type.Optional(Type.String({ 'x-rule': 'mailbox' })),
+  origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])),
+  cursor: Type.Optional(Type.String()),
+});
+
+const list = page(Search, async (context) => {
+  const { pool, organization, query, given, problems } = context;
+  const place = textToPlace(query.cursor);
+  const found = await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1);
+  const { rows: entries, next } = cutPage(found, ENTRIES, (entry) => entry);
+  const filled: Filled = { given, problems };
+  const isWhole = Object.values(given).every((value) => value === '');
+  return (
+    <Layout context={context} title="Suppressions" actions={<Actions context={context} origin={query.origin} />}>
+      {isWhole && entries.length === 0 ? (
+        <NoEntry context={context} />
+      ) : (
+        <>
+          <Filters visit={context}>
+            <Field label="Address" name="email" type="search" filled={filled} autocomplete="off" />
+            <Select
+              label="Origin"
+              name="origin"
+              filled={filled}
+              options={[['', 'any'], ...SUPPRESSION_ORIGINS.map((origin) => [origin, origin] as const)]}
+            />
+          </Filters>
+          {entries.length === 0 ? (
+            <p class="muted">No such address is on the list.</p>
+          ) : (
+            <Entries context={context} entries={entries} />
+          )}
+        </>
+      )}
+      <Pager visit={context} next={next} />
+    </Layout>
+  );
+});
+
+const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), async (context) => {
+  const day = new Date().toISOString().slice(0, 10);
+  return new Reply(Readable.from(linesOf(context, filtersOf(context.query))), {
+    headers: {
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': `attachment; filename="suppressions-${day}.csv"`,
+    },
+  });
+});
+
+const remove = action(Type.Object({}), {
+  run: async (context) => {
+    const { pool, organization, deps } = context;
+    const { id, email, origin } = await findSuppression(pool, organization.id, context.params['id'] ?? '');
+    return act(context, {
+      action: 'suppressions.delete',
+      run: async () => {
+        await unsuppress(pool, organization.id, id);
+        deps.wakeRelay();
+      },
+      target: id,
+      detail: { email, origin },
+      then: PATH,
+      said: `${email} was taken off the list.`,
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/download`, 'viewer', download],
+  ['POST', `${PATH}/:id/remove`, 'member', remove],
+];
+
+function filtersOf({ email, origin }: { email?: string; origin?: Suppression['origin'] }): SuppressionFilters {
+  return { email: email === undefined ? null : listedAddress(email, 'email'), origin: origin ?? null };
+}
+
+/** The list as comma-separated values, page by page: it may be long. */
+async function* linesOf({ pool, organization }: Context, filters: SuppressionFilters): AsyncGenerator<string> {
+  yield writeCsv([['email', 'origin', 'reason', 'email_id', 'created_at']]);
+  for (let after: Suppression | null = null; ;) {
+    const entries: Suppression[] = await listSuppressions(pool, organization.id, filters, after, CHUNK);
+    if (entries.length > 0) {
+      yield writeCsv(
+        entries.map(({ email, origin, reason, email_id: id, created_at: at }) => [email, origin, reason, id, at]),
+      );
+    }
+    if (entries.length < CHUNK) return;
+    after = entries.at(-1) ?? null;
+  }
+}
+
+function Actions({ context, origin }: { context: Context; origin: string | undefined }): Html {
+  return (
+    <>
+      <a class="button" href={`${PATH}/download${origin === undefined ? '' : `?origin=${origin}`}`}>
+        Download as CSV
+      </a>
+      {context.role !== 'viewer' && (
+        <a class="button primary" href={`${PATH}/add`}>
+          Add addresses
+        </a>
+      )}
+    </>
+  );
+}
+
+function NoEntry({ context }: { context: Context }): Html {
+  return (
+    <Empty
+      title="Nobody is on the list"
+      command={curl(context, 'POST', '/v1/suppressions', { email: 'someone@example.com' })}
+    >
+      <p>
+        Addresses that bounce for good, complain or unsubscribe come here by themselves, and get nothing any more.
+        {context.role !== 'viewer' && ' Bring along those of a service that you used before.'}
+      </p>
+    </Empty>
+  );
+}
+
+function Entries({ context, entries }: { context: Context; entries: readonly Suppression[] }): Html {
+  const mayRemove = context.role !== 'viewer';
+  return (
+    <Table
+      caption="Addresses, newest first"
+      columns={['Address', 'Origin', 'Reason', 'Since', ...(mayRemove ? [''] : [])]}
+    >
+      {entries.map(({ id, email, origin, reason, email_id: emailId, created_at: at }) => (
+        <tr>
+          <th scope="row" safe>
+            {email}
+          </th>
+          <td>
+            <StatusBadge status={origin} />
+            {origin === 'unsubscribe' && <span class="sub">marketing email only</span>}
+          </td>
+          <td>
+            {reason !== null && <Text text={reason.replaceAll('_', ' ')} />}
+            {emailId !== null && <EmailLink context={context} id={emailId} />}
+          </td>
+          <td>
+            <Time at={at} />
+          </td>
+          {mayRemove && (
+            <td>
+              <div class="row">
+                <Confirm
+                  visit={context}
+                  action={`${PATH}/${id}/remove`}
+                  id={`remove-${id}`}
+                  label="Remove"
+                  question={`Mail will go to ${email} again, also from the provider's side.`}
+                  small
+                />
+              </div>
+            </td>
+          )}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function EmailLink({ context, id }: { context: Context; id: string }): Html {
+  if (!context.has('/dashboard/emails/:id')) return '';
+  return (
+    <span class="sub">
+      <a href={`/dashboard/emails/${id}`}>the email</a>
+    </span>
+  );
+}

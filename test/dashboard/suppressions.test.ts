@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import { listAudit } from '../../src/store/audit.ts';
+import { type Organization, type Service, startService } from '../http/service.ts';
+import { address, putSuppression } from '../http/suppressed.ts';
+import { signedIn, textOf } from './visitor.ts';
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+const PATH = '/dashboard/suppressions';
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.close());
+
+interface World {
+  readonly ours: Organization;
+  readonly member: Person;
+  readonly put: (email: string, origin?: SuppressionOrigin, fields?: object) => Promise<string>;
+  /** What the list has of an address. */
+  readonly origins: (email: string) => Promise<unknown[]>;
+}
+
+/** An organization of its own, so that its list is empty. */
+async function world(): Promise<World> {
+  const ours = await service.organization();
+  return {
+    ours,
+    member: await signedIn(service, ours.id, 'member'),
+    put: (email, origin = 'bounce', fields = {}) => putSuppression(service.pool, ours.id, email, origin, fields),
+    async origins(email) {
+      const { body } = await ours.call('GET', `/v1/suppressions?email=${encodeURIComponent(email)}`);
+      return (body as { suppressions: { origin: string }[] }).suppressions.map(({ origin }) => origin);
+    },
+  };
+}
+
+describe('the list', () => {
+  it('is searched by address in any case, and by origin', async () => {
+    const { member, put } = await world();
+    const [ada, bob] = [address(), address()];
+    await put(ada, 'bounce', { reason: 'mailbox_not_found' });
+    await put(bob, 'complaint');
+    const shown = async (query: string) => textOf((await member.get(PATH + query)).html);
+    const all = await shown('');
+    assert.match(all, new RegExp(`${ada} bounce mailbox not found`));
+    assert.ok(all.includes(bob), all);
+    const one = await shown(`?email=${ada.toUpperCase()}`);
+    assert.ok(one.includes(`${ada} bounce`) && !one.includes(bob), one);
+    const complained = await shown('?origin=complaint&email=');
+    assert.ok(complained.includes(bob) && !complained.includes(ada), complained);
+    assert.ok((await shown(`?email=${ada}&origin=manual`)).includes('No such address'), 'both count');
+    const wrong = await member.get(`${PATH}?email=nonsense`);
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.html, /id="field-email-problem"/);
+    assert.match(wrong.html, /value="nonsense"/);
+  });
+
+  it('comes in pages, and what is taken off it gets mail again', async () => {
+    const { ours, member, put, origins } = await world();
+    const [first = '', ...rest] = Array.from({ length: 52 }, address);
+    const id = await put(first);
+    await ours.call('POST', '/v1/suppressions', { json: { emails: rest } });
+    const page = await member.get(PATH);
+    const [, next = ''] = /<a href="([^"]+)" rel="next">/.exec(page.html) ?? [];
+    const older = await member.get(next);
+    assert.ok(!page.html.includes(`>${first}<`) && older.html.includes(first), 'the oldest is on the second page');
+    const wakes = service.wakes();
+    const removed = await member.change(`${PATH}/${id}/remove`);
+    assert.ok(textOf(removed.html).includes(`${first} was taken off the list.`), textOf(removed.html));
+    assert.deepEqual(await origins(first), []);
+    assert.equal(service.wakes(), wakes + 1);
+    assert.equal((await member.post(`${PATH}/${id}/remove`)).status, 404);
+    const [entry] = await listAudit(service.pool, ours.id, null, 1);
+    assert.deepEqual(
+      [entry?.action, entry?.target, entry?.detail],
+      ['suppressions.delete', id, { email: first, origin: 'bounce' }],
+    );
+  });
+
+  it('takes off one of the two entries of an address', async () => {
+    const { member, put, origins } = await world();
+    const email = address();
+    await put(email, 'bounce');
+    const id = await put(email, 'unsubscribe');
+    await member.change(`${PATH}/${id}/remove`);
+    assert.deepEqual(await origins(email), ['bounce']);
+  });
+
+  it('that is empty says what to do; a viewer sees it and changes nothing', async () => {
+    const { ours, member } = await world();
+    assert.ok(textOf((await member.get(PATH)).html).includes('Nobody is on the list'), 'empty');
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    const { html } = await viewer.get(PATH);
+    assert.ok(!html.includes(`${PATH}/add`) && html.includes(`${PATH}/download`), textOf(html));
+    assert.equal((await viewer.get(`${PATH}/add`)).status, 403);
+  });
+});
+
+describe('adding', () => {
+  it('takes one address, and says when it was there', async () => {
+    const { ours, member, origins } = await world();
+    const email = address();
+    const wakes = service.wakes();
+    const added = await member.change(`${PATH}/add`, { addresses: ` Ada <${email.toUpperCase()}> ` });
+    assert.ok(textOf(added.html).includes('1 address was added.'), textOf(added.html));
+    assert.deepEqual(await origins(email), ['manual']);
+    assert.equal(service.wakes(), wakes + 1);
+    const [entry] = await listAudit(service.pool, ours.id, null, 1);
+    assert.equal(entry?.action, 'suppressions.create');
+    assert.match(String(entry?.target), /^sup_/);
+    const again = await member.change(`${PATH}/add`, { addresses: email });
+    assert.ok(textOf(again.html).includes('0 addresses were added. 1 was on the list already.'), textOf(again.html));
+  });
+
+  for (const [name, lines] of [
+    ['lines', ['a@x.example', '', '"Doe, Bob" <b@x.example>', 'c@x.example']],
+    ['addresses in one line', ['a@x.example, b@x.example;c@x.example']],
+    ['values without a heading', ['a@x.example,Ada,1', 'b@x.example,"Bob, the other",2', 'Carol;c@x.example']],
+    [
+      'a column',
+      ['\uFEFFid,Email,name', '1,a@x.example,"Ada', 'Lovelace"', '2,B@x.example,b@y.example', '3,c@x.example,'],
+    ],
+    ['other separators', ['Name;E-Mail', 'Ada;a@x.example', 'Bob;b@x.example', ';c@x.example']],
+    ['old lines', ['a@x.example\r', 'b@x.example\r', 'c@x.example\r']],
+  ] as const) {
+    it(`reads ${name}`, async () => {
+      const { ours, member } = await world();
+      const led = await member.change(`${PATH}/add`, { addresses: lines.join('\n') });
+      assert.ok(textOf(led.html).includes('3 addresses were added.'), textOf(led.html));
+      const { body } = await ours.call('GET', '/v1/suppressions');
+      const listed = (body as { suppressions: { email: string }[] }).suppressions.map(({ email }) => email);
+      assert.deepEqual(listed.sort(), ['a@x.example', 'b@x.example', 'c@x.example']);
+    });
+  }
+
+  it('takes thousands at once, and says which lines were refused, to be mended', async () => {
+    const { member, origins } = await world();
+    const good = Array.from({ length: 5_000 }, address);
+    const lines = [...good.slice(0, 2_500), 'no <address>', ...good.slice(2_500), 'also none@', 'nobody'];
+    const { status, html } = await member.post(`${PATH}/add`, { addresses: lines.join('\r\n') });
+    assert.equal(status, 200, textOf(html));
+    const text = textOf(html);
+    assert.ok(text.includes('5,000 addresses were added.') && text.includes('3 were refused.'), text);
+    assert.match(text, /2501 no <address> holds no address 5002 also none@ .+ 5003 nobody holds no address/);
+    assert.match(html, /<textarea[^>]*>no &lt;address(?:&gt;|>)\nalso none@\nnobody<\/textarea>/);
+    assert.deepEqual(await origins(good.at(-1) ?? ''), ['manual']);
+  });
+
+  for (const [says, addresses] of [
+    ['Please fill this in', ''],
+    ['line 1: holds no address', 'nobody'],
+    ['holds no address', 'email\n'],
+    ['line 4: has a quotation mark in a wrong place', 'email\na@x.example\n"b@x.example\nc@x.example'],
+    [
+      'holds 10,001 addresses; send 10,000 at a time',
+      Array.from({ length: 10_001 }, (_, n) => `${n}@x.example`).join('\n'),
+    ],
+  ] as const) {
+    it(`takes nothing of a whole that is wrong: ${says}`, async () => {
+      const { ours, member } = await world();
+      const { status, html } = await member.post(`${PATH}/add`, { addresses });
+      assert.equal(status, 422);
+      assert.match(html, new RegExp(`id="field-addresses-problem"[^>]*>${says}`));
+      const { body } = await ours.call('GET', '/v1/suppressions');
+      assert.deepEqual((body as { suppressions: unknown[] }).suppressions, []);
+    });
+  }
+});
+
+describe('the download', () => {
+  it('is the list as CSV, of one origin if asked for, and only ours', async () => {
+    const { ours, member, put } = await world();
+    const other = await world();
+    await other.put(address());
+    const [ada, bob] = [address(), address()];
+    const emailId = await ours.sent();
+    await put(ada, 'bounce', { reason: 'mailbox_not_found', message_id: emailId });
+    await put(bob, 'manual');
+    const { headers, html } = await member.get(`${PATH}/download`);
+    assert.match(String(headers['content-type']), /^text\/csv/);
+    assert.match(String(headers['content-disposition']), /^attachment; filename="suppressions-\d{4}-\d\d-\d\d\.csv"$/);
+    assert.equal(headers['cache-control'], 'no-store');
+    const [heading, newest = '', oldest = '', ...more] = html.split('\r\n');
+    assert.equal(heading, 'email,origin,reason,email_id,created_at');
+    assert.match(newest, new RegExp(`^${bob},manual,,,\\d{4}-.*Z$`));
+    assert.match(oldest, new RegExp(`^${ada},bounce,mailbox_not_found,${emailId},\\d{4}-.*Z$`));
+    assert.deepEqual(more, ['']);
+    const manual = await member.get(`${PATH}/download?origin=manual`);
+    assert.deepEqual(manual.html.split('\r\n').slice(1), [newest, '']);
+  });
+
+  it('holds every entry of a long list once, and can be brought back', async () => {
+    const { ours, member } = await world();
+    const emails = Array.from({ length: 2_001 }, address);
+    for (let begin = 0; begin < emails.length; begin += 1_000) {
+      await ours.call('POST', '/v1/suppressions', { json: { emails: emails.slice(begin, begin + 1_000) } });
+    }
+    const { html } = await member.get(`${PATH}/download`);
+    const listed = html
+      .trim()
+      .split('\r\n')
+      .slice(1)
+      .map((line) => line.split(',')[0]);
+    assert.deepEqual(listed.sort(), [...emails].sort());
+    const next = await world();
+    const back = await next.member.change(`${PATH}/add`, { addresses: html });
+    assert.ok(textOf(back.html).includes('2,001 addresses were added.'), textOf(back.html));
+  });
+
+  it('holds nothing that a spreadsheet calculates, and comes back as it was', async () => {
+    const { member, put } = await world();
+    const emails = ['=1+1@x.example', '+49@x.example', '-1@x.example'];
+    for (const email of emails) await put(email, 'manual');
+    const { html } = await member.get(`${PATH}/download`);
+    for (const line of html.split('\r\n')) assert.doesNotMatch(line, /^["\s]*[=+\-@]/);
+    for (const email of emails) assert.ok(html.includes(`'${email},manual`), html);
+    const next = await world();
+    await next.member.change(`${PATH}/add`, { addresses: html });
+    for (const email of emails) assert.deepEqual(await next.origins(email), ['manual'], email);
+  });
+});
