@@ -98,7 +98,7 @@ const EMAILS: readonly Record<string, unknown>[] = [
 
 /**
  * Fills the organization of `npm start` with what a small shop may have: emails of every fate, a batch, chat messages, a
- * webhook endpoint that works and one that does not, suppressions. The newest email has all that an email can have.
+ * webhook endpoint that works and one that does not, suppressions, a domain that waits for its records, keys. The newest email has all that an email can have.
  */
 export async function fillOrganization(t: TestContext, dev: DevFile): Promise<void> {
   const [works, fails] = [await listenToHooks(t), await listenToHooks(t)];
@@ -109,6 +109,9 @@ export async function fillOrganization(t: TestContext, dev: DevFile): Promise<vo
     description: 'Old order system',
   });
   await call(dev, 'POST', '/v1/webhooks', { url: works.url, description: 'Order system' });
+  await call(dev, 'POST', '/v1/domains', { name: 'news.northwind.example' });
+  await call(dev, 'POST', '/v1/keys', { preset: 'sending_access', name: 'Shop, production' });
+  await call(dev, 'POST', '/v1/keys', { preset: 'read_only', name: 'Reports', allowed_ips: ['203.0.113.0/24'] });
   await call(dev, 'POST', '/v1/suppressions', { emails: ['blocked@example.com', 'gone@example.net'] });
   await call(dev, 'POST', '/v1/suppressions', { emails: ['unsubscribed@example.org'] });
   for (const [to, text] of [
