@@ -3,7 +3,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
-import { startFoldingTags } from '../intake/fold-tags.ts';
+import { startFoldingCounts } from '../intake/fold-counts.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
 import { makePool } from '../store/pool.ts';
@@ -35,7 +35,9 @@ const relay = startRelay({
 const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
-const stopFolding = startFoldingTags(pool, (error) => log.warn({ err: error }, 'could not fold the counts of tags'));
+const stopFolding = startFoldingCounts(pool, (error) =>
+  log.warn({ err: error }, 'could not fold the counts of tags and emails'),
+);
 
 const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config, log);
