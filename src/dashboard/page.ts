@@ -3,6 +3,7 @@ import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { Belonging } from '../store/sessions.ts';
+import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Role, User } from '../store/users.ts';
 import type { Given, Problems } from './forms.ts';
@@ -16,6 +17,16 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
+  /** Where attachments are. */
+  readonly files: FileStore;
+  /** Where workflows can be looked at, if anybody has said so. */
+  readonly temporalUi?: TemporalUi | undefined;
+}
+
+/** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
+export interface TemporalUi {
+  readonly url: string;
+  readonly namespace: string;
 }
 
 /** A request for a page, by whomever. `Query` is what its schema says of the query string. */

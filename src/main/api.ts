@@ -12,7 +12,7 @@ import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
-import { connectToTemporal, logTemporalTo } from './temporal.ts';
+import { connectToTemporal, logTemporalTo, temporalUi } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -59,6 +59,7 @@ const deps = {
     metaAppSecret: config.META_APP_SECRET,
     metaVerifyToken: config.META_VERIFY_TOKEN,
   },
+  temporalUi: temporalUi(config.TEMPORAL_UI_URL),
   wakeRelay: () => {
     relay.wake();
     notify();

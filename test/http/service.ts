@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
+import type { DashboardDeps } from '../../src/dashboard/page.ts';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { addDomain, createKey, createOrganization } from '../../src/intake/accounts.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
@@ -81,7 +82,7 @@ export interface Organization {
 
 let count = 0;
 
-export async function startService(options: Partial<HttpDeps> = {}): Promise<Service> {
+export async function startService(options: Partial<HttpDeps & DashboardDeps> = {}): Promise<Service> {
   const database = await testDatabase(10);
   const log: string[] = [];
   let wakes = 0;
@@ -93,7 +94,7 @@ export async function startService(options: Partial<HttpDeps> = {}): Promise<Ser
   });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
   const files = diskStore(folder);
-  const deps: HttpDeps = {
+  const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
