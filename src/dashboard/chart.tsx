@@ -101,7 +101,7 @@ export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] })
           <td class="number">
             <a
               href={`/dashboard/emails?status=${status}`}
-              aria-label={`${status.replaceAll('_', ' ')}: show them`}
+              aria-label={`${(sums[status] ?? 0).toLocaleString('en')} ${status.replaceAll('_', ' ')}: show them`}
               safe
             >
               {(sums[status] ?? 0).toLocaleString('en')}

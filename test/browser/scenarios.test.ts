@@ -71,7 +71,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await live.locator('.badge', { hasText: 'scheduled' }).first().waitFor();
     await mark(page);
     await live.locator('.badge', { hasText: 'delivered' }).first().waitFor();
-    await live.getByText('email.delivered').first().waitFor();
+    await live.getByRole('rowheader', { name: 'delivered' }).waitFor();
     assert.ok(await isMarked(page), 'nobody has loaded it anew');
     assert.equal(await live.getAttribute('hx-trigger'), null, 'what does not move any more is not asked for any more');
   },

@@ -91,7 +91,7 @@ const show = page(Type.Object({}), async (context) => {
               <td class="number">
                 <a
                   href={`/dashboard/emails?batch_id=${id}&status=${status}`}
-                  aria-label={`${members} emails: show them`}
+                  aria-label={`${members.toLocaleString('en')} emails: show them`}
                   safe
                 >
                   {members.toLocaleString('en')}
