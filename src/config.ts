@@ -122,6 +122,11 @@ export const SETTINGS = {
     example: 'https://mail.example.com',
     parse: url('http:', 'https:'),
   },
+  TEMPORAL_UI_URL: {
+    meaning: "where people reach Temporal's UI; the dashboard links to the workflows there",
+    example: 'https://temporal.example.com',
+    parse: url('http:', 'https:'),
+  },
   ATTACHMENT_STORE: {
     meaning: 'where attachments are kept; without it, the folder attachments in SENDWRIGHT_HOME',
     example: 's3://bucket/prefix',

@@ -71,6 +71,11 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],
     bad: ['x', 'mail.example.com', 'ftp://h', '/v1'],
   },
+  TEMPORAL_UI_URL: {
+    fallback: undefined,
+    good: [...any('https://temporal.example.com', 'http://127.0.0.1:8233'), ['https://h/ui/', 'https://h/ui']],
+    bad: ['x', 'temporal.example.com', 'ftp://h', '/ui'],
+  },
   ATTACHMENT_STORE: {
     fallback: undefined,
     good: any('file:./attachments', 'file:/var/lib/x', 'file:///var/lib/x', 's3://bucket', 's3://bucket/prefix'),

@@ -7,15 +7,17 @@ import { SETTINGS } from '../src/config.ts';
 import { Problem } from '../src/main/embedded/problem.ts';
 import { killGroup } from '../src/main/embedded/processes.ts';
 import { duration, makeProgress } from '../src/main/embedded/progress.ts';
+import { findChromium } from './support/chromium.ts';
 import { startServers } from './support/servers.ts';
 
 /**
  * `npm test [-- files and flags of node --test]`: starts the servers that tests need, runs all test files or the given
- * ones, and stops the servers. Files under test/e2e/ have the machine to themselves, after the others.
+ * ones, and stops the servers. Files under test/e2e/ and test/browser/ have the machine to themselves, after the others.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = /^test\/.*\.test\.ts$/;
-const END_TO_END = /^test\/e2e\//;
+const END_TO_END = /^test\/(?:e2e|browser)\//;
+const IN_BROWSER = /^test\/browser\//;
 /** Milliseconds that a file may take, so that one that hangs fails. */
 const FILE_WITHIN = 240_000;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
@@ -38,10 +40,14 @@ console.log(`\nTests took ${duration(Date.now() - began)}`);
 process.exit();
 
 async function main(): Promise<number> {
-  const servers = await startServers(process.env, makeProgress(process.stdout), stopping.signal);
+  const progress = makeProgress(process.stdout);
+  const servers = await startServers(process.env, progress, stopping.signal);
   try {
     const environment = { ...withoutSettings(process.env), ...servers.environment };
     const all = files.length > 0 ? files : await testFiles();
+    // Those tests look for it too, and fail with what to install; here it may be fetched in its own time.
+    if (all.some((file) => IN_BROWSER.test(file)))
+      await findChromium(process.env, progress, stopping.signal).catch(say);
     const alone = all.filter((file) => END_TO_END.test(file));
     const together = all.filter((file) => !END_TO_END.test(file));
     const codes = [await runFiles(together, 2, environment), await runFiles(alone, 1, environment)];
@@ -49,6 +55,12 @@ async function main(): Promise<number> {
   } finally {
     await servers.stop();
   }
+}
+
+function say(error: unknown): void {
+  stopping.signal.throwIfAborted();
+  if (!(error instanceof Problem)) throw error;
+  console.error(error.message);
 }
 
 /** All test files, from the project's folder. Node 20 knows no patterns for them. */

@@ -10,8 +10,13 @@ import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, 
 import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as audit from './pages/audit.tsx';
+import * as batches from './pages/batches.tsx';
+import * as chats from './pages/chats.tsx';
 import * as deliveries from './pages/deliveries.tsx';
 import * as domains from './pages/domains.tsx';
+import * as emailActions from './pages/email-actions.tsx';
+import * as email from './pages/email.tsx';
+import * as emails from './pages/emails.tsx';
 import * as invitations from './pages/invitations.tsx';
 import * as keyNew from './pages/key-new.tsx';
 import * as keys from './pages/keys.tsx';
@@ -50,6 +55,11 @@ export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...invitations.rows,
   ...overview.rows,
+  ...emails.rows,
+  ...email.rows,
+  ...emailActions.rows,
+  ...batches.rows,
+  ...chats.rows,
   ...domains.rows,
   ...keys.rows,
   ...keyNew.rows,

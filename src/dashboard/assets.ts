@@ -15,6 +15,8 @@ const SVG = 'image/svg+xml';
 const FILES: Readonly<Record<string, readonly [path: () => string, type: string]>> = {
   'dashboard.css': [() => own('dashboard.css'), CSS],
   'components.css': [() => own('components.css'), CSS],
+  'messages.css': [() => own('messages.css'), CSS],
+  'charts.js': [() => own('charts.js'), JS],
   'dashboard.js': [() => own('dashboard.js'), JS],
   'mark.svg': [() => own('mark.svg'), SVG],
   'htmx.js': [() => require.resolve('htmx.org/dist/htmx.min.js'), JS],

@@ -114,7 +114,9 @@ function Document({ visit, title, charts, children }: DocumentProps): Html {
         <link rel="stylesheet" href={asset('dashboard.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
         {charts && <link rel="stylesheet" href={asset('uplot.css')} />}
+        <link rel="stylesheet" href={asset('messages.css')} />
         {charts && <script src={asset('uplot.js')} defer />}
+        {charts && <script src={asset('charts.js')} defer />}
         <script src={asset('htmx.js')} defer />
         <script src={asset('dashboard.js')} defer />
       </head>

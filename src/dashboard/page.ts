@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Belonging } from '../store/sessions.ts';
+import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Role, User } from '../store/users.ts';
 import type { Given, Problems } from './forms.ts';
@@ -20,6 +21,16 @@ export interface DashboardDeps extends IntakeDeps {
   readonly webhookAllowCidrs: readonly string[];
   /** What domains are registered and checked with. */
   readonly senderDomains: SenderDomainDeps;
+  /** Where attachments are. */
+  readonly files: FileStore;
+  /** Where workflows can be looked at, if anybody has said so. */
+  readonly temporalUi?: TemporalUi | undefined;
+}
+
+/** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
+export interface TemporalUi {
+  readonly url: string;
+  readonly namespace: string;
 }
 
 /** A request for a page, by whomever. `Query` is what its schema says of the query string. */

@@ -4,7 +4,7 @@ import { parseRanges } from '../domain/ip-ranges.ts';
 import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
-import { startFoldingTags } from '../intake/fold-tags.ts';
+import { startFoldingCounts } from '../intake/fold-counts.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
@@ -17,7 +17,7 @@ import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
-import { connectToTemporal, logTemporalTo } from './temporal.ts';
+import { connectToTemporal, logTemporalTo, temporalUi } from './temporal.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -40,7 +40,9 @@ const relay = startRelay({
 const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
-const stopFolding = startFoldingTags(pool, (error) => log.warn({ err: error }, 'could not fold the counts of tags'));
+const stopFolding = startFoldingCounts(pool, (error) =>
+  log.warn({ err: error }, 'could not fold the counts of tags and emails'),
+);
 
 const keys = openKeyRing(pool, config.DATABASE_URL, (error) => log.warn({ err: error }, 'could not note uses of keys'));
 const limits = startRateLimits(
@@ -73,6 +75,7 @@ const deps = {
     metaAppSecret: config.META_APP_SECRET,
     metaVerifyToken: config.META_VERIFY_TOKEN,
   },
+  temporalUi: temporalUi(config.TEMPORAL_UI_URL),
   wakeRelay: () => {
     relay.wake();
     notify();

@@ -41,6 +41,11 @@ export async function connectToTemporal(log: Logger, signal: AbortSignal): Promi
   }
 }
 
+/** Where our workflows are in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
+export function temporalUi(url: string | undefined): { url: string; namespace: string } | undefined {
+  return url === undefined ? undefined : { url, namespace: loadClientConnectConfig().namespace ?? 'default' };
+}
+
 async function ensureSearchAttributes(
   { operatorService }: NativeConnection,
   namespace: string,

@@ -1,5 +1,6 @@
 import type { BounceReason, EmailStatus } from '../domain/email.ts';
 import { REPORTED, type Transition } from '../domain/email-states.ts';
+import { COUNT_CHANGED } from './email-hours.ts';
 import type { Db } from './pool.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
@@ -70,7 +71,8 @@ const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 const CHANGE_EMAILS = `
   WITH found AS MATERIALIZED (
     SELECT email.id, email.org_id, email.batch_id, email.status, email.status = ANY ($2::text[]) AS moves,
-           email.last_event_at, wish.*
+           email.last_event_at, email.created_at AS accepted_at,
+           coalesce(email.scheduled_at, email.created_at) AS due_at, wish.*
     FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[])
            AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link)
          JOIN emails AS email ON email.id = wish.email_id
@@ -85,7 +87,9 @@ const CHANGE_EMAILS = `
   ), changed AS MATERIALIZED (
     SELECT found.*, noted.created_at FROM found LEFT JOIN noted USING (event_id)
     WHERE $4::text IS NULL OR noted.event_id IS NOT NULL
-  ), counted AS (
+  ), first AS MATERIALIZED (
+    SELECT DISTINCT ON (id) *, max(created_at) OVER (PARTITION BY id) AS latest_at FROM changed ORDER BY id, created_at
+  ), ${COUNT_CHANGED}, counted AS (
     INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
     SELECT batch_id, status, $1, count(DISTINCT id), coalesce(max(created_at), clock_timestamp())
     FROM changed WHERE batch_id IS NOT NULL AND moves GROUP BY batch_id, status
@@ -111,10 +115,7 @@ const CHANGE_EMAILS = `
       provider            = coalesce(first.provider, email.provider),
       provider_message_id = coalesce(first.provider_message_id, email.provider_message_id),
       last_event_at       = coalesce(first.latest_at, email.last_event_at)
-    FROM (
-      SELECT DISTINCT ON (id) *, max(created_at) OVER (PARTITION BY id) AS latest_at FROM changed ORDER BY id, created_at
-    ) AS first
-    WHERE email.id = first.id
+    FROM first WHERE email.id = first.id
   )
   SELECT id, event_id, org_id FROM changed`;
 

@@ -1,6 +1,7 @@
 import type { Attachment } from '../domain/attachments.ts';
 import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import { COUNT_ACCEPTED } from './email-hours.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
 import { COUNT_AGAINST_QUOTA } from './quota.ts';
@@ -176,7 +177,7 @@ const accepting = (also = ''): string => `
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
            jsonb_build_object('status', status) AS data
     FROM accepted
-  )${TELL_ENDPOINTS}, ${STORE_TAGS}${also}
+  )${TELL_ENDPOINTS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}${also}
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3),
          CASE WHEN (SELECT yes FROM quota_says) THEN refusal ELSE 'quota_exceeded' END AS refusal,
          EXISTS (SELECT FROM quota) AS has_quota

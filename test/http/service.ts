@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
+import type { DashboardDeps } from '../../src/dashboard/page.ts';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
@@ -90,7 +91,7 @@ export interface Organization {
 let count = 0;
 
 /** Deps of the API, and those of what it starts by itself. */
-interface Options extends Partial<HttpDeps> {
+interface Options extends Partial<HttpDeps & DashboardDeps> {
   /** Where `pool`, if it is given, is connected to. */
   readonly databaseUrl?: string;
   readonly perSecond?: { readonly requests: number; readonly mails: number };
@@ -115,7 +116,7 @@ export async function startService(
   });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
   const files = diskStore(folder);
-  const deps: HttpDeps = {
+  const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
     keys,
     limits: { ...limits, quota: makeQuotaQueue() },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startFoldingTags } from '../../src/intake/fold-tags.ts';
+import { startFoldingCounts } from '../../src/intake/fold-counts.ts';
 import { transaction } from '../../src/store/pool.ts';
 import { foldTags, listTags } from '../../src/store/tags.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -113,7 +113,7 @@ describe('folding all the time', () => {
   it('takes in what is added until it is told to end', async () => {
     const { orgId, from } = await newOrganization();
     const errors: unknown[] = [];
-    const stop = startFoldingTags(database.pool, (error) => errors.push(error));
+    const stop = startFoldingCounts(database.pool, (error) => errors.push(error));
     for (let round = 0; round < 2; round++) {
       await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
       await eventually('nothing is left to add', async () => (await additions()) === 0, 10_000);
@@ -130,7 +130,7 @@ describe('folding all the time', () => {
     const told: unknown[] = [];
     const failure = new Error('away');
     const pool = { query: () => (tries++ < 2 ? Promise.reject(failure) : database.pool.query('SELECT')) };
-    const stop = startFoldingTags(pool as unknown as typeof database.pool, (error) => told.push(error));
+    const stop = startFoldingCounts(pool as unknown as typeof database.pool, (error) => told.push(error));
     await eventually('there is another round', () => tries > 2, 10_000);
     await stop();
     assert.deepEqual(told, [failure]);

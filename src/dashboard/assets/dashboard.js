@@ -53,3 +53,21 @@ improve(document);
 const strip = document.querySelector('nav.main');
 const here = strip?.querySelector('[aria-current]');
 if (here) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
+
+// A form's time in the reader's own offset instead of UTC.
+for (const form of document.querySelectorAll('form.local-time')) {
+  const [time, offset] = form.querySelectorAll('input:not([type="hidden"])');
+  const two = (number) => String(Math.floor(number)).padStart(2, '0');
+  const follow = () => {
+    const minutes = -new Date(time.value).getTimezoneOffset();
+    if (Number.isNaN(minutes)) return;
+    offset.value = `${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+  };
+  const at = new Date(`${time.value}${offset.value}`);
+  if (!Number.isNaN(at.getTime())) {
+    const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    time.value = `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
+    follow();
+  }
+  time.addEventListener('change', follow);
+}

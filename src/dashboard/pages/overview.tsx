@@ -1,52 +1,245 @@
 import { Type } from 'typebox';
+import { percentile, spanInWords } from '../../domain/times.ts';
+import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../../store/backlog.ts';
+import { type EmailHours, readEmailHours } from '../../store/email-hours.ts';
 import { listEmails } from '../../store/email-lists.ts';
-import { curl, Empty, StatusBadge, Table, Time } from '../elements.tsx';
+import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
+import { curl, Empty, Table, Time } from '../elements.tsx';
+import { exampleEmail } from '../example.ts';
 import { Layout } from '../layout.tsx';
-import { page, type PageRow } from '../page.ts';
+import { type Context, type Html, page, type PageRow } from '../page.ts';
+import { EmailRows } from './emails.tsx';
 
 /** Emails that the page shows. */
 const NEWEST = 10;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 const EVERY = { tags: [], status: null, batch_id: null } as const;
 
-const overview = page(Type.Object({}), async (context) => {
-  const { emails } = await listEmails(context.pool, context.organization.id, EVERY, null, NEWEST);
-  const example = {
-    from: 'hello@your-domain.example',
-    to: 'you@example.com',
-    subject: 'It works',
-    text: 'The first email.',
-  };
+interface Range {
+  readonly name: string;
+  /** Hours or days that are shown, the current one included. */
+  readonly count: number;
+  readonly by: 'hour' | 'day';
+}
+const RANGES: Readonly<Record<string, Range>> = {
+  '24h': { name: 'Last 24 hours', count: 24, by: 'hour' },
+  '7d': { name: 'Last 7 days', count: 7 * 24, by: 'hour' },
+  '30d': { name: 'Last 30 days', count: 30, by: 'day' },
+};
+const DEFAULT_RANGE = '24h';
+
+const Query = Type.Object({ range: Type.Optional(Type.Enum(['24h', '7d', '30d'])) });
+
+const overview = page(Query, async (context) => {
+  const { pool, organization, query } = context;
+  const chosen = query.range ?? DEFAULT_RANGE;
+  const range = RANGES[chosen] as Range;
+  const step = range.by === 'day' ? DAY : HOUR;
+  const last = Math.floor(Date.now() / step) * step;
+  const first = last - (range.count - 1) * step;
+  const [{ emails }, hours, backlog, ailing] = await Promise.all([
+    listEmails(pool, organization.id, EVERY, null, NEWEST),
+    readEmailHours(pool, organization.id, new Date(first).toISOString(), range.by),
+    readBacklog(pool, organization.id),
+    listAiling(pool, organization.id),
+  ]);
+  if (emails.length === 0) return <FirstSteps context={context} ailing={ailing} />;
   return (
-    <Layout context={context} title="Overview">
-      {emails.length === 0 ? (
-        <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
-          <p>
-            Send one from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
-            <a href="/dashboard/keys">API key</a>, and watch it here.
-          </p>
-        </Empty>
-      ) : (
-        <section>
-          <h2>Newest emails</h2>
-          <Table caption="Newest emails" columns={['Status', 'To', 'Subject', 'Created']}>
-            {emails.map(({ status, to, subject, created_at: createdAt }) => (
-              <tr>
-                <td>
-                  <StatusBadge status={status} />
-                </td>
-                <td safe>{to.join(', ')}</td>
-                <td safe>{subject}</td>
-                <td>
-                  <Time at={createdAt} />
-                </td>
-              </tr>
-            ))}
-          </Table>
-        </section>
+    <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
+      <Notices context={context} ailing={ailing} />
+      <Waiting backlog={backlog} />
+      <section>
+        <h2 safe>{`Mail per ${range.by}, by its status now`}</h2>
+        {hours.statuses.size === 0 ? (
+          <p class="muted">No email was accepted in this time.</p>
+        ) : (
+          <MailChart statuses={hours.statuses} first={first} last={last} step={step} />
+        )}
+      </section>
+      {hours.statuses.size > 0 && (
+        <div class="columns">
+          <section>
+            <h2>By status</h2>
+            <StatusTotals statuses={hours.statuses} />
+          </section>
+          <section>
+            <h2>Bounces by reason</h2>
+            <Bounces bounces={hours.bounces} />
+          </section>
+          <section>
+            <h2>Time from when it was due</h2>
+            <Times hours={hours} />
+          </section>
+        </div>
       )}
+      <section>
+        <h2>Newest emails</h2>
+        <EmailRows emails={emails} />
+      </section>
     </Layout>
   );
 });
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
+
+async function FirstSteps({ context, ailing }: { context: Context; ailing: readonly Ailing[] }): Promise<string> {
+  const example = await exampleEmail(context);
+  const isReady = !String(example['from']).endsWith('your-domain.example');
+  return (
+    <Layout context={context} title="Overview">
+      <Notices context={context} ailing={ailing} />
+      <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
+        {isReady ? (
+          <p>Send one to yourself from a domain of this organization, and watch it here.</p>
+        ) : (
+          <p>
+            First this organization needs a domain that is verified
+            {context.has('/dashboard/domains') && (
+              <>
+                : <a href="/dashboard/domains">add one</a>
+              </>
+            )}
+            . Then put it in place of the one below.
+          </p>
+        )}
+      </Empty>
+    </Layout>
+  );
+}
+
+function Ranges({ chosen }: { chosen: string }): Html {
+  return (
+    <nav class="tabs" aria-label="Time">
+      {Object.entries(RANGES).map(([key, { name }]) => (
+        <a href={`/dashboard?range=${key}`} aria-current={key === chosen ? 'true' : undefined} safe>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Notices({ context, ailing }: { context: Context; ailing: readonly Ailing[] }): Html {
+  if (ailing.length === 0) return '';
+  return (
+    <ul class="notices" aria-label="What needs somebody">
+      {ailing.map(({ kind, id, name, reason }) => {
+        const list = kind === 'endpoint' ? '/dashboard/webhooks' : '/dashboard/domains';
+        const words =
+          kind === 'endpoint' ? `is disabled${reason === null ? '' : `: ${reason}`}` : 'failed its verification';
+        return (
+          <li>
+            {kind === 'endpoint' ? 'The webhook endpoint ' : 'The domain '}
+            {context.has(`${list}/:id`) ? (
+              <a href={`${list}/${id}`} safe>
+                {name}
+              </a>
+            ) : (
+              <strong safe>{name}</strong>
+            )}
+            <span safe>{` ${words}`}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Waiting({ backlog }: { backlog: Backlog }): Html {
+  const { queued, oldest_due_at: oldest, due_soon: dueSoon, webhooks } = backlog;
+  return (
+    <dl class="figures">
+      <div>
+        <dt>Queued now</dt>
+        <dd>
+          <a href="/dashboard/emails?status=queued" safe>
+            {countInWords(queued)}
+          </a>
+          {oldest !== null && (
+            <span class="sub">
+              the oldest since <Time at={oldest} />
+            </span>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>Scheduled for the next hour</dt>
+        <dd>
+          <a href="/dashboard/emails?status=scheduled" safe>
+            {countInWords(dueSoon)}
+          </a>
+        </dd>
+      </div>
+      <div>
+        <dt>Webhook deliveries to be made</dt>
+        <dd safe>{countInWords(webhooks)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function countInWords(count: number): string {
+  return count > COUNTED ? `over ${COUNTED.toLocaleString('en')}` : count.toLocaleString('en');
+}
+
+function Bounces({ bounces }: { bounces: EmailHours['bounces'] }): Html {
+  const total = sumOf(bounces);
+  if (total === 0) return <p class="muted">No email of this time has bounced.</p>;
+  const sorted = Object.entries(bounces).sort(([, a], [, b]) => b - a);
+  return (
+    <Table caption="Bounces by reason" columns={['Reason', 'Emails', 'Part']}>
+      {sorted.map(([reason, emails]) => (
+        <tr>
+          <th scope="row" safe>
+            {reason.replaceAll('_', ' ')}
+          </th>
+          <td class="number" safe>
+            {emails.toLocaleString('en')}
+          </td>
+          <td>
+            <meter min="0" max={total} value={emails} aria-label={`Part of ${reason.replaceAll('_', ' ')}`} safe>
+              {partInWords(emails, total)}
+            </meter>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Times({ hours }: { hours: EmailHours }): Html {
+  const shown = [
+    ['sent', hours.sent],
+    ['delivered', hours.delivered],
+  ] as const;
+  const cell = (steps: ReadonlyMap<number, number>, part: number): string => {
+    const time = percentile(steps, part);
+    return time === null ? '–' : `about ${spanInWords(time)}`;
+  };
+  return (
+    <>
+      <Table
+        caption="Time from when it was due"
+        columns={['Until', 'Emails', 'Half within (p50)', '95 % within (p95)']}
+      >
+        {shown.map(([name, steps]) => (
+          <tr>
+            <th scope="row">{name}</th>
+            <td class="number">{[...steps.values()].reduce((sum, emails) => sum + emails, 0)}</td>
+            <td class="number" safe>
+              {cell(steps, 0.5)}
+            </td>
+            <td class="number" safe>
+              {cell(steps, 0.95)}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <p class="hint">
+        From acceptance, or the time it was scheduled for, until we knew. Estimated from a histogram with steps of 41 %.
+      </p>
+    </>
+  );
+}

@@ -7,7 +7,7 @@ import { findAttachments, findDownload, type ListedAttachment, secondsFromNow } 
 import type { FileStore } from '../../store/files/file-store.ts';
 import type { Pool } from '../../store/pool.ts';
 import { callerOf } from '../auth.ts';
-import { LINK_LIFE, makeDownloadLinks } from '../download-links.ts';
+import { LINK_LIFE, makeDownloadLinks } from '../../domain/download-links.ts';
 import { route } from '../route.ts';
 import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';
 import { errorResponses } from '../schemas/common.ts';

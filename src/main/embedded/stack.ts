@@ -67,6 +67,7 @@ export async function startStack(context: Context): Promise<Stack> {
     ...(environment['TEMPORAL_ADDRESS'] ? environment : withoutTemporal(environment)),
     ...temporalEnvironment(home, environment, temporal),
     DATABASE_URL: databaseUrl,
+    TEMPORAL_UI_URL: environment['TEMPORAL_UI_URL'] || temporal.uiUrl || '',
     ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
     WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,

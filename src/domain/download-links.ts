@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { deriveKey } from '../domain/secret-key.ts';
+import { deriveKey } from './secret-key.ts';
 
 /** Seconds for which a link is good. */
 export const LINK_LIFE = 3_600;

@@ -1,0 +1,66 @@
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import { makePool } from '../src/store/pool.ts';
+import { findPages } from '../test/dashboard/links.ts';
+import { visitor, type Visitor } from '../test/dashboard/visitor.ts';
+import { storeManyEmails } from '../test/support/many-emails.ts';
+import { withStack } from './stack.ts';
+import { printTable, quantile } from './table.ts';
+
+/** Lists that are narrowed, besides one address for each row of the route table; `storeManyEmails` says what there is. */
+const NARROWED = [
+  '/dashboard?range=30d',
+  '/dashboard/emails?status=complained',
+  '/dashboard/emails?tag=kind:receipt',
+  '/dashboard/emails?tag=campaign:x5&tag=plan:p3&status=opened',
+  '/dashboard/emails?batch_id=bt_60000',
+  '/dashboard/emails?batch_id=bt_60000&status=rejected',
+];
+const WARM = 10;
+const TIMES = 200;
+
+/** How fast each page of the dashboard is answered with so many emails stored, four in five of them its organization's. */
+export async function pages({ rows = 1_000_000 }: { rows?: number } = {}): Promise<void> {
+  const table = await withStack({}, async (dev) => {
+    const pool = makePool(dev.database_url, 'bench', 1, () => undefined);
+    try {
+      await storeManyEmails(pool, rows, dev.organization_id);
+      for (const table of ['emails', 'email_tags']) await pool.query(`VACUUM ANALYZE ${table}`);
+    } finally {
+      await pool.end();
+    }
+    return measure(dev);
+  });
+  printTable(
+    `Pages of the dashboard with ${rows.toLocaleString('en')} emails; ms over HTTP, signed in, one at a time`,
+    table,
+  );
+}
+
+async function measure({ base_url: url, dashboard_email: email, dashboard_password: password }: DevFile) {
+  const member = visitor({ url });
+  await member.signIn(email, password);
+  const found = [...(await findPages(member))].map(([pattern, { path }]) => [pattern, path] as const);
+  const measured = [];
+  for (const [page, path] of [...found, ...NARROWED.map((path) => [path, path] as const)]) {
+    measured.push({ page, ...(await time(member, path)) });
+  }
+  return measured;
+}
+
+async function time({ get }: Visitor, path: string) {
+  const latencies: number[] = [];
+  let size = 0;
+  for (let n = -WARM; n < TIMES; n++) {
+    const from = performance.now();
+    const { status, html } = await get(path);
+    if (n >= 0) latencies.push(performance.now() - from);
+    if (status !== 200) throw new Error(`${path} answered ${status}`);
+    size = html.length;
+  }
+  return {
+    p50: quantile(latencies, 0.5),
+    p95: quantile(latencies, 0.95),
+    max: quantile(latencies, 1),
+    kB: size / 1024,
+  };
+}

@@ -1,0 +1,199 @@
+import { Type } from 'typebox';
+import { WAITING } from '../../domain/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { cancelBatch, noBatch } from '../../intake/batches.ts';
+import { type Batch, findBatch, listBatches } from '../../store/batches.ts';
+import { act } from '../act.ts';
+import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { exampleEmail } from '../example.ts';
+import { Confirm } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { Live } from '../live.tsx';
+import { action, type Context, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+
+const PATH = '/dashboard/batches';
+const BATCHES = 30;
+
+const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
+  const place = textToPlace(context.query.cursor);
+  const found = await listBatches(context.pool, context.organization.id, place, BATCHES + 1);
+  const { rows: batches, next } = cutPage(found, BATCHES, (batch) => batch);
+  return (
+    <Layout context={context} title="Batches">
+      <Live visit={context} moves={batches.some(isUnderWay)}>
+        {batches.length === 0 ? (
+          <Empty
+            title="No batch yet"
+            command={curl(context, 'POST', '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
+          >
+            <p>One request takes up to 10,000 emails, all or none, and their progress shows here.</p>
+          </Empty>
+        ) : (
+          <Table
+            caption="Batches, newest first"
+            columns={['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done']}
+          >
+            {batches.map((batch) => (
+              <BatchRow batch={batch} />
+            ))}
+          </Table>
+        )}
+        <Pager visit={context} next={next} />
+      </Live>
+    </Layout>
+  );
+});
+
+const show = page(Type.Object({}), async (context) => {
+  const batch = await findBatch(context.pool, context.organization.id, idOf(context));
+  if (!batch) throw noBatch();
+  const { id, total, counts } = batch;
+  const scheduled = counts.scheduled ?? 0;
+  return (
+    <Layout
+      context={context}
+      title={`Batch of ${total.toLocaleString('en')}`}
+      crumbs={[{ path: PATH, name: 'Batches' }]}
+      actions={
+        <>
+          <a class="button" href={`/dashboard/emails?batch_id=${id}`}>
+            Show its emails
+          </a>
+          {context.role !== 'viewer' && scheduled > 0 && (
+            <Confirm
+              visit={context}
+              action={`${PATH}/${id}/cancel`}
+              id="cancel-batch"
+              label="Cancel sending"
+              question={`${scheduled.toLocaleString('en')} of its emails are still scheduled. They will not be sent.`}
+            />
+          )}
+        </>
+      }
+    >
+      <Live visit={context} moves={isUnderWay(batch)}>
+        <Facts
+          facts={[
+            ['Status', <StatusBadge status={batch.status} />],
+            ['Accepted', <Time at={batch.created_at} />],
+            ['Done', <Time at={batch.completed_at} />],
+            ['Progress', <Progress batch={batch} />],
+            ['Id', <Copy value={id} />],
+          ]}
+        />
+        <Table caption="Emails of this batch by status" columns={['Status', 'Emails', 'Part']}>
+          {statusesOf(batch).map(([status, members]) => (
+            <tr>
+              <td>
+                <StatusBadge status={status} />
+              </td>
+              <td class="number">
+                <a
+                  href={`/dashboard/emails?batch_id=${id}&status=${status}`}
+                  aria-label={`${members.toLocaleString('en')} emails: show them`}
+                  safe
+                >
+                  {members.toLocaleString('en')}
+                </a>
+              </td>
+              <td>
+                <meter
+                  min="0"
+                  max={total}
+                  value={members}
+                  aria-label={`Part that is ${status.replaceAll('_', ' ')}`}
+                  safe
+                >
+                  {`${Math.round((100 * members) / total)} %`}
+                </meter>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      </Live>
+    </Layout>
+  );
+});
+
+const cancel = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'batches.cancel',
+      run: () => cancelBatch(context.deps, context.organization.id, idOf(context)),
+      target: idOf(context),
+      detail: ({ canceled }) => ({ canceled }),
+      then: ({ id, canceled }) =>
+        new Redirect(`${PATH}/${id}`, {
+          flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} called back.`,
+        }),
+    }),
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['POST', `${PATH}/:id/cancel`, 'member', cancel],
+];
+
+function idOf({ params }: Context): string {
+  return params['id'] ?? '';
+}
+
+/** Members that wait for their time alone may do so for weeks. */
+function isUnderWay({ status, counts }: Batch): boolean {
+  return status === 'processing' || (counts.queued ?? 0) > 0;
+}
+
+function statusesOf({ counts }: Batch) {
+  return EMAIL_STATUSES.map((status) => [status, counts[status] ?? 0] as const).filter(([, members]) => members > 0);
+}
+
+/** How many have stopped waiting, whatever became of them. */
+function Progress({ batch }: { batch: Batch }): Html {
+  const { id, total, counts } = batch;
+  const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
+  const words = `${(total - waiting).toLocaleString('en')} of ${total.toLocaleString('en')}`;
+  return (
+    <>
+      <progress id={`progress-${id}`} max={total} value={total - waiting} aria-label={`Done: ${words}`} safe>
+        {words}
+      </progress>
+      <span class="sub" safe>
+        {words}
+      </span>
+    </>
+  );
+}
+
+function BatchRow({ batch }: { batch: Batch }): Html {
+  const { id, status, created_at: createdAt, completed_at: completedAt } = batch;
+  return (
+    <tr>
+      <td>
+        <StatusBadge status={status} />
+      </td>
+      <th scope="row">
+        <a href={`${PATH}/${id}`} id={`open-${id}`}>
+          <code safe>{id}</code>
+        </a>
+      </th>
+      <td>
+        <Progress batch={batch} />
+      </td>
+      <td>
+        <p class="counts">
+          {statusesOf(batch).map(([each, members]) => (
+            <Text text={`${members.toLocaleString('en')} ${each.replaceAll('_', ' ')}`} />
+          ))}
+        </p>
+      </td>
+      <td>
+        <Time at={createdAt} />
+      </td>
+      <td>
+        <Time at={completedAt} />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,146 @@
+import { Type } from 'typebox';
+import { CHAT_STATUSES } from '../../domain/chat.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { parsePhone, phoneInQuery } from '../../domain/phone.ts';
+import { type ChatMessage, type ChatSummary, findChat, listChats } from '../../store/chat-messages.ts';
+import { findChatDetails } from '../../store/message-details.ts';
+import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { Field, Filters, Select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { isMoving, Live } from '../live.tsx';
+import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { cutPage, textToPlace } from '../places.ts';
+import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+
+const PATH = '/dashboard/chatapp';
+const MESSAGES = 50;
+const STATUS_NAMES = [['', 'Any'], ...CHAT_STATUSES.map((status) => [status, status] as const)] as const;
+
+const Query = Type.Object({
+  status: Type.Optional(Type.Enum([...CHAT_STATUSES])),
+  to: Type.Optional(Type.String()),
+  cursor: Type.Optional(Type.String()),
+});
+
+const list = page(Query, async (context) => {
+  const { pool, organization, query, given, problems } = context;
+  const { status = null, to, cursor } = query;
+  const phone = to === undefined ? null : parsePhone(phoneInQuery(to).trim());
+  const filled: Filled = { given, problems: { ...problems, ...(typeof phone === 'string' && { to: phone }) } };
+  const isValid = Object.keys(filled.problems).length === 0;
+  const filters = { status, to: typeof phone === 'object' && phone !== null ? phone.number : null };
+  const found = isValid ? await listChats(pool, organization.id, filters, textToPlace(cursor), MESSAGES + 1) : [];
+  const { rows: messages, next } = cutPage(found, MESSAGES, (message) => message);
+  const isEmpty = isValid && messages.length === 0;
+  const isUnfiltered = status === null && to === undefined && cursor === undefined;
+  const shown = (
+    <Layout context={context} title="Chat messages">
+      <Filters visit={context}>
+        <Select label="Status" name="status" filled={filled} options={STATUS_NAMES} />
+        <Field label="To" name="to" type="tel" filled={filled} placeholder="+14165550123" autocomplete="off" />
+      </Filters>
+      <Live visit={context} moves={messages.some((message) => isMoving(message))}>
+        {isEmpty && isUnfiltered && (
+          <Empty
+            title="No chat message yet"
+            command={curl(context, 'POST', '/v1/chatapp', { to: '+14165550123', text: 'Hi.' })}
+          >
+            <p>Send one from a number that is connected to this organization, to your own phone.</p>
+          </Empty>
+        )}
+        {isEmpty && !isUnfiltered && <p class="muted">Nothing was found with these filters.</p>}
+        {messages.length > 0 && (
+          <Table caption="Chat messages, newest first" columns={['Status', 'To', 'Type', 'From', 'Accepted']}>
+            {messages.map((message) => (
+              <ChatRow message={message} />
+            ))}
+          </Table>
+        )}
+        <Pager visit={context} next={next} />
+      </Live>
+    </Layout>
+  );
+  return isValid ? shown : new Reply(shown, { status: 422 });
+});
+
+const show = page(Type.Object({}), async (context) => {
+  const { pool, organization, params } = context;
+  const id = params['id'] ?? '';
+  const [message, details] = await Promise.all([
+    findChat(pool, organization.id, id),
+    findChatDetails(pool, organization.id, id),
+  ]);
+  if (!message || !details) throw new ServiceError('not_found', 'there is no chat-app message with this id');
+  const { error, error_code: code } = message;
+  return (
+    <Layout context={context} title={`To ${message.to}`} crumbs={[{ path: PATH, name: 'Chat messages' }]}>
+      <Live visit={context} moves={isMoving(message)}>
+        <Facts
+          facts={[
+            ['Status', <StatusBadge status={message.status} />],
+            ['From', <Text text={message.from} />],
+            ['To', <Text text={`${message.to} (${message.country})`} />],
+            ['Type', <Text text={message.type} />],
+            ['Accepted', <Time at={message.created_at} />],
+            ...(details.provider === null ? [] : [['Provider', <Text text={details.provider} />] as const]),
+            ...(details.provider_message_id === null
+              ? []
+              : [["The provider's id", <Copy value={details.provider_message_id} />] as const]),
+            ['Id', <Copy value={id} />],
+            ['Workflow', <Workflow context={context} id={id} />],
+          ]}
+        />
+        {error !== null && (
+          <p class="problem whole" safe>
+            {code === null ? error : `${error} (${code})`}
+          </p>
+        )}
+        <Timeline events={message.events} />
+        <Attempts attempts={details.attempts} />
+      </Live>
+      <section>
+        <h2>Content</h2>
+        <pre class="preview" tabindex="0" safe>
+          {contentOf(message)}
+        </pre>
+      </section>
+    </Layout>
+  );
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/:id`, 'viewer', show],
+];
+
+function ChatRow({ message }: { message: ChatSummary }): Html {
+  return (
+    <tr>
+      <td>
+        <StatusBadge status={message.status} />
+        {message.error !== null && (
+          <span class="sub" safe>
+            {message.error}
+          </span>
+        )}
+      </td>
+      <th scope="row">
+        <a href={`${PATH}/${message.id}`} id={`open-${message.id}`} safe>
+          {message.to}
+        </a>
+      </th>
+      <td>{message.type}</td>
+      <td safe>{message.from}</td>
+      <td>
+        <Time at={message.created_at} />
+      </td>
+    </tr>
+  );
+}
+
+/** What was given: a text as it is, anything else as JSON. */
+function contentOf({ type, text, template, image, document }: ChatMessage): string {
+  if (type === 'text') return text ?? '';
+  const given = { text, template, image, document };
+  return JSON.stringify(Object.fromEntries(Object.entries(given).filter(([, part]) => part !== null)), null, 2);
+}

@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import { parseInstant, SCHEDULE_PROBLEMS } from '../../domain/instant.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
+import { sendAgain } from '../../intake/send-again.ts';
+import { act } from '../act.ts';
+import { action, type Context, type PageRow, Redirect } from '../page.ts';
+import { emailPage } from './email.tsx';
+import { PATH } from './emails.tsx';
+
+const idOf = ({ params }: Context): string => params['id'] ?? '';
+
+const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Type.String() }), {
+  again: (context, filled) => emailPage(context, filled),
+  run: async (context, { scheduled_at: local, offset }) => {
+    const id = idOf(context);
+    const time = parseInstant(`${local}${offset}`);
+    if (!time) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'scheduled_at');
+    return act(context, {
+      action: 'emails.reschedule',
+      run: () => rescheduleEmail(context.deps, context.organization.id, id, time.toISOString()),
+      target: id,
+      detail: { scheduled_at: time.toISOString() },
+      then: `${PATH}/${id}`,
+      said: 'It has another time now.',
+    });
+  },
+});
+
+const cancel = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'emails.cancel',
+      run: () => cancelEmail(context.deps, context.organization.id, idOf(context)),
+      target: idOf(context),
+      then: `${PATH}/${idOf(context)}`,
+      said: 'It was called back and will not be sent.',
+    }),
+});
+
+const again = action(Type.Object({}), {
+  run: (context) =>
+    act(context, {
+      action: 'emails.send',
+      run: () => sendAgain(context.deps, context.organization.id, idOf(context)),
+      target: ({ id }) => id,
+      detail: { again: idOf(context) },
+      then: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),
+    }),
+});
+
+export const rows: readonly PageRow[] = [
+  ['POST', `${PATH}/:id/reschedule`, 'member', reschedule],
+  ['POST', `${PATH}/:id/cancel`, 'member', cancel],
+  ['POST', `${PATH}/:id/again`, 'member', again],
+];

@@ -1,0 +1,65 @@
+import type { Email } from '../../store/emails.ts';
+import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import type { Context, Filled, Html } from '../page.ts';
+import { PATH } from './emails.tsx';
+
+/** What can be done with an email as a whole. */
+export function EmailButtons({ context, email }: { context: Context; email: Email }): Html {
+  const { id, status, to, cc, bcc } = email;
+  const count = [to, cc ?? [], bcc ?? []].flat().length;
+  return (
+    <>
+      {status === 'scheduled' && (
+        <Confirm
+          visit={context}
+          action={`${PATH}/${id}/cancel`}
+          id="cancel-email"
+          label="Cancel sending"
+          question="It will not be sent. What was canceled cannot be taken back, only sent again."
+        />
+      )}
+      <Confirm
+        visit={context}
+        action={`${PATH}/${id}/again`}
+        id="send-again"
+        label="Send again"
+        question={`A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} at once.`}
+      />
+    </>
+  );
+}
+
+interface RescheduleProps {
+  readonly context: Context;
+  readonly email: Email;
+  readonly filled: Filled;
+}
+
+/** Browsers post a time without its offset, so a field beside it says it; a script fills in the reader's own. */
+export function RescheduleForm({ context, email, filled }: RescheduleProps): Html {
+  return (
+    <section>
+      <h2>Another time</h2>
+      <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">
+        <FormProblem filled={filled} />
+        <Field
+          label="Send it at"
+          name="scheduled_at"
+          type="datetime-local"
+          filled={filled}
+          value={(email.scheduled_at ?? '').slice(0, 16)}
+          required
+        />
+        <Field
+          label="UTC offset of that time"
+          name="offset"
+          filled={filled}
+          value="+00:00"
+          hint="+00:00 is UTC, +02:00 Berlin in summer, -05:00 New York in winter"
+          required
+        />
+        <button class="primary">Reschedule</button>
+      </Form>
+    </section>
+  );
+}

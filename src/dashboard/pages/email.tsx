@@ -1,0 +1,232 @@
+import { Type } from 'typebox';
+import { ServiceError } from '../../domain/errors.ts';
+import { makeDownloadLinks } from '../../domain/download-links.ts';
+import { addressees, recipients } from '../../domain/outgoing.ts';
+import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/attachments.ts';
+import { type Email, findEmail } from '../../store/emails.ts';
+import { type EmailDetails, findBodies, findEmailDetails } from '../../store/message-details.ts';
+import { Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { BLANK } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { isMoving, Live } from '../live.tsx';
+import { type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { EmailButtons, RescheduleForm } from './email-forms.tsx';
+import { PATH, TagLinks } from './emails.tsx';
+import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+
+/** Seconds for which a link to a file is good: as long as somebody reads this page. */
+const LINK_LIFE = 3_600;
+
+const View = Type.Object({ show: Type.Optional(Type.Union([Type.Literal('html'), Type.Literal('text')])) });
+
+const show = page(View, (context) => emailPage(context, BLANK, context.query.show));
+
+/** Of the frame in which an email's HTML is shown: nothing in it runs, is posted, or leads anywhere. */
+const FRAME_POLICY =
+  "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
+
+const preview = page(Type.Object({}), async ({ pool, organization, params }) => {
+  const bodies = await findBodies(pool, organization.id, params['id'] ?? '');
+  if (!bodies) throw new ServiceError('not_found', 'there is no email with this id');
+  return new Reply(Buffer.from(bodies.html ?? ''), {
+    headers: {
+      'content-security-policy': FRAME_POLICY,
+      'x-frame-options': 'SAMEORIGIN',
+      'referrer-policy': 'no-referrer',
+    },
+  });
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['GET', `${PATH}/:id/html`, 'viewer', preview],
+];
+
+/** One email with everything that is known of it. @param filled its form for another time */
+export async function emailPage(context: Context, filled: Filled, view?: 'html' | 'text'): Promise<Html> {
+  const { pool, organization, params, role } = context;
+  const id = params['id'] ?? '';
+  const [email, details, files] = await Promise.all([
+    findEmail(pool, organization.id, id),
+    findEmailDetails(pool, organization.id, id),
+    findAttachments(pool, organization.id, id),
+  ]);
+  if (!email || !details) throw new ServiceError('not_found', 'there is no email with this id');
+  const mayChange = role !== 'viewer';
+  return (
+    <Layout
+      context={context}
+      title={email.subject === '' ? '(no subject)' : email.subject}
+      crumbs={[{ path: PATH, name: 'Emails' }]}
+      actions={mayChange ? <EmailButtons context={context} email={email} /> : ''}
+    >
+      <Live visit={context} moves={isMoving(email)}>
+        <EmailFacts context={context} email={email} details={details} />
+        {email.error !== null && (
+          <p class="problem whole" safe>
+            {email.error}
+          </p>
+        )}
+        <Timeline events={details.timeline} />
+        <Recipients email={email} details={details} />
+        <Attempts attempts={details.attempts} />
+      </Live>
+      {mayChange && email.status === 'scheduled' && <RescheduleForm context={context} email={email} filled={filled} />}
+      <Content context={context} email={email} details={details} view={view} />
+      <Files context={context} emailId={id} files={files ?? []} />
+    </Layout>
+  );
+}
+
+interface EmailProps {
+  readonly context: Context;
+  readonly email: Email;
+  readonly details: EmailDetails;
+}
+
+function EmailFacts({ context, email, details }: EmailProps): Html {
+  const { cc, bcc, reply_to: replyTo, batch_id: batchId, headers } = email;
+  const list = (name: string, addresses: readonly string[] | null) =>
+    addresses === null || addresses.length === 0 ? [] : [[name, <Text text={addresses.join(', ')} />] as const];
+  return (
+    <Facts
+      facts={[
+        ['Status', <StatusBadge status={email.status} />],
+        ...(email.bounce_reason === null
+          ? []
+          : [['Bounce reason', <Text text={email.bounce_reason.replaceAll('_', ' ')} />] as const]),
+        ['From', <Text text={email.from} />],
+        ...list('To', email.to),
+        ...list('Cc', cc),
+        ...list('Bcc', bcc),
+        ...list('Reply to', replyTo),
+        ['Accepted', <Time at={email.created_at} />],
+        ...(email.scheduled_at === null ? [] : [['Scheduled for', <Time at={email.scheduled_at} />] as const]),
+        ...(email.marketing ? [['Marketing', <Text text="yes, with a link to unsubscribe" />] as const] : []),
+        ...(email.tags.length === 0 ? [] : [['Tags', <TagLinks tags={email.tags} />] as const]),
+        ...(batchId === null
+          ? []
+          : [
+              [
+                'Batch',
+                <a href={`/dashboard/batches/${batchId}`}>
+                  <code safe>{batchId}</code>
+                </a>,
+              ] as const,
+            ]),
+        ...(details.provider === null ? [] : [['Provider', <Text text={details.provider} />] as const]),
+        ...(details.provider_message_id === null
+          ? []
+          : [["The provider's id", <Copy value={details.provider_message_id} />] as const]),
+        ['Id', <Copy value={email.id} />],
+        ['Workflow', <Workflow context={context} id={details.workflow_id} />],
+        ...Object.entries(headers).map(([name, value]) => [name, <Text text={value} />] as const),
+      ]}
+    />
+  );
+}
+
+/** Everybody who gets it, with what is known of each; what is not told of one is told of the email. */
+function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): Html {
+  const told = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
+  const everybody = recipients(addressees(email));
+  return (
+    <section>
+      <h2>Recipients</h2>
+      <Table caption="Recipients" columns={['Recipient', 'Status', 'What was said']}>
+        {everybody.map(({ address }) => {
+          const known = told.get(address.toLowerCase());
+          return (
+            <tr>
+              <th scope="row" safe>
+                {address}
+              </th>
+              <td>
+                <StatusBadge status={known?.status ?? email.status} />
+              </td>
+              <td class="sub" safe>
+                {[known?.bounce_reason?.replaceAll('_', ' '), known?.error].filter(Boolean).join(': ')}
+              </td>
+            </tr>
+          );
+        })}
+      </Table>
+    </section>
+  );
+}
+
+function Content({ email, details, view }: EmailProps & { view: 'html' | 'text' | undefined }): Html {
+  const { has_html: hasHtml, text } = details;
+  if (!hasHtml && text === null) return <p class="muted">Its content is not kept any more.</p>;
+  const shown = view === 'text' && text !== null ? 'text' : hasHtml ? 'html' : 'text';
+  return (
+    <section id="content">
+      <h2>Content</h2>
+      {hasHtml && text !== null && (
+        <nav class="tabs" aria-label="Content">
+          <a href="?show=html#content" aria-current={shown === 'html' ? 'true' : undefined}>
+            HTML
+          </a>
+          <a href="?show=text#content" aria-current={shown === 'text' ? 'true' : undefined}>
+            Text
+          </a>
+        </nav>
+      )}
+      {shown === 'html' ? (
+        <iframe class="preview" src={`${PATH}/${email.id}/html`} title="The email as HTML" sandbox="" loading="lazy" />
+      ) : (
+        <pre class="preview" tabindex="0" safe>
+          {text ?? ''}
+        </pre>
+      )}
+      {shown === 'html' && (
+        <p class="hint">
+          Shown without scripts, links and embedded files. Images from the web load as for a recipient.
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface FilesProps {
+  readonly context: Context;
+  readonly emailId: string;
+  readonly files: readonly ListedAttachment[];
+}
+
+async function Files({ context, emailId, files }: FilesProps): Promise<string> {
+  if (files.length === 0) return '';
+  const links = makeDownloadLinks(context.deps.secretKey);
+  const expires = await secondsFromNow(context.pool, LINK_LIFE);
+  return (
+    <section>
+      <h2>Attachments</h2>
+      <Table caption="Attachments" columns={['File', 'Type', 'Size', 'Kept until']}>
+        {files.map((file) => (
+          <tr>
+            <th scope="row">
+              {file.kept ? (
+                <a href={links.make(emailId, file.id, expires)} download="" safe>
+                  {file.filename}
+                </a>
+              ) : (
+                <span safe>{file.filename}</span>
+              )}
+              {file.inline && <span class="sub">shown inside the HTML</span>}
+            </th>
+            <td safe>{file.content_type}</td>
+            <td class="number" safe>
+              {sizeInWords(file.size)}
+            </td>
+            <td>{file.kept ? <Time at={file.expires_at} /> : <span class="muted">gone</span>}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function sizeInWords(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  return bytes < 1_048_576 ? `${Math.ceil(bytes / 1_024)} kB` : `${(bytes / 1_048_576).toFixed(1)} MB`;
+}

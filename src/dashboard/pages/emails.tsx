@@ -1,0 +1,143 @@
+import { Type } from 'typebox';
+import { EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
+import { TAGS } from '../../domain/limits.ts';
+import { parseTag } from '../../domain/tag-filter.ts';
+import { type EmailSummary, listEmails } from '../../store/email-lists.ts';
+import { exampleEmail } from '../example.ts';
+import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
+import { Field, Filters, Select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { isMoving, Live } from '../live.tsx';
+import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { placeToText, textToPlace } from '../places.ts';
+
+export const PATH = '/dashboard/emails';
+const EMAILS = 50;
+
+const STATUS_NAMES = [['', 'Any'], ...EMAIL_STATUSES.map((status) => [status, words(status)] as const)] as const;
+
+const Query = Type.Object({
+  status: Type.Optional(Type.Enum([...EMAIL_STATUSES])),
+  tag: Type.Optional(Type.Array(Type.String())),
+  batch_id: Type.Optional(Type.String({ maxLength: 64 })),
+  cursor: Type.Optional(Type.String()),
+});
+
+const list = page(Query, async (context) => {
+  const { pool, organization, query, given, problems } = context;
+  const { status = null, batch_id = null, cursor } = query;
+  // In an address each tag has a parameter of its own, in the field they stand side by side.
+  const written = (query.tag ?? []).flatMap((text) => text.split(/[\s,]+/).filter((tag) => tag !== ''));
+  const tags = written.map(parseTag);
+  const tagProblem = problemOf(tags);
+  const filled: Filled = {
+    given: { ...given, tag: written.join(' ') },
+    problems: { ...problems, ...(tagProblem !== undefined && { tag: tagProblem }) },
+  };
+  const filters = { status, batch_id, tags: tags.filter((tag) => tag !== undefined) };
+  const isValid = Object.keys(filled.problems).length === 0;
+  const { emails, next } = isValid
+    ? await listEmails(pool, organization.id, filters, textToPlace(cursor), EMAILS)
+    : { emails: [], next: null };
+  const isEmpty = status === null && batch_id === null && written.length === 0 && cursor === undefined;
+  const shown = (
+    <Layout context={context} title="Emails">
+      <Filters visit={context}>
+        <Select label="Status" name="status" filled={filled} options={STATUS_NAMES} />
+        <Field label="Tags" name="tag" filled={filled} placeholder="kind:receipt plan:pro" autocomplete="off" />
+        <Field label="Batch" name="batch_id" filled={filled} placeholder="bt_…" autocomplete="off" />
+      </Filters>
+      <Live visit={context} moves={emails.some((email) => isMoving(email))}>
+        {emails.length === 0 && isEmpty && isValid ? (
+          <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
+            <p>Send one from a domain of this organization, and watch it here.</p>
+          </Empty>
+        ) : (
+          <EmailTable emails={emails} hasMore={next !== null} isValid={isValid} />
+        )}
+        <Pager visit={context} next={next && placeToText(next)} />
+      </Live>
+    </Layout>
+  );
+  return isValid ? shown : new Reply(shown, { status: 422 });
+});
+
+export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
+
+function words(status: string): string {
+  return status.replaceAll('_', ' ');
+}
+
+function problemOf(tags: readonly (Tag | undefined)[]): string | undefined {
+  if (tags.includes(undefined))
+    return 'must be name:value, of letters, digits, _ and -; several with blanks between them';
+  return tags.length > TAGS ? `must be at most ${TAGS} tags` : undefined;
+}
+
+interface EmailTableProps {
+  readonly emails: readonly EmailSummary[];
+  readonly hasMore: boolean;
+  readonly isValid: boolean;
+}
+
+function EmailTable({ emails, hasMore, isValid }: EmailTableProps): Html {
+  if (!isValid) return '';
+  if (emails.length === 0) {
+    const where = hasMore ? 'among the newest emails. There are older ones to look at.' : 'with these filters.';
+    return <p class="muted" safe>{`Nothing was found ${where}`}</p>;
+  }
+  return <EmailRows emails={emails} />;
+}
+
+/** Emails, newest first, each with a link to its own page. */
+export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html {
+  return (
+    <Table caption="Emails, newest first" columns={['Status', 'To', 'Subject', 'Tags', 'Accepted']}>
+      {emails.map((email) => (
+        <tr>
+          <td>
+            <StatusBadge status={email.status} />
+            {email.bounce_reason !== null && (
+              <span class="sub" safe>
+                {words(email.bounce_reason)}
+              </span>
+            )}
+            {email.status === 'scheduled' && (
+              <span class="sub">
+                for <Time at={email.scheduled_at} />
+              </span>
+            )}
+          </td>
+          <td>
+            <span safe>{email.to[0] ?? ''}</span>
+            {email.to.length > 1 && <span class="sub" safe>{`and ${email.to.length - 1} more`}</span>}
+          </td>
+          <th scope="row">
+            <a href={`${PATH}/${email.id}`} id={`open-${email.id}`} safe>
+              {email.subject === '' ? '(no subject)' : email.subject}
+            </a>
+          </th>
+          <td>
+            <TagLinks tags={email.tags} />
+          </td>
+          <td>
+            <Time at={email.created_at} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** Tags, each with a link to all emails that carry it. */
+export function TagLinks({ tags }: { tags: readonly Tag[] }): Html {
+  return (
+    <span class="tags">
+      {tags.map(({ name, value }) => (
+        <a class="tag" href={`${PATH}?tag=${encodeURIComponent(`${name}:${value}`)}`} safe>
+          {`${name}:${value}`}
+        </a>
+      ))}
+    </span>
+  );
+}

