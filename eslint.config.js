@@ -47,7 +47,18 @@ export default tseslint.config(
     // Runs in browsers.
     files: ['src/dashboard/assets/*.js'],
     languageOptions: {
-      globals: { document: 'readonly', navigator: 'readonly', getSelection: 'readonly', setTimeout: 'readonly' },
+      globals: Object.fromEntries(
+        [
+          'document',
+          'navigator',
+          'getSelection',
+          'getComputedStyle',
+          'matchMedia',
+          'ResizeObserver',
+          'setTimeout',
+          'uPlot',
+        ].map((name) => [name, 'readonly']),
+      ),
     },
   },
 );

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
 import { invite } from '../../src/intake/users.ts';
 import { ROLES, type Role } from '../../src/store/users.ts';
-import { type Organization, type Service, startService } from '../http/service.ts';
+import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { signedIn, textOf, visitor, type Visitor } from './visitor.ts';
 
 type Person = Awaited<ReturnType<typeof signedIn>>;
@@ -56,6 +56,19 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
     return { id, deliveryId: (body as { id: string }).id };
   },
   '/dashboard/webhooks/:id': () => endpoint(),
+  '/dashboard/emails/:id': async () => ({
+    // Its frame shows nothing else, so it names the organization itself.
+    id: await ours.sent({ html: '<p>Ours</p>', scheduled_at: inFuture({ hours: 1 }) }),
+  }),
+  '/dashboard/batches/:id': async () => {
+    const { body } = await ours.call('POST', '/v1/emails/batch', { json: { emails: [ours.mail()] } });
+    return { id: (body as { id: string }).id };
+  },
+  '/dashboard/chatapp/:id': async () => {
+    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+    const { body } = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
+    return { id: (body as { id: string }).id };
+  },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };
 
@@ -71,6 +84,7 @@ const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/members/:id/role': { role: 'owner' },
   '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
   '/dashboard/webhooks/:id/replay': { since: '2026-01-01T00:00' },
+  '/dashboard/emails/:id/reschedule': { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), offset: '+00:00' },
 };
 
 async function addressOf(path: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { REPORTED } from '../../domain/email-states.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/download-links.ts';
 import { addressees, recipients } from '../../domain/outgoing.ts';
@@ -126,10 +127,12 @@ function EmailFacts({ context, email, details }: EmailProps): Html {
   );
 }
 
-/** Everybody who gets it, with what is known of each; what is not told of one is told of the email. */
+/** Everybody who gets it, with what is known of each. What was reported of one says nothing of the others but that it was sent. */
 function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): Html {
   const told = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const everybody = recipients(addressees(email));
+  const isOfOne = details.recipients.some(({ status }) => status === email.status);
+  const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <section>
       <h2>Recipients</h2>
@@ -142,7 +145,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
                 {address}
               </th>
               <td>
-                <StatusBadge status={known?.status ?? email.status} />
+                <StatusBadge status={known?.status ?? others} />
               </td>
               <td class="sub" safe>
                 {[known?.bounce_reason?.replaceAll('_', ' '), known?.error].filter(Boolean).join(': ')}

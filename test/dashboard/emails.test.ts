@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { request } from 'undici';
+import { project } from '../../src/projection/emails.ts';
+import { beginAttempts, endAttempts } from '../../src/store/attempts.ts';
+import { noteSuppressed } from '../../src/store/email-recipients.ts';
+import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
+
+let service: Service;
+let ours: Organization;
+let member: Visitor;
+before(async () => {
+  service = await startService({ temporalUi: { url: 'https://temporal.example.com', namespace: 'mail' } });
+  ours = await service.organization('Ours');
+  member = await signedIn(service, ours.id, 'member');
+});
+after(() => service.close());
+
+const polls = ({ html }: Shown) => html.includes('hx-trigger="every 3s"');
+const subjects = ({ html }: Shown) =>
+  [...html.matchAll(/<a href="\/dashboard\/emails\/em_\w+" id="[^"]+">([^<]*)<\/a>/g)].map((match) => match[1]);
+const page = async (path: string, by = member): Promise<Shown> => {
+  const shown = await by.get(path);
+  assert.equal(shown.status, 200, textOf(shown.html));
+  return shown;
+};
+const audit = async (action: string) => {
+  const { rows } = await service.pool.query<{ target: string; detail: Record<string, unknown> }>(
+    'SELECT target, detail FROM audit_log WHERE action = $1 ORDER BY at DESC LIMIT 1',
+    [action],
+  );
+  return rows[0];
+};
+
+describe('the list of emails', () => {
+  let own: Organization;
+  let reader: Visitor;
+  let batch: string;
+  before(async () => {
+    own = await service.organization();
+    reader = await signedIn(service, own.id, 'viewer');
+    const tags = (...texts: string[]) =>
+      texts.map((text) => ({ name: text.split(':')[0] ?? '', value: text.split(':')[1] ?? '' }));
+    await own.sent({ subject: 'one', tags: tags('kind:receipt', 'plan:pro') });
+    await own.sent({ subject: 'two', tags: tags('kind:receipt') });
+    await own.sent({ subject: 'three', scheduled_at: inFuture({ hours: 1 }), tags: tags('kind:receipt', 'plan:pro') });
+    const answer = await own.call('POST', '/v1/emails/batch', {
+      json: { emails: [own.mail({ subject: 'four', tags: tags('kind:receipt', 'plan:pro') })] },
+    });
+    batch = (answer.body as { id: string }).id;
+  });
+
+  it('shows emails newest first, of this organization only, with all filters together', async () => {
+    await ours.sent({ subject: 'of another organization' });
+    const found = async (query: string) => subjects(await page(`/dashboard/emails${query}`, reader));
+    assert.deepEqual(await found(''), ['four', 'three', 'two', 'one']);
+    assert.deepEqual(await found('?status=scheduled'), ['three']);
+    assert.deepEqual(await found('?tag=kind:receipt&tag=plan:pro'), ['four', 'three', 'one']);
+    assert.deepEqual(await found('?tag=kind%3Areceipt+plan%3Apro'), ['four', 'three', 'one'], 'in one field');
+    assert.deepEqual(await found(`?status=queued&tag=plan:pro&batch_id=${batch}`), ['four']);
+    assert.deepEqual(await found(`?status=&tag=&batch_id=`), ['four', 'three', 'two', 'one'], 'fields left empty');
+    assert.deepEqual(await found('?tag=kind:other'), []);
+    const kept = await page(`/dashboard/emails?status=queued&tag=plan:pro&tag=kind:receipt`, reader);
+    assert.match(kept.html, /<option value="queued" selected>/);
+    assert.match(kept.html, /name="tag"[^>]*|value="plan:pro kind:receipt"/);
+    assert.ok(kept.html.includes('value="plan:pro kind:receipt"'), 'tags stand in their field');
+  });
+
+  it('says at the field what is wrong with a filter, and shows nothing', async () => {
+    for (const [query, field] of [
+      ['status=nice', 'status'],
+      ['tag=x', 'tag'],
+      [`tag=${Array.from({ length: 11 }, (_, i) => `a:${i}`).join('+')}`, 'tag'],
+      [`batch_id=${'x'.repeat(65)}`, 'batch_id'],
+    ]) {
+      const { status, html } = await reader.get(`/dashboard/emails?${query}`);
+      assert.equal(status, 422, query);
+      assert.ok(html.includes(`id="field-${field}-problem"`), query);
+      assert.ok(!html.includes('>four<'), 'nothing is listed');
+    }
+    assert.equal((await reader.get('/dashboard/emails?cursor=x')).status, 422);
+  });
+
+  it('leads to older emails and back, with the same filters', async () => {
+    const many = await service.organization();
+    const visitor = await signedIn(service, many.id, 'viewer');
+    const emails = Array.from({ length: 120 }, (_, index) =>
+      many.mail({ subject: `mail ${index}`, tags: [{ name: 'kind', value: 'digest' }] }),
+    );
+    await many.call('POST', '/v1/emails/batch', { json: { emails } });
+    const seen: (string | undefined)[] = [];
+    let path: string | undefined = '/dashboard/emails?tag=kind:digest';
+    for (let pages = 0; path !== undefined && pages < 5; pages++) {
+      const shown: Shown = await page(path, visitor);
+      seen.push(...subjects(shown));
+      path = /<a href="([^"]+)" rel="next">/.exec(shown.html)?.[1]?.replaceAll('&amp;', '&');
+      assert.ok(path?.includes('tag=kind%3Adigest') ?? true, path);
+    }
+    assert.equal(seen.length, 120);
+    assert.equal(new Set(seen).size, 120, 'each once');
+  });
+
+  it('asks again only while an email that is shown may soon move', async () => {
+    const { id: orgId, sent } = await service.organization();
+    const visitor = await signedIn(service, orgId, 'viewer');
+    const [now, later] = [await sent(), await sent({ scheduled_at: inFuture({ hours: 5 }) })];
+    assert.ok(polls(await page('/dashboard/emails', visitor)), 'one is queued');
+    assert.ok(!polls(await page('/dashboard/emails?status=scheduled', visitor)), 'one is due in five hours');
+    await project(service.pool, 'sent', [{ id: now }]);
+    assert.ok(polls(await page('/dashboard/emails', visitor)), 'one was sent just now');
+    await service.pool.query(`UPDATE emails SET last_event_at = last_event_at - interval '11 minutes'`);
+    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'nothing was heard for long');
+    await project(service.pool, 'delivered', [{ id: now }]);
+    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'it was delivered');
+    await service.pool.query(`UPDATE emails SET scheduled_at = now() + interval '1 minute' WHERE id = $1`, [later]);
+    assert.ok(polls(await page(`/dashboard/emails/${later}`, visitor)), 'it is due soon');
+    assert.ok(!polls(await page(`/dashboard/emails/${now}`, visitor)), 'of one');
+  });
+
+  it('tells who has none how to send one', async () => {
+    const none = await service.organization();
+    const visitor = await signedIn(service, none.id, 'viewer');
+    const text = textOf((await page('/dashboard/emails', visitor)).html);
+    assert.ok(text.includes(`curl ${service.url}/v1/emails`) && text.includes(`hello@${none.domain}`), text);
+    assert.ok(textOf((await page('/dashboard/emails?status=sent', visitor)).html).includes('Nothing was found'));
+  });
+});
+
+describe('one email', () => {
+  it('shows what it is, what happened, who got it, what providers said, and its workflow', async () => {
+    const id = await ours.sent({
+      subject: 'Receipt <b>1</b>',
+      to: ['Ada <Ada@example.net>', 'bob@example.net'],
+      cc: ['carol@example.net'],
+      bcc: ['dan@example.net'],
+      reply_to: 'help@example.org',
+      tags: [{ name: 'kind', value: 'receipt' }],
+      headers: { 'X-Order': '17' },
+    });
+    await noteSuppressed(service.pool, [{ email_id: id, recipient: 'dan@example.net' }]);
+    await beginAttempts(service.pool, [
+      { message_id: id, n: 1, call: 'call_1', provider: 'postmark' },
+      { message_id: id, n: 2, call: 'call_2', provider: 'smtp' },
+    ]);
+    await endAttempts(service.pool, [{ message_id: id, n: 1, outcome: 'again', detail: '503 <busy>' }]);
+    await project(service.pool, 'sent', [{ id, provider: 'smtp', provider_message_id: 'pm-1' }]);
+    await project(service.pool, 'bounced', [
+      { id, recipient: 'ada@example.net', error: '550 nobody here', bounce_reason: 'mailbox_not_found' },
+    ]);
+    await service.pool.query(`UPDATE emails SET workflow_id = 'grp_1' WHERE id = $1`, [id]);
+
+    const { html } = await page(`/dashboard/emails/${id}`);
+    const text = textOf(html);
+    assert.ok(!html.includes('<b>') && !html.includes('<busy>'), 'nothing of it is markup');
+    for (const part of [
+      'Receipt <b>1</b>',
+      'Ada <Ada@example.net>, bob@example.net',
+      'help@example.org',
+      'X-Order 17',
+      'pm-1',
+      'Ada@example.net bounced mailbox not found: 550 nobody here',
+      'bob@example.net sent',
+      'dan@example.net suppressed',
+      '1 postmark',
+      'not taken, to be tried again 503 <busy>',
+      'under way, or its end was not seen',
+    ]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    assert.match(text, /Timeline .* queued .* UTC – sent .* UTC \d+ ms bounced .* UTC \d+ ms ada@example\.net/);
+    assert.ok(html.includes('href="https://temporal.example.com/namespaces/mail/workflows/grp_1"'), 'its workflow');
+    assert.ok(html.includes('href="/dashboard/emails?tag=kind%3Areceipt"'), 'other emails of its tag');
+  });
+
+  it('shows its HTML in a frame in which nothing runs and that nobody else may show', async () => {
+    const evil = '<p>Hi<script>parent.alert(1)</script><form action="https://evil.example"></form></p>';
+    const id = await ours.sent({ html: evil, text: 'Plain & <simple>' });
+    const shown = await page(`/dashboard/emails/${id}`);
+    assert.match(shown.html, new RegExp(`<iframe[^>]* src="/dashboard/emails/${id}/html"[^>]* sandbox`));
+    assert.ok(!shown.html.includes('parent.alert'), 'not in the page itself');
+    assert.doesNotMatch(shown.html, /sandbox="[^"]*allow/);
+    const frame = await page(`/dashboard/emails/${id}/html`);
+    assert.equal(frame.html, evil);
+    const policy = String(frame.headers['content-security-policy']);
+    assert.ok(policy.startsWith("sandbox; default-src 'none';"), policy);
+    assert.ok(policy.includes("frame-ancestors 'self'") && !/script-src|allow-/.test(policy), policy);
+    assert.equal(frame.headers['x-frame-options'], 'SAMEORIGIN');
+    assert.equal(frame.headers['cache-control'], 'no-store');
+
+    const plain = await page(`/dashboard/emails/${id}?show=text`);
+    assert.ok(plain.html.includes('Plain &amp; &lt;simple>'), plain.html);
+    assert.ok(!plain.html.includes('<iframe'), 'one of both');
+    const only = await page(`/dashboard/emails/${await ours.sent({ text: 'Nothing else.' })}`);
+    assert.ok(only.html.includes('Nothing else.') && !only.html.includes('<iframe'), 'text alone');
+  });
+
+  it('gives its files by links that work by themselves', async () => {
+    const content = Buffer.from('a,b\n1,2\n');
+    const id = await ours.sent({ attachments: [{ filename: 'über.csv', content: content.toString('base64') }] });
+    const { html } = await page(`/dashboard/emails/${id}`);
+    const link = /href="(\/v1\/emails\/[^"]+\/download\?[^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&');
+    assert.ok(link !== undefined, textOf(html));
+    const file = await request(service.url + link);
+    assert.equal(file.statusCode, 200);
+    assert.deepEqual(Buffer.from(await file.body.arrayBuffer()), content);
+    await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [id]);
+    const gone = await page(`/dashboard/emails/${id}`);
+    assert.ok(textOf(gone.html).includes('über.csv') && !gone.html.includes('/download?'), 'its name stays');
+  });
+});
+
+describe('changing an email', () => {
+  it('gives it another time, in the offset that is said', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const time = new Date(Math.ceil(Date.now() / 60_000 + 120) * 60_000);
+    const local = new Date(time.getTime() + 330 * 60_000).toISOString().slice(0, 16);
+    const shown = await member.change(`/dashboard/emails/${id}/reschedule`, { scheduled_at: local, offset: '+05:30' });
+    assert.ok(textOf(shown.html).includes('It has another time now.'), textOf(shown.html));
+    assert.equal((await ours.email(id))['scheduled_at'], time.toISOString());
+    assert.deepEqual(await audit('emails.reschedule'), { target: id, detail: { scheduled_at: time.toISOString() } });
+  });
+
+  it('says at the field why a time is refused, and keeps what was typed', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const before = (await ours.email(id))['scheduled_at'];
+    for (const [scheduled, offset, problem] of [
+      ['2020-01-01T00:00', '+00:00', 'must be in the future'],
+      [inFuture({ days: 40 }).slice(0, 16), '+00:00', 'must be at most 30 days ahead'],
+      ['2026-13-01T00:00', '+00:00', 'must be an ISO 8601 instant'],
+      [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'must be an ISO 8601 instant'],
+    ] as const) {
+      const { status, html } = await member.post(`/dashboard/emails/${id}/reschedule`, {
+        scheduled_at: scheduled,
+        offset,
+      });
+      assert.equal(status, 422);
+      assert.match(html, new RegExp(`id="field-scheduled_at-problem"[^>]*>${problem}`));
+      assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${offset}"`), 'it stays');
+    }
+    assert.equal((await ours.email(id))['scheduled_at'], before);
+  });
+
+  it('calls it back while it is scheduled', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    assert.ok((await page(`/dashboard/emails/${id}`)).html.includes(`/dashboard/emails/${id}/cancel`));
+    const shown = await member.change(`/dashboard/emails/${id}/cancel`);
+    assert.ok(textOf(shown.html).includes('will not be sent'), textOf(shown.html));
+    assert.equal((await ours.email(id))['status'], 'canceled');
+    assert.equal((await audit('emails.cancel'))?.target, id);
+    assert.ok(!shown.html.includes(`/dashboard/emails/${id}/cancel`), 'once');
+    const again = await member.post(`/dashboard/emails/${id}/cancel`);
+    assert.equal(again.status, 422);
+    assert.ok(textOf(again.html).includes('only an email that is still scheduled'), textOf(again.html));
+  });
+
+  it('sends its content again, with its files, as a new email', async () => {
+    const fields = {
+      subject: 'Again',
+      to: ['Ada <ada@example.net>'],
+      cc: ['carol@example.net'],
+      reply_to: ['help@example.org'],
+      html: '<p>Hi</p>',
+      text: 'Hi',
+      tags: [{ name: 'kind', value: 'receipt' }],
+      headers: { 'X-Order': '17' },
+    };
+    const attachments = [{ filename: 'a.txt', content: Buffer.from('file').toString('base64'), content_id: 'a@b' }];
+    const id = await ours.sent({ ...fields, attachments, scheduled_at: inFuture({ hours: 1 }) });
+    await member.change(`/dashboard/emails/${id}/cancel`);
+    const { location = '' } = await member.post(`/dashboard/emails/${id}/again`);
+    const made = /\/dashboard\/emails\/(em_\w+)$/.exec(location)?.[1] ?? '';
+    assert.notEqual(made, id);
+    const [old, copy] = [await ours.email(id), await ours.email(made)];
+    for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing', 'tags', 'headers']) {
+      assert.deepEqual(copy[name], old[name], name);
+    }
+    assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'at once');
+    const { rows } = await service.pool.query('SELECT html, text FROM email_bodies WHERE email_id = $1', [made]);
+    assert.deepEqual(rows, [{ html: '<p>Hi</p>', text: 'Hi' }]);
+    const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
+    assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
+    assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'a file of its own');
+    assert.deepEqual(await audit('emails.send'), { target: made, detail: { again: id } });
+  });
+
+  it('does not send again what is not kept any more', async () => {
+    const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
+    const [withFile, without] = [await ours.sent({ attachments }), await ours.sent()];
+    await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
+    await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
+    for (const id of [withFile, without]) {
+      const { status, html } = await member.post(`/dashboard/emails/${id}/again`);
+      assert.equal(status, 409);
+      assert.ok(textOf(html).includes('not kept any more'), textOf(html));
+    }
+    const shown = await page(`/dashboard/emails/${without}`);
+    assert.ok(textOf(shown.html).includes('Its content is not kept any more'), textOf(shown.html));
+  });
+
+  it('is not offered to who may only look', async () => {
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const { html } = await page(`/dashboard/emails/${id}`, viewer);
+    assert.doesNotMatch(html, /\/(?:again|cancel|reschedule)"/);
+  });
+});

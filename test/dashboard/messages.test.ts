@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { project } from '../../src/projection/emails.ts';
+import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.close());
+
+const polls = ({ html }: Shown) => html.includes('hx-trigger="every 3s"');
+const someone = async (): Promise<[Organization, Visitor]> => {
+  const organization = await service.organization();
+  return [organization, await signedIn(service, organization.id, 'member')];
+};
+const page = async (visitor: Visitor, path: string): Promise<Shown> => {
+  const shown = await visitor.get(path);
+  assert.equal(shown.status, 200, textOf(shown.html));
+  return shown;
+};
+
+describe('batches', () => {
+  it('show how far they have come, lead to their emails, and are called back', async () => {
+    const [ours, member] = await someone();
+    assert.ok(textOf((await page(member, '/dashboard/batches')).html).includes('/v1/emails/batch'), 'how to send one');
+    const emails = [ours.mail(), ours.mail(), ours.mail({ scheduled_at: inFuture({ hours: 1 }) })];
+    const { body } = await ours.call('POST', '/v1/emails/batch', { json: { emails } });
+    const { id } = body as { id: string };
+    const list = await page(member, '/dashboard/batches');
+    assert.match(list.html, /<progress[^>]* max="3" value="0"/);
+    assert.ok(polls(list), 'two are queued');
+
+    const { rows } = await service.pool.query<{ id: string }>(
+      `SELECT id FROM emails WHERE batch_id = $1 AND status = 'queued'`,
+      [id],
+    );
+    await project(service.pool, 'sent', rows);
+    const shown = await page(member, `/dashboard/batches/${id}`);
+    assert.match(shown.html, /<progress[^>]* max="3" value="2"/);
+    assert.ok(shown.html.includes(`/dashboard/emails?batch_id=${id}`), 'its emails');
+    assert.match(textOf(shown.html), /scheduled 1 33 % sent 2 67 %|sent 2 67 % scheduled 1 33 %/);
+    const canceled = await member.change(`/dashboard/batches/${id}/cancel`);
+    assert.ok(textOf(canceled.html).includes('1 email was called back.'), textOf(canceled.html));
+    assert.ok(!polls(canceled), 'nothing moves');
+    assert.ok(!canceled.html.includes('/cancel"'), 'nothing is left to cancel');
+    assert.equal((await member.post(`/dashboard/batches/${id}/cancel`)).status, 422);
+  });
+});
+
+describe('chat messages', () => {
+  it('are listed by status and recipient, and tell why they failed', async () => {
+    const [ours, member] = await someone();
+    assert.ok(textOf((await page(member, '/dashboard/chatapp')).html).includes('/v1/chatapp'), 'how to send one');
+    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+    const send = async (to: string) => {
+      const { body } = await ours.call('POST', '/v1/chatapp', { json: { to, text: 'Hi <there>.' } });
+      return (body as { id: string }).id;
+    };
+    const [ada, bob] = [await send('+14165550123'), await send('+447400123456')];
+    await service.pool.query(
+      `UPDATE chat_messages SET status = 'failed', error = 'Not on <WhatsApp>.', error_code = '63024' WHERE id = $1`,
+      [bob],
+    );
+    const found = async (query: string) =>
+      [...(await page(member, `/dashboard/chatapp${query}`)).html.matchAll(/id="open-(wa_\w+)"/g)].map(([, id]) => id);
+    assert.deepEqual(await found(''), [bob, ada]);
+    assert.deepEqual(await found('?status=queued'), [ada]);
+    assert.deepEqual(await found('?to=%2B1+(416)+555-0123'), [ada]);
+    assert.deepEqual(await found('?to=%2B14165550123&status=failed'), []);
+    const wrong = await member.get('/dashboard/chatapp?to=x');
+    assert.equal(wrong.status, 422);
+    assert.ok(wrong.html.includes('id="field-to-problem"'), 'at its field');
+    const failed = await page(member, `/dashboard/chatapp/${bob}`);
+    assert.ok(textOf(failed.html).includes('Not on <WhatsApp>. (63024)'), textOf(failed.html));
+    assert.ok(textOf(failed.html).includes('Hi <there>.') && !failed.html.includes('<there>'), 'its text, escaped');
+    assert.ok(!polls(failed) && polls(await page(member, `/dashboard/chatapp/${ada}`)), 'only what is queued moves');
+  });
+});
+
+describe('the overview', () => {
+  it('begins with a request that works as it is shown', async () => {
+    const [ours, member] = await someone();
+    const { html } = await page(member, '/dashboard');
+    const command =
+      /<code>(curl [^<]*)<\/code>/
+        .exec(html)?.[1]
+        ?.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))) ?? '';
+    assert.ok(command.startsWith(`curl ${service.url}/v1/emails`), command);
+    const json = JSON.parse(/-d '(.*)'$/s.exec(command)?.[1] ?? '') as Record<string, unknown>;
+    assert.equal((await ours.call('POST', '/v1/emails', { json })).status, 202);
+  });
+
+  it('draws what it also tells in tables, and nothing of another organization', async () => {
+    const [[ours, member], [theirs]] = [await someone(), await someone()];
+    const [one, two] = [await ours.sent(), await ours.sent()];
+    await ours.sent({ scheduled_at: inFuture({ ms: 60_000 }) });
+    for (let n = 0; n < 5; n++) await theirs.sent();
+    await project(service.pool, 'sent', [{ id: one }]);
+    await project(service.pool, 'bounced', [
+      { id: two, recipient: 'x@example.net', error: 'no', bounce_reason: 'mailbox_full' },
+    ]);
+    await service.pool.query(
+      `INSERT INTO webhook_endpoints (id, org_id, url, events, status, disabled_reason, secret)
+       VALUES ('wh_1', $1, 'https://hooks.example.com/x', '{}', 'disabled', 'failing for five days', '')`,
+      [ours.id],
+    );
+    await service.pool.query(
+      `INSERT INTO domains (id, org_id, name, status) VALUES ('dm_1', $1, 'broken.example', 'failed')`,
+      [ours.id],
+    );
+    const shown = await page(member, '/dashboard');
+    const data = /data-chart="([^"]*)"/.exec(shown.html)?.[1]?.replaceAll('&#34;', '"') ?? '';
+    const { at, series } = JSON.parse(data) as { at: number[]; series: { name: string; values: number[] }[] };
+    assert.equal(at.length, 24);
+    const drawn = series.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
+    assert.deepEqual(drawn, [0, 1, 1, 0, 1, 0]);
+    const text = textOf(shown.html);
+    for (const part of [
+      'mailbox full 1',
+      'Queued now 0',
+      'Scheduled for the next hour 1',
+      'https://hooks.example.com/x is disabled: failing for five days',
+      'broken.example failed its verification',
+      'sent 1 about',
+    ]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    for (const [range, count] of [
+      ['7d', 168],
+      ['30d', 30],
+    ] as const) {
+      const { html } = await page(member, `/dashboard?range=${range}`);
+      const numbers = JSON.parse(
+        /data-chart="([^"]*)"/.exec(html)?.[1]?.replaceAll('&#34;', '"') ?? '{}',
+      ) as typeof data & {
+        at: number[];
+      };
+      assert.equal(numbers.at.length, count);
+    }
+    assert.equal((await member.get('/dashboard?range=1y')).status, 422);
+  });
+});
