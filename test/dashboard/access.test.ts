@@ -65,8 +65,9 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
     return { id: (body as { id: string }).id };
   },
   '/dashboard/chatapp/:id': async () => {
-    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
-    const { body } = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
+    const from = '+12025550142';
+    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: from, provider: 'twilio' } });
+    const { body } = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
     return { id: (body as { id: string }).id };
   },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),

@@ -92,16 +92,14 @@ async function FirstSteps({ context, ailing }: { context: Context; ailing: reado
       <Notices context={context} ailing={ailing} />
       <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
         {isReady ? (
-          <p>Send one to yourself from a domain of this organization, and watch it here.</p>
+          <p>
+            Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
+            <a href="/dashboard/keys">API key</a>, and watch it here.
+          </p>
         ) : (
           <p>
-            First this organization needs a domain that is verified
-            {context.has('/dashboard/domains') && (
-              <>
-                : <a href="/dashboard/domains">add one</a>
-              </>
-            )}
-            . Then put it in place of the one below.
+            First this organization needs a verified <a href="/dashboard/domains">domain</a>. Then put it in place of
+            the one below, and send with an <a href="/dashboard/keys">API key</a>.
           </p>
         )}
       </Empty>
