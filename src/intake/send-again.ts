@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { AttachmentRequest } from '../domain/attachments.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -14,9 +15,11 @@ interface AgainDeps extends IntakeDeps {
 /**
  * Sends a stored email once more, at once: a new email of the same content, to the same recipients, with copies of its
  * files. Headers that we set by ourselves are set anew.
- * @throws ServiceError not_found; conflict when its content is not kept any more; all that a new email is refused for
+ * @param wish names what was asked for: asked twice, by a second click, it is done once
+ * @throws ServiceError not_found; conflict when its content is not kept any more, or it was done; all that a new email is
+ *   refused for
  */
-export async function sendAgain(deps: AgainDeps, orgId: string, id: string): Promise<Acceptance> {
+export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish: string): Promise<Acceptance> {
   const { pool } = deps;
   const email = await findEmail(pool, orgId, id);
   if (!email) throw new ServiceError('not_found', 'there is no email with this id');
@@ -24,7 +27,13 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string): Pro
   if (!bodies) throw gone();
   const { from, to, cc, bcc, reply_to, subject, marketing, tags, headers } = email;
   const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, headers, ...bodies, scheduled_at: null };
-  return acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id));
+  const once = { key: `again ${wish}`, fingerprint: createHash('sha256').update(id).digest() };
+  try {
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), once);
+  } catch (error) {
+    const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
+    throw isDone ? new ServiceError('conflict', 'It was sent again already; it is among the newest emails.') : error;
+  }
 }
 
 /** One after the other: each is as large in memory as all that a request may bring. */

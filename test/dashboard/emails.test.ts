@@ -268,7 +268,11 @@ describe('changing an email', () => {
     const attachments = [{ filename: 'a.txt', content: Buffer.from('file').toString('base64'), content_id: 'a@b' }];
     const id = await ours.sent({ ...fields, attachments, scheduled_at: inFuture({ hours: 1 }) });
     await member.change(`/dashboard/emails/${id}/cancel`);
-    const { location = '' } = await member.post(`/dashboard/emails/${id}/again`);
+    const path = `/dashboard/emails/${id}/again`;
+    const { html } = await page(`/dashboard/emails/${id}`);
+    const [, wish = ''] = /name="wish" value="([^"]+)"/.exec(html) ?? [];
+    const { location = '' } = await member.post(path, { wish });
+    assert.equal((await member.post(path, { wish })).status, 409, 'a second click');
     const made = /\/dashboard\/emails\/(em_\w+)$/.exec(location)?.[1] ?? '';
     assert.notEqual(made, id);
     const [old, copy] = [await ours.email(id), await ours.email(made)];
@@ -290,7 +294,7 @@ describe('changing an email', () => {
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
     await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
     for (const id of [withFile, without]) {
-      const { status, html } = await member.post(`/dashboard/emails/${id}/again`);
+      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { wish: id });
       assert.equal(status, 409);
       assert.ok(textOf(html).includes('not kept any more'), textOf(html));
     }

@@ -38,11 +38,11 @@ const cancel = action(Type.Object({}), {
     }),
 });
 
-const again = action(Type.Object({}), {
-  run: (context) =>
+const again = action(Type.Object({ wish: Type.String({ minLength: 1, maxLength: 100 }) }), {
+  run: (context, { wish }) =>
     act(context, {
       action: 'emails.send',
-      run: () => sendAgain(context.deps, context.organization.id, idOf(context)),
+      run: () => sendAgain(context.deps, context.organization.id, idOf(context), wish),
       target: ({ id }) => id,
       detail: { again: idOf(context) },
       then: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Email } from '../../store/emails.ts';
 import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
@@ -23,6 +24,7 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
         action={`${PATH}/${id}/again`}
         id="send-again"
         label="Send again"
+        fields={{ wish: randomUUID() }}
         question={`A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} at once.`}
       />
     </>
