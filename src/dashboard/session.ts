@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { tokenHash } from '../intake/sign-in.ts';
+import { digest } from '../domain/digest.ts';
 import type { Pool } from '../store/pool.ts';
 import { findSession, touchSession } from '../store/sessions.ts';
 import type { SignedIn } from './page.ts';
@@ -36,9 +36,9 @@ export async function findSignedIn(
 ): Promise<SignedIn | null> {
   const token = cookieOf(request, cookieName(isSecure(publicUrl)));
   if (token === undefined || !TOKEN.test(token)) return null;
-  const session = await findSession(pool, tokenHash(token));
+  const session = await findSession(pool, digest(token));
   if (!session) return null;
-  if (session.is_stale) await touchSession(pool, tokenHash(token));
+  if (session.is_stale) await touchSession(pool, digest(token));
   const { user, organizations, org_id: orgId, flash } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
   return { user, token, organizations, organization, flash };

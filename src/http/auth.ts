@@ -1,8 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { isAllowed } from '../domain/ip-ranges.ts';
-import { digest, parseApiKey } from '../intake/keys.ts';
+import { parseApiKey } from '../intake/keys.ts';
 import type { KeyRing } from '../store/key-ring.ts';
 import type { ApiKey, Preset } from '../store/keys.ts';
 

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
@@ -22,11 +23,6 @@ const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 export function parseApiKey(apiKey: string): { id: string; secret: string } | undefined {
   const match = API_KEY.exec(apiKey);
   return match ? { id: `key_${match[1]}`, secret: match[2] as string } : undefined;
-}
-
-/** SHA-256 of the secret part of a key: all that is kept of it. 256 random bits need no slow hash. */
-export function digest(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
 }
 
 /** A key as it is wished for; what is left out or null does not limit it. */

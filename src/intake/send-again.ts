@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { AttachmentRequest } from '../domain/attachments.ts';
+import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/attachments.ts';
 import { type Acceptance, findEmail } from '../store/emails.ts';
@@ -27,7 +27,7 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish
   if (!bodies) throw gone();
   const { from, to, cc, bcc, reply_to, subject, marketing, tags, headers } = email;
   const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, headers, ...bodies, scheduled_at: null };
-  const once = { key: `again ${wish}`, fingerprint: createHash('sha256').update(id).digest() };
+  const once = { key: `again ${wish}`, fingerprint: digest(id) };
   try {
     return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), once);
   } catch (error) {

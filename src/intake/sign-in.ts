@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { digest } from '../domain/digest.ts';
 import { deleteEndedSessions, insertSession } from '../store/sessions.ts';
 import { countTries, uncountTry } from '../store/sign-ins.ts';
 import { findUserByEmail } from '../store/users.ts';
@@ -16,11 +17,6 @@ export type SignIn =
   /** The same whether the email or the password is wrong. */
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
-
-/** What is kept of a session's or invitation's token. */
-export function tokenHash(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
-}
 
 /** A token that nobody guesses: 32 random bytes in base64url. */
 export function newToken(): string {
@@ -50,7 +46,7 @@ export async function beginSession(pool: Pool, userId: string): Promise<string> 
   const token = newToken();
   await transaction(pool, async (client) => {
     await deleteEndedSessions(client);
-    await insertSession(client, tokenHash(token), userId);
+    await insertSession(client, digest(token), userId);
   });
   return token;
 }

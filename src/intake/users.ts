@@ -1,4 +1,5 @@
 import { parseMailbox } from '../domain/address.ts';
+import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { characters, controlProblem } from '../domain/text.ts';
@@ -29,7 +30,7 @@ import {
 } from '../store/users.ts';
 import { requireOrganization } from './accounts.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
-import { newToken, tokenHash } from './sign-in.ts';
+import { newToken } from './sign-in.ts';
 
 const LONGEST_NAME = 200;
 
@@ -122,7 +123,7 @@ export async function changePassword(
   const hash = await hashPassword(given.password);
   await transaction(pool, async (client) => {
     await setPassword(client, userId, hash);
-    await deleteOtherSessions(client, userId, tokenHash(keep));
+    await deleteOtherSessions(client, userId, digest(keep));
   });
 }
 
@@ -143,7 +144,7 @@ export async function invite(
     throw new ServiceError('conflict', 'is a member of the organization already', 'email');
   }
   const [id, token] = [newId('inv', Date.now()), newToken()];
-  await insertInvitation(pool, { id, org_id: orgId, email: address, role }, tokenHash(token));
+  await insertInvitation(pool, { id, org_id: orgId, email: address, role }, digest(token));
   return { id, email: address, token };
 }
 
@@ -154,7 +155,7 @@ export async function withdrawInvitation(db: Db, orgId: string, id: string): Pro
 
 /** An open invitation. @throws ServiceError not_found */
 export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
-  const invitation = await findInvitation(db, tokenHash(token));
+  const invitation = await findInvitation(db, digest(token));
   if (!invitation) throw new ServiceError('not_found', 'this invitation is over, was used or was taken back');
   return invitation;
 }

@@ -1,4 +1,5 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isSame } from '../domain/digest.ts';
 import { bodyProblem } from '../domain/text.ts';
 import type { ChatReport } from './chat-provider.ts';
 import { type MetaError, readError, sentence } from './meta-errors.ts';
@@ -27,12 +28,6 @@ export function answerMetaChallenge(verifyToken: string, query: MetaChallenge): 
   const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query;
   if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
   return verifyToken !== '' && isSame(token, verifyToken) ? challenge : undefined;
-}
-
-/** Compares digests, so that neither contents nor lengths show in the time it takes. */
-function isSame(a: string, b: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
 }
 
 type Fields = Readonly<Record<string, unknown>>;

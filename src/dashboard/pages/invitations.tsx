@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { beginSession, tokenHash } from '../../intake/sign-in.ts';
+import { digest } from '../../domain/digest.ts';
+import { beginSession } from '../../intake/sign-in.ts';
 import { acceptInvitation, isUser, requireInvitation } from '../../intake/users.ts';
 import { insertAudit } from '../../store/audit.ts';
 import type { Invitation } from '../../store/invitations.ts';
@@ -30,7 +31,7 @@ const accept = publicAction(Acceptance, {
       detail: { email: invitation.email, role: invitation.role },
     });
     const token = session ? session.token : await beginSession(pool, userId);
-    await setSessionOrganization(pool, tokenHash(token), invitation.org_id);
+    await setSessionOrganization(pool, digest(token), invitation.org_id);
     return new Redirect('/dashboard', {
       flash: `Welcome to ${invitation.organization}.`,
       ...(!session && { token }),

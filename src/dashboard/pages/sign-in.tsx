@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { signIn, tokenHash } from '../../intake/sign-in.ts';
+import { digest } from '../../domain/digest.ts';
+import { signIn } from '../../intake/sign-in.ts';
 import { deleteSession, setSessionOrganization } from '../../store/sessions.ts';
 import { BLANK, Field, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
@@ -34,7 +35,7 @@ const doSignIn = publicAction(Credentials, {
     const result = await signIn(visit.pool, email, password, visit.address);
     if (result.outcome === 'in') {
       // Whoever knew the token of the session before shall not know that of this one.
-      if (visit.session) await deleteSession(visit.pool, tokenHash(visit.session.token));
+      if (visit.session) await deleteSession(visit.pool, digest(visit.session.token));
       return new Redirect(safeNext(next), { token: result.token });
     }
     const given = { email, ...(next !== undefined && { next }) };
@@ -53,7 +54,7 @@ const doSignIn = publicAction(Credentials, {
 
 const signOut = publicAction(Type.Object({}), {
   run: async (visit) => {
-    if (visit.session) await deleteSession(visit.pool, tokenHash(visit.session.token));
+    if (visit.session) await deleteSession(visit.pool, digest(visit.session.token));
     return new Redirect('/dashboard/sign-in', { token: null });
   },
 });
@@ -61,7 +62,7 @@ const signOut = publicAction(Type.Object({}), {
 const chooseOrganization = action(Type.Object({ organization: Type.String() }), {
   run: async ({ pool, session }, { organization }) => {
     // Of an organization that he is not in, nothing is told but that he stays where he is.
-    await setSessionOrganization(pool, tokenHash(session.token), organization);
+    await setSessionOrganization(pool, digest(session.token), organization);
     return new Redirect('/dashboard');
   },
 });

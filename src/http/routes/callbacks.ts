@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from 'typebox';
+import { isSame } from '../../domain/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { gatherFeedback } from '../../projection/gathered-feedback.ts';
@@ -48,9 +48,7 @@ export function postmark({ pool, wakeRelay }: IntakeDeps, credentials: Credentia
   return { ...callback, bodyLimit: RECORD_BYTES };
 }
 
-/** Compares digests, so that neither contents nor lengths show in the time it takes. */
 function knows(authorization: string | undefined, { user, password }: Credentials): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
   const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
-  return timingSafeEqual(digest(authorization ?? ''), digest(expected));
+  return isSame(authorization ?? '', expected);
 }
