@@ -4,9 +4,7 @@ import { PAGES } from '../../src/dashboard/app.ts';
 import { invite } from '../../src/intake/users.ts';
 import { ROLES, type Role } from '../../src/store/users.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
-import { signedIn, textOf, visitor, type Visitor } from './visitor.ts';
-
-type Person = Awaited<ReturnType<typeof signedIn>>;
+import { type Person, signedIn, textOf, type Visitor, visitor } from './visitor.ts';
 
 let service: Service;
 let ours: Organization;

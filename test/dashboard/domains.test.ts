@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/audit.ts';
 import { record, type Registrar, startRegistrar } from '../http/registrar.ts';
-import { signedIn, textOf } from './visitor.ts';
+import { type Person, signedIn, textOf } from './visitor.ts';
 
-type Person = Awaited<ReturnType<typeof signedIn>>;
 const PATH = '/dashboard/domains';
 
 let registrar: Registrar;

@@ -4,9 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/audit.ts';
 import { setQuota } from '../../src/store/quota.ts';
 import { type Answer, type Organization, type Service, startService } from '../http/service.ts';
-import { type Fields, type Shown, signedIn, textOf } from './visitor.ts';
+import { type Fields, type Person, type Shown, signedIn, textOf } from './visitor.ts';
 
-type Person = Awaited<ReturnType<typeof signedIn>>;
 const PATH = '/dashboard/keys';
 
 let service: Service;

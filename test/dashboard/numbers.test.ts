@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { chatSeal } from '../../src/intake/chat-numbers.ts';
 import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
-import { type Fields, signedIn, textOf } from './visitor.ts';
+import { type Fields, type Person, signedIn, textOf } from './visitor.ts';
 
-type Person = Awaited<ReturnType<typeof signedIn>>;
 const PATH = '/dashboard/numbers';
 const ACCOUNT = `AC${'a1'.repeat(16)}`;
 const CONTENT = `HX${'b2'.repeat(16)}`;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { digest } from '../../src/domain/digest.ts';
 import { createUser } from '../../src/intake/users.ts';
-import { tokenHash } from '../../src/intake/sign-in.ts';
 import { startService, type Service, type Organization } from '../http/service.ts';
 import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
 
@@ -149,7 +149,7 @@ describe('a session', () => {
 
   it('ends after 7 days without use, and after 30 in any case', async () => {
     const ada = await signedIn(service, organization.id);
-    const sha256 = tokenHash(ada.cookie().split('=')[1] ?? '');
+    const sha256 = digest(ada.cookie().split('=')[1] ?? '');
     const age = async (columns: string) => {
       await service.pool.query(`UPDATE sessions SET ${columns} WHERE sha256 = $1`, [sha256]);
       return (await ada.get('/dashboard')).status;

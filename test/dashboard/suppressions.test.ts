@@ -4,9 +4,8 @@ import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
 import { listAudit } from '../../src/store/audit.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
 import { address, putSuppression } from '../http/suppressed.ts';
-import { signedIn, textOf } from './visitor.ts';
+import { type Person, signedIn, textOf } from './visitor.ts';
 
-type Person = Awaited<ReturnType<typeof signedIn>>;
 const PATH = '/dashboard/suppressions';
 
 let service: Service;

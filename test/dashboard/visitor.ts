@@ -83,12 +83,18 @@ function bodyOf(fields: Fields): string {
 
 let count = 0;
 
+/** Somebody with an account, at his browser. */
+export interface Person extends Visitor {
+  readonly id: string;
+  readonly email: string;
+}
+
 /** A user of an organization with this role, signed in. */
 export async function signedIn(
   service: Pick<Service, 'url' | 'pool'>,
   orgId: string,
   role: Role = 'owner',
-): Promise<Visitor & { readonly id: string; readonly email: string }> {
+): Promise<Person> {
   const email = `person${++count}@example.com`;
   const { id } = await createUser(service.pool, orgId, email, PASSWORD, role);
   const made = visitor(service);

@@ -3,9 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/audit.ts';
 import { recordTries, type Try } from '../../src/store/webhook-tries.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
-import { type Shown, signedIn, textOf } from './visitor.ts';
-
-type Person = Awaited<ReturnType<typeof signedIn>>;
+import { type Person, type Shown, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/webhooks';
 const HOOK = 'https://example.com/hook';
