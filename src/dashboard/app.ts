@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { tokenHash } from '../intake/sign-in.ts';
 import { setFlash } from '../store/sessions.ts';
 import { ROLES } from '../store/users.ts';
 import { type Asset, loadAssets } from './assets.ts';
@@ -108,17 +108,15 @@ export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
 interface Site {
   readonly deps: DashboardDeps;
   readonly asset: Visit['asset'];
-  readonly has: Visit['has'];
 }
 
 function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
-  const paths = new Set(PAGES.filter(([method]) => method === 'GET').map(([, path]) => path));
   const asset = (name: string): string => {
     const found = assets.get(name);
     if (!found) throw new Error(`assets.ts has no ${name}`);
     return found.path;
   };
-  return { deps, asset, has: (path) => paths.has(path) };
+  return { deps, asset };
 }
 
 function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset): void {
@@ -149,7 +147,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
       if (!request.visit) throw new Error('a page was opened without a visit');
       const visit = request.visit;
       if (method === 'GET' && visit.session?.flash && request.headers['hx-request'] === undefined) {
-        await setFlash(site.deps.pool, tokenHash(visit.session.token), null);
+        await setFlash(site.deps.pool, digest(visit.session.token), null);
       }
       const answer = await answerOf(page, visit, request.body as Given | undefined);
       return send(site, answer, visit, reply);
@@ -192,7 +190,7 @@ function mayOpen(role: Access, access: Access): boolean {
 }
 
 function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): Visit {
-  const { deps, asset, has } = site;
+  const { deps, asset } = site;
   const [, search = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const given = readFields(search);
   const { values, problems } = page ? check(page.query, given) : { values: {}, problems: {} };
@@ -208,7 +206,6 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     given,
     problems,
     session: null,
-    has,
     asset,
   };
 }
@@ -249,7 +246,7 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
   if (answer instanceof Redirect) {
     const { pool, publicUrl } = site.deps;
     const token = answer.token ?? visit.session?.token;
-    if (answer.flash !== undefined && token !== undefined) await setFlash(pool, tokenHash(token), answer.flash);
+    if (answer.flash !== undefined && token !== undefined) await setFlash(pool, digest(token), answer.flash);
     if (answer.token !== undefined) setCookie(reply, publicUrl, answer.token);
     return reply.redirect(answer.to, 303);
   }

@@ -197,13 +197,11 @@ function Navigation({ visit }: { visit: Visit }): Html {
   return (
     <nav class="main" aria-label="Main">
       {NAVIGATION.map(([title, entries]) => {
-        const there = entries.filter(([entry]) => visit.has(entry));
-        if (there.length === 0) return '';
         return (
           <div>
             {title !== '' && <h2 safe>{title}</h2>}
             <ul>
-              {there.map(([entry, name]) => (
+              {entries.map(([entry, name]) => (
                 <li>
                   <a href={entry} aria-current={isHere(entry) ? (path === entry ? 'page' : 'true') : undefined} safe>
                     {name}

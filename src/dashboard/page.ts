@@ -53,8 +53,6 @@ export interface Visit<Query = unknown> {
   readonly problems: Problems;
   /** Who is signed in, if anybody. */
   readonly session: SignedIn | null;
-  /** Whether there is a page at this path (of the route table): what is not built is not linked to. */
-  readonly has: (path: string) => boolean;
   /** The address of a file of assets.ts. */
   readonly asset: (name: string) => string;
 }

@@ -48,7 +48,7 @@ const overview = page(Query, async (context) => {
   if (emails.length === 0) return <FirstSteps context={context} ailing={ailing} />;
   return (
     <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
-      <Notices context={context} ailing={ailing} />
+      <Notices ailing={ailing} />
       <Waiting backlog={backlog} />
       <section>
         <h2 safe>{`Mail per ${range.by}, by its status now`}</h2>
@@ -89,7 +89,7 @@ async function FirstSteps({ context, ailing }: { context: Context; ailing: reado
   const isReady = !String(example['from']).endsWith('your-domain.example');
   return (
     <Layout context={context} title="Overview">
-      <Notices context={context} ailing={ailing} />
+      <Notices ailing={ailing} />
       <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
         {isReady ? (
           <p>
@@ -119,7 +119,7 @@ function Ranges({ chosen }: { chosen: string }): Html {
   );
 }
 
-function Notices({ context, ailing }: { context: Context; ailing: readonly Ailing[] }): Html {
+function Notices({ ailing }: { ailing: readonly Ailing[] }): Html {
   if (ailing.length === 0) return '';
   return (
     <ul class="notices" aria-label="What needs somebody">
@@ -130,13 +130,9 @@ function Notices({ context, ailing }: { context: Context; ailing: readonly Ailin
         return (
           <li>
             {kind === 'endpoint' ? 'The webhook endpoint ' : 'The domain '}
-            {context.has(`${list}/:id`) ? (
-              <a href={`${list}/${id}`} safe>
-                {name}
-              </a>
-            ) : (
-              <strong safe>{name}</strong>
-            )}
+            <a href={`${list}/${id}`} safe>
+              {name}
+            </a>
             <span safe>{` ${words}`}</span>
           </li>
         );

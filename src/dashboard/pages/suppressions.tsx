@@ -157,7 +157,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
           </td>
           <td>
             {reason !== null && <Text text={reason.replaceAll('_', ' ')} />}
-            {emailId !== null && <EmailLink context={context} id={emailId} />}
+            {emailId !== null && <EmailLink id={emailId} />}
           </td>
           <td>
             <Time at={at} />
@@ -182,8 +182,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
   );
 }
 
-function EmailLink({ context, id }: { context: Context; id: string }): Html {
-  if (!context.has('/dashboard/emails/:id')) return '';
+function EmailLink({ id }: { id: string }): Html {
   return (
     <span class="sub">
       <a href={`/dashboard/emails/${id}`}>the email</a>
