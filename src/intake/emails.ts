@@ -8,7 +8,6 @@ import { project, projectReschedule } from '../projection/emails.ts';
 import { insertAttachments } from '../store/attachments.ts';
 import {
   type Acceptance,
-  acceptEmailOnce,
   acceptEmails,
   judgeEmails,
   type NewEmail,
@@ -20,17 +19,11 @@ import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import type { KeepFiles } from './attachments.ts';
+import type { Caller, StoreEmail } from './gathered-emails.ts';
 import { unlessUsed } from './once.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
-
-/** Whose request it is. */
-export interface Caller {
-  readonly orgId: string;
-  /** The only domains it may send from, or null for every domain of its organization. */
-  readonly domainIds: readonly string[] | null;
-}
 
 /** How much organizations may send. Quotas themselves are in the database. */
 export interface Limits extends RateLimits {
@@ -45,6 +38,7 @@ export interface IntakeDeps {
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
   readonly keepFiles: KeepFiles;
+  readonly storeEmail: StoreEmail;
   readonly limits: Limits;
 }
 
@@ -63,24 +57,23 @@ export async function acceptEmail(
   once?: Once,
 ): Promise<Acceptance> {
   const { orgId, domainIds } = caller;
-  const email = newEmail(request, senderAndTime(request), null);
-  const accept = async (db: Db) => {
-    const [acceptance] = once
-      ? await unlessUsed(acceptEmailOnce(db, orgId, domainIds, email, once))
-      : await acceptEmails(db, orgId, domainIds, [email]);
+  const email = { ...newEmail(request, senderAndTime(request), null), once };
+  const judge = async (): Promise<void> => {
+    const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
+    if (judgement) throw refused(judgement.refusal, request);
+  };
+  const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
+    const acceptance = await unlessUsed(storing);
     if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
     deps.limits.quota.note(orgId, acceptance.has_quota);
     if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, 1);
     if (acceptance.refusal) throw refused(acceptance.refusal, request);
     return acceptance;
   };
-  const judge = async (): Promise<void> => {
-    const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
-    if (judgement) throw refused(judgement.refusal, request);
-  };
-  const acceptWith = (files: readonly Attachment[]) =>
+  const storeWith = (files: readonly Attachment[]) =>
     transaction(deps.pool, async (client) => {
-      const accepted = await accept(client);
+      const storing = acceptEmails(client, orgId, domainIds, [email]).then(([answer]) => answer);
+      const accepted = await judged(client, storing);
       await insertAttachments(client, orgId, email.id, files);
       return accepted;
     });
@@ -96,7 +89,9 @@ export async function acceptEmail(
     throw limit;
   }
   try {
-    const acceptance = await deps.limits.quota.run(orgId, () => (hasFiles ? acceptWith(files) : accept(deps.pool)));
+    const acceptance = hasFiles
+      ? await deps.limits.quota.run(orgId, () => storeWith(files))
+      : await judged(deps.pool, deps.storeEmail(caller, email));
     deps.wakeRelay();
     return acceptance;
   } catch (error) {

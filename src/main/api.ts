@@ -5,6 +5,7 @@ import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingCounts } from '../intake/fold-counts.ts';
+import { gatherEmails } from '../intake/gathered-emails.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
@@ -63,6 +64,7 @@ const deps = {
   publicUrl: config.PUBLIC_URL,
   files,
   keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
+  storeEmail: gatherEmails(pool),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   keys,

@@ -21,6 +21,8 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   id: string;
   event_id: string;
   batch_id: string | null;
+  /** The idempotency key of its request, which the answer will stand for. */
+  once?: Once | undefined;
 }
 
 /** Why an email was not stored; the first two are told by the database's clock. */
@@ -37,9 +39,10 @@ export interface Acceptance {
 }
 
 /**
- * Stores emails with their bodies, first events and outbox rows, all or none, in one statement.
- * Nothing is stored when any answer holds a refusal. Answers are in the order of the emails.
+ * Stores emails with their bodies, first events and outbox rows, in one statement; those that an answer holds a refusal
+ * for are left out. A quota that does not reach for all of them refuses all. Answers are in the order of the emails.
  * @param domainIds the only domains the caller's key may send from, or null
+ * @throws SQLSTATE 23505 when an idempotency key has been used meanwhile; then nothing is stored
  */
 export async function acceptEmails(
   db: Db,
@@ -51,25 +54,6 @@ export async function acceptEmails(
     name: 'accept_emails',
     text: ACCEPT_EMAILS,
     values: acceptValues(orgId, domainIds, emails),
-  });
-  return rows;
-}
-
-/**
- * Stores one email likewise, and remembers the answer under the request's key in the same statement.
- * @throws SQLSTATE 23505 when the key has been used meanwhile
- */
-export async function acceptEmailOnce(
-  db: Db,
-  orgId: string,
-  domainIds: readonly string[] | null,
-  email: NewEmail,
-  once: Once,
-): Promise<Acceptance[]> {
-  const { rows } = await db.query<Acceptance>({
-    name: 'accept_email_once',
-    text: ACCEPT_EMAIL_ONCE,
-    values: [...acceptValues(orgId, domainIds, [email]), once.key, once.fingerprint],
   });
   return rows;
 }
@@ -95,6 +79,8 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
     emails.map((email) => email.html),
     emails.map((email) => email.text),
     emails.map((email) => email.scheduled_at),
+    emails.map((email) => email.once?.key ?? null),
+    emails.map((email) => email.once?.fingerprint ?? null),
   ];
 }
 
@@ -148,19 +134,19 @@ const JUDGE_EMAILS = `
 export const wireTime = (time: string): string =>
   `to_char((${time})::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** @param also further parts of the statement, each with a comma before it */
-const accepting = (also = ''): string => `
+const ACCEPT_EMAILS = `
   WITH mail AS (
     SELECT * FROM unnest(
       $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
-      $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[]
+      $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[],
+      $19::text[], $20::bytea[]
     ) WITH ORDINALITY AS mail(
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
-      subject, marketing, tags, headers, html, text, scheduled_at, position
+      subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, position
     )
   ), ${JUDGED}, ${COUNT_AGAINST_QUOTA}, accepted AS MATERIALIZED (
     SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits
-    FROM judged WHERE NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL) AND (SELECT yes FROM quota_says)
+    FROM judged WHERE refusal IS NULL AND (SELECT yes FROM quota_says)
   ), stored AS (
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
                         headers, status, created_at, scheduled_at, last_event_at, workflow_id)
@@ -177,19 +163,16 @@ const accepting = (also = ''): string => `
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
            jsonb_build_object('status', status) AS data
     FROM accepted
-  )${TELL_ENDPOINTS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}${also}
+  )${TELL_ENDPOINTS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}, remembered AS (
+    INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
+    SELECT $1, key, fingerprint, json_build_object(
+      'id', id, 'status', status, 'created_at', ${wireTime('now()')}, 'scheduled_at', ${wireTime('scheduled_at')})
+    FROM accepted WHERE key IS NOT NULL
+  )
   SELECT id, status, now()::timestamptz(3) AS created_at, scheduled_at::timestamptz(3),
-         CASE WHEN (SELECT yes FROM quota_says) THEN refusal ELSE 'quota_exceeded' END AS refusal,
+         coalesce(refusal, CASE WHEN NOT (SELECT yes FROM quota_says) THEN 'quota_exceeded' END) AS refusal,
          EXISTS (SELECT FROM quota) AS has_quota
   FROM judged ORDER BY position`;
-
-const ACCEPT_EMAILS = accepting();
-const ACCEPT_EMAIL_ONCE = accepting(`, remembered AS (
-    INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
-    SELECT $1, $19, $20, json_build_object(
-      'id', id, 'status', status, 'created_at', ${wireTime('now()')}, 'scheduled_at', ${wireTime('scheduled_at')})
-    FROM accepted
-  )`);
 
 /** One email as the API shows it. */
 export interface Email {

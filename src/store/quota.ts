@@ -41,7 +41,7 @@ const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT 
 export const COUNT_AGAINST_QUOTA = `
   wanted AS MATERIALIZED (
     SELECT count(*) AS emails FROM judged
-    WHERE batch_id IS NULL AND NOT EXISTS (SELECT FROM judged WHERE refusal IS NOT NULL) HAVING count(*) > 0
+    WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
   ), ${CHARGED}, quota_says AS MATERIALIZED (
     SELECT ${WITHIN_QUOTA} AS yes
   )`;

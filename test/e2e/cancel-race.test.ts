@@ -8,6 +8,7 @@ import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
 import { acceptEmail, cancelEmail, unlimited } from '../../src/intake/emails.ts';
+import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
@@ -71,7 +72,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [], limits: unlimited() };
+  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [], storeEmail: gatherEmails(pool), limits: unlimited() };
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',

@@ -12,6 +12,7 @@ import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
 import { makeKeepFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/intake/keys.ts';
+import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/dashboard.ts';
@@ -126,6 +127,7 @@ export async function startService(
     publicUrl: undefined,
     files,
     keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: [REACHABLE] })),
+    storeEmail: gatherEmails(pool),
     webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,

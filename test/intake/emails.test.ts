@@ -5,6 +5,7 @@ import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
+import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { project } from '../../src/projection/emails.ts';
 import { findEmail } from '../../src/store/emails.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -15,7 +16,7 @@ let orgId: string;
 let wakes = 0;
 before(async () => {
   database = await testDatabase(10);
-  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [], limits: unlimited() };
+  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [], storeEmail: gatherEmails(database.pool), limits: unlimited() };
   orgId = (await createOrganization(database.pool, 'Intake')).id;
   await addDomain(database.pool, orgId, 'a.example', true);
 });

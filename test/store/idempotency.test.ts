@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { deleteExpiredKeys, makeKeyHolder, type Once } from '../../src/store/idempotency.ts';
-import { acceptEmailOnce } from '../../src/store/emails.ts';
+import { acceptEmails } from '../../src/store/emails.ts';
 import { makePool, type Pool } from '../../src/store/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -116,16 +116,18 @@ describe('a key', () => {
   test('that stands for an answer gives it, with the request it belongs to', async () => {
     const keys = makeKeyHolder(pool);
     const email = newEmail();
-    const [answer] = await acceptEmailOnce(pool, orgId, null, email, once('g'));
+    const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, once: once('g') }]);
     const { refusal, has_quota, ...expected } = answer ?? {};
     assert.deepEqual([refusal, has_quota], [null, false]);
     assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
     assert.equal(await locks(), 0);
-    await assert.rejects(acceptEmailOnce(pool, orgId, null, newEmail(), once('g')), { code: '23505' });
+    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once('g') }]), { code: '23505' });
   });
 
   test('of an email that is refused stands for nothing', async () => {
-    const [answer] = await acceptEmailOnce(pool, orgId, null, newEmail({ from_domain: 'nobody.example' }), once('h'));
+    const [answer] = await acceptEmails(pool, orgId, null, [
+      { ...newEmail({ from_domain: 'nobody.example' }), once: once('h') },
+    ]);
     assert.equal(answer?.refusal, 'domain_not_found');
     await (
       await held(makeKeyHolder(pool).take(orgId, 'h'))
@@ -142,7 +144,7 @@ describe('upkeep', () => {
       ['older', '25 hours'],
       ['oldest', '9 days'],
     ] as const) {
-      await acceptEmailOnce(pool, orgId, null, newEmail(), once(key));
+      await acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once(key) }]);
       await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
     }
     const left = async () => {
