@@ -43,6 +43,14 @@ export async function project(
   return changed.map(({ id }) => id);
 }
 
+/** Changes after which recipients may be suppressed, which is a statement of its own. */
+const MAY_SUPPRESS: readonly EmailChange[] = ['bounced', 'complained', 'unsubscribed'];
+
+/** Whether one call of `project` for this change is a single statement, which needs no transaction around it. */
+export function isOneStatement(change: EmailChange): boolean {
+  return !MAY_SUPPRESS.includes(change);
+}
+
 function originOf(change: EmailChange, reason: Change['bounce_reason']): SuppressionOrigin | undefined {
   if (change === 'complained') return 'complaint';
   if (change === 'unsubscribed') return 'unsubscribe';
