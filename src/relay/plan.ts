@@ -15,15 +15,21 @@ export interface Plan {
 }
 
 /**
- * Decides which emails get a workflow of their own and which share one. While the budget reaches for all that is
- * waiting, each has its own; when it does not, one start takes up to 500 that are due at the same instant, single emails
- * before those of batches. An email that was sent singly for later, and whatever is no start, needs no budget.
+ * What starts that need budget do: `each` gets its own workflow while the budget reaches for all of them; they go
+ * `together`, whatever the budget is; or they go `later`.
  */
-export function plan(rows: readonly EmailRow[], budget: number): Plan {
-  const burst = rows.filter(needsBudget);
-  if (burst.length <= budget) return { alone: rows, groups: [], later: 0 };
+export type Mode = 'each' | 'together' | 'later';
 
-  const groups = bunches(burst).slice(0, budget);
+/**
+ * Decides which emails get a workflow of their own and which share one. When the budget does not reach for all that is
+ * waiting, one start takes up to 500 that are due at the same instant, single emails before those of batches. An email
+ * that was sent singly for later, and whatever is no start, needs no budget.
+ */
+export function plan(rows: readonly EmailRow[], budget: number, mode: Mode = 'each'): Plan {
+  const burst = rows.filter(needsBudget);
+  if (mode === 'each' && burst.length <= budget) return { alone: rows, groups: [], later: 0 };
+
+  const groups = mode === 'later' ? [] : bunches(burst).slice(0, budget);
   // One by itself needs no group.
   const single = groups.filter((group) => group.length === 1).flat();
   const taken = groups.reduce((sum, group) => sum + group.length, 0);

@@ -12,6 +12,8 @@ import {
   lockOutbox,
   lockWakes,
   type OutboxRow,
+  type Waiting,
+  whatWaits,
 } from '../store/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
 import { type Budget, makeBudget } from './budget.ts';
@@ -46,7 +48,14 @@ const WAKES = 500;
 const DOMAINS = 50;
 /** Milliseconds after which it looks without being woken. */
 const SWEEP = 1_000;
+/**
+ * Milliseconds between two rounds in which what waits is put together. A workflow costs some 40 ms of processor time
+ * whatever it carries, so while more emails come than may have their own, all that come in this time share one.
+ */
+const GROUPS_APART = 100;
 const LONGEST_PAUSE = 10_000;
+/** Milliseconds between two looks of which the first had nothing left to do: it is woken with every request. */
+const LOOKS_APART = 10;
 
 /**
  * Carries outbox rows to Temporal, the oldest first, for as long as it runs; what the budget of starts does not reach
@@ -78,17 +87,24 @@ export function startRelay(deps: RelayDeps): Relay {
     await sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
   };
 
-  const budgets: Budgets = { emails: makeBudget(deps.startsPerSecond), chats: makeBudget(deps.startsPerSecond) };
+  const pace: Pace = {
+    emails: makeBudget(deps.startsPerSecond),
+    chats: makeBudget(deps.startsPerSecond),
+    groupedAt: -Infinity,
+  };
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        const next = await look(deps, budgets);
+        const next = await look(deps, pace);
         if (failures > 0) deps.log.info({ failures }, 'the relay works again');
         failures = 0;
-        if (next === 'wait') await pause(SWEEP);
-        else if (next !== 'go on') await rest(Math.min(...next.map((budget) => budget.untilNext())));
+        if (next === 'wait') {
+          await rest(LOOKS_APART);
+          await pause(SWEEP);
+        }
+        if (typeof next === 'number') await rest(next);
       } catch (error) {
         if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'the relay cannot work now and tries again');
         const backOff = Math.min(SWEEP * 2 ** (failures - 1), LONGEST_PAUSE);
@@ -107,45 +123,66 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** Chat-app messages cannot share a workflow: with a budget of their own, a burst of them takes nothing from email. */
-interface Budgets {
+interface Pace {
   readonly emails: Budget;
+  /** Chat-app messages cannot share a workflow: with a budget of their own, a burst of them takes nothing from email. */
   readonly chats: Budget;
+  /** When emails were last put together, by the monotonic clock. */
+  groupedAt: number;
 }
 
-/** What to do before it looks again: nothing, wait to be woken, or wait until one of these budgets has a token. */
-type Next = 'go on' | 'wait' | readonly Budget[];
+/** What to do before it looks again: nothing, wait to be woken, or wait so many milliseconds. */
+type Next = 'go on' | 'wait' | number;
 
 /** Takes rows and puts them together or carries them out. */
-async function look(deps: RelayDeps, { emails: budget, chats }: Budgets): Promise<Next> {
+async function look(deps: RelayDeps, pace: Pace): Promise<Next> {
+  const waiting = await whatWaits(deps.pool);
+  if (!Object.values(waiting).includes(true)) return 'wait';
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<Looked> => {
     // First, since they are few, and putting a burst together takes its time.
-    const wakes = [...(await lockWakes(client, WAKES)), ...(await lockDomains(client, DOMAINS))];
-    const room = Math.min(TAKE, chats.available());
-    const messages = await lockChats(client, room);
-    chats.spend(messages.length);
-    const unreachable = await carryOut(deps, client, [...wakes, ...messages]);
+    const wakes = waiting.wakes ? await lockWakes(client, WAKES) : [];
+    const domains = waiting.domains ? await lockDomains(client, DOMAINS) : [];
+    const room = Math.min(TAKE, pace.chats.available());
+    const chats = waiting.chats ? await lockChats(client, room) : [];
+    pace.chats.spend(chats.length);
+    const unreachable = await carryOut(deps, client, [...wakes, ...domains, ...chats]);
     if (unreachable) return { next: 'wait', unreachable };
-    const short = messages.length === room ? [chats] : [];
-    // Who can start all that it carries out at once leaves the rest to other relays.
-    const limit = budget.available() < TAKE ? LOOK : TAKE;
-    const waiting = await lockOutbox(client, limit);
-    const { alone, groups, later } = plan(waiting, budget.available());
-    if (groups.length > 0) {
-      budget.spend(groups.length);
-      await fold(client, groups);
-      return { next: 'go on' };
-    }
-    const taken = alone.slice(0, TAKE);
-    budget.spend(taken.filter(needsBudget).length);
-    const away = await carryOut(deps, client, [...(await lockGroups(client, TAKE)), ...taken]);
-    if (alone.length > TAKE) return { next: 'go on', unreachable: away };
-    if (later > 0) return { next: [budget, ...short], unreachable: away };
-    if (waiting.length === limit) return { next: 'go on', unreachable: away };
-    return { next: short.length > 0 ? short : 'wait', unreachable: away };
+    const emails = await lookAtEmails(deps, client, pace, waiting);
+    const chatsWait = waiting.chats && chats.length === room ? pace.chats.untilNext() : Infinity;
+    return { ...emails, next: sooner(emails.next, chatsWait) };
   });
   if (unreachable) throw unreachable;
   return next;
+}
+
+async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Waiting): Promise<Looked> {
+  const { emails: budget } = pace;
+  // Who can start all that it carries out at once leaves the rest to other relays.
+  const limit = budget.available() < TAKE ? LOOK : TAKE;
+  const rows = waiting.emails ? await lockOutbox(client, limit) : [];
+  const apart = pace.groupedAt + GROUPS_APART - performance.now();
+  const isFull = rows.length === limit;
+  const isFlood = rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000;
+  const mode = isFull || apart < -GROUPS_APART ? 'each' : apart > 0 ? 'later' : isFlood ? 'together' : 'each';
+  const { alone, groups, later } = plan(rows, budget.available(), mode);
+  if (groups.length > 0) {
+    budget.spend(groups.length);
+    await fold(client, groups);
+    pace.groupedAt = performance.now();
+    return { next: 'go on' };
+  }
+  const taken = alone.slice(0, TAKE);
+  budget.spend(taken.filter(needsBudget).length);
+  const held = waiting.groups ? await lockGroups(client, TAKE) : [];
+  const unreachable = await carryOut(deps, client, [...held, ...taken]);
+  if (alone.length > TAKE) return { next: 'go on', unreachable };
+  if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
+  return { next: isFull ? 'go on' : 'wait', unreachable };
+}
+
+function sooner(next: Next, wait: number): Next {
+  if (next === 'go on' || wait === Infinity) return next;
+  return next === 'wait' ? wait : Math.min(next, wait);
 }
 
 interface Looked {

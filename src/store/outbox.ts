@@ -92,7 +92,30 @@ export interface ChatRow {
   open: boolean;
 }
 
+/** Which kinds of rows there are, whoever holds them. */
+export interface Waiting {
+  /** Endpoints to wake and chores. */
+  wakes: boolean;
+  domains: boolean;
+  chats: boolean;
+  groups: boolean;
+  emails: boolean;
+}
+
 export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow | DomainRow;
+
+/** What a relay that was woken has to look at: mostly nothing, or one kind. */
+export async function whatWaits(db: Db): Promise<Waiting> {
+  const { rows } = await db.query<Waiting>({
+    name: 'what_waits',
+    text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'webhook') OR EXISTS (SELECT FROM outbox WHERE action = 'chore') AS wakes,
+                  EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
+                  EXISTS (SELECT FROM outbox WHERE action IN ('chat', 'chat_again')) AS chats,
+                  EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
+                  EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
+  });
+  return rows[0] as Waiting;
+}
 
 /**
  * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
