@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import { makePool, type Pool } from '../src/store/pool.ts';
-import { email, postSingles } from './load.ts';
+import { behave, email, headers, postSingles } from './load.ts';
 import { withStack } from './stack.ts';
 import { median, printTable, quantile } from './table.ts';
+import { watchMemory } from './usage.ts';
 
 const SIZE = 10_000;
 const RUNS = 3;
@@ -35,9 +35,9 @@ export async function batch(): Promise<void> {
     ['Postmark', 'postmark'],
     ['SMTP', 'smtp'],
   ] as const) {
-    const runs = await withStack({ EMAIL_PROVIDERS: names }, async (dev) => {
-      await behave(dev);
-      await postSingles(dev, 4, 2);
+    const runs = await withStack({ env: { EMAIL_PROVIDERS: names } }, async (dev) => {
+      await behave(dev, { latency_ms: PROVIDER_LATENCY });
+      await postSingles(dev, { connections: 4, seconds: 2 });
       const measured: Run[] = [];
       for (let run = 0; run < RUNS; run++) measured.push(await measure(dev));
       return measured;
@@ -54,14 +54,6 @@ export async function batch(): Promise<void> {
     });
   }
   printTable(`A batch of ${SIZE} emails of 3 kB, provider at ${PROVIDER_LATENCY} ms; medians of ${RUNS} runs`, rows);
-}
-
-async function behave({ inbox_url }: DevFile): Promise<void> {
-  const url = new URL('/simulator/behaviour', inbox_url ?? '');
-  const body = JSON.stringify({ latency_ms: PROVIDER_LATENCY });
-  const answer = await request(url, { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
-  if (answer.statusCode >= 300) throw new Error(`the simulator answered ${answer.statusCode}`);
-  await answer.body.dump();
 }
 
 async function measure(dev: DevFile): Promise<Run> {
@@ -112,10 +104,6 @@ async function calm(pool: Pool): Promise<void> {
   }
 }
 
-function headers(dev: DevFile) {
-  return { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' };
-}
-
 /** Sends a single email every 50 ms and reads it back. */
 async function watchOthers(dev: DevFile, signal: AbortSignal) {
   const latencies: number[] = [];
@@ -150,20 +138,4 @@ async function handOvers(pool: Pool, ids: readonly string[]): Promise<number[]> 
     [ids],
   );
   return rows.map(({ ms }) => ms);
-}
-
-/** The most memory that both processes held, looked at every 100 ms. */
-async function watchMemory({ processes }: DevFile, signal: AbortSignal): Promise<{ api: number; worker: number }> {
-  let [api, worker] = [0, 0];
-  while (!signal.aborted) {
-    [api, worker] = [Math.max(api, await resident(processes.api)), Math.max(worker, await resident(processes.worker))];
-    await sleep(100, undefined, { signal }).catch(() => undefined);
-  }
-  return { api, worker };
-}
-
-/** Megabytes that a process holds in memory; 0 where the system does not say. */
-async function resident(pid: number | undefined): Promise<number> {
-  const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
 }

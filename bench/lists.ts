@@ -31,7 +31,7 @@ const SECRET_KEY = 'the secret key of a service that is measured';
 
 /** How fast a page of each kind of list is answered with so many emails stored, four in five of them the caller's. */
 export async function lists({ rows = 1_000_000 }: { rows?: number } = {}): Promise<void> {
-  const table = await withStack({ SECRET_KEY }, async (dev) => {
+  const table = await withStack({ env: { SECRET_KEY } }, async (dev) => {
     const pool = makePool(dev.database_url, 'bench', 1, () => undefined);
     try {
       await storeManyEmails(pool, rows, dev.organization_id);

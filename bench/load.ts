@@ -1,16 +1,38 @@
-import { Pool } from 'undici';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { request } from 'undici';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 
-/** Milliseconds of each request that was answered 202, and the seconds that all of them took. */
-export interface Load {
-  readonly latencies: readonly number[];
+/** How single emails are posted. */
+export interface LoadOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent one after the other, again and again. */
+  readonly bodies: readonly string[];
+  /** Kept open, each with one request under way. */
+  readonly connections: number;
   readonly seconds: number;
+  /** Requests a second at most, of all connections; as many as are answered where it is left out. */
+  readonly rate?: number;
 }
 
+/** What came of it: answers a second, and milliseconds of a request; those that waited for their turn count from then. */
+export interface Load {
+  readonly accepted: number;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const LOADER = fileURLToPath(new URL('loader.ts', import.meta.url));
+/** Different recipients, so that no two requests in a row are equal. */
+const RECIPIENTS = 200;
+
 /** An email of about 3 kB. */
-export function email(dev: DevFile, to: string) {
+export function email(stack: Pick<DevFile, 'from'>, to: string) {
   return {
-    from: dev.from,
+    from: stack.from,
     to,
     subject: 'Your receipt',
     html: `<p>Thank you.</p>${'<p>A line of an email that is neither short nor long.</p>'.repeat(40)}`,
@@ -19,32 +41,47 @@ export function email(dev: DevFile, to: string) {
   };
 }
 
-/** Posts single emails over kept connections, each with one request under way, for so many seconds. */
-export async function postSingles(dev: DevFile, connections: number, seconds: number): Promise<Load> {
-  const pool = new Pool(dev.base_url, { connections, pipelining: 1 });
-  const latencies: number[] = [];
-  const began = performance.now();
-  const until = began + seconds * 1_000;
-  let count = 0;
-  const post = async () => {
-    while (performance.now() < until) {
-      const body = JSON.stringify(email(dev, `person-${++count}@example.net`));
-      const from = performance.now();
-      const response = await pool.request({
-        path: '/v1/emails',
-        method: 'POST',
-        headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-        body,
-      });
-      const text = await response.body.text();
-      if (response.statusCode !== 202) throw new Error(`answered ${response.statusCode}: ${text}`);
-      latencies.push(performance.now() - from);
-    }
-  };
-  try {
-    await Promise.all(Array.from({ length: connections }, post));
-  } finally {
-    await pool.destroy();
-  }
-  return { latencies, seconds: (performance.now() - began) / 1_000 };
+export function headers({ api_key }: Pick<DevFile, 'api_key'>) {
+  return { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+}
+
+/** Posts single emails from a process of its own. @throws Error when one is answered anything but 202 */
+export async function postSingles(
+  stack: DevFile,
+  options: Pick<LoadOptions, 'connections' | 'seconds' | 'rate'>,
+): Promise<Load> {
+  const bodies = Array.from({ length: RECIPIENTS }, (_, i) => JSON.stringify(email(stack, `person-${i}@example.net`)));
+  const loader = fork(LOADER, { execArgv: ['--import', 'tsx'] });
+  loader.send({ ...options, url: `${stack.base_url}/v1/emails`, headers: headers(stack), bodies });
+  const [result] = (await Promise.race([
+    once(loader, 'message'),
+    once(loader, 'exit').then(([code]) => {
+      throw new Error(`the load's process ended with ${String(code)}`);
+    }),
+  ])) as [Load | { error: string }];
+  if ('error' in result) throw new Error(result.error);
+  return result;
+}
+
+/** Makes one request and reads its answer. @throws Error when it is refused */
+export async function call<T>(stack: DevFile, method: 'GET' | 'POST', path: string, body?: unknown): Promise<T> {
+  const answer = await request(stack.base_url + path, {
+    method,
+    headers: headers(stack),
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`${method} ${path} answered ${answer.statusCode}: ${text}`);
+  return JSON.parse(text) as T;
+}
+
+/** Tells the simulated providers how to behave. */
+export async function behave({ inbox_url }: DevFile, behaviour: Readonly<Record<string, unknown>>): Promise<void> {
+  const answer = await request(new URL('/simulator/behaviour', inbox_url ?? ''), {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(behaviour),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode >= 300) throw new Error(`the simulator answered ${answer.statusCode}: ${text}`);
 }

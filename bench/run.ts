@@ -1,11 +1,12 @@
 import { accept } from './accept.ts';
 import { batch } from './batch.ts';
+import { drain } from './drain.ts';
 import { lists } from './lists.ts';
 import { pages } from './pages.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, lists, pages, webhooks };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, drain, lists, pages, webhooks };
 
 const names = process.argv.slice(2);
 const unknown = names.find((name) => !(name in BENCHES));

@@ -17,6 +17,10 @@ import { makePool } from '../src/store/pool.ts';
 /** Pinned by the Go module that the development server is built from. */
 const SERVER = '1.31.2';
 const PASSWORD = 'bench';
+/** The discard port, at which nobody listens. */
+const NOBODY = '127.0.0.1:9';
+/** So that what its statements cost can be asked. */
+const POSTGRES = { shared_preload_libraries: 'pg_stat_statements' };
 const STATES = ['temporal', 'visibility'] as const;
 /** What a server of one machine is told besides; the rest are the server's own defaults. */
 const SIZES = { NUM_HISTORY_SHARDS: '8', SQL_MAX_CONNS: '20', SQL_VIS_MAX_CONNS: '5' };
@@ -34,15 +38,43 @@ const LISTENERS = [
   'WORKER_MEMBERSHIP_PORT',
 ] as const;
 
+/** The settings that name them. */
+export interface Servers {
+  readonly DATABASE_URL: string;
+  readonly TEMPORAL_ADDRESS: string;
+  /** Postgres's own database, as its superuser. */
+  readonly adminUrl: string;
+}
+
 /**
  * Starts what production has and `npm start` has not: Temporal's full server on Postgres, in the cluster that holds the
- * application's database too. @returns the settings that name both
+ * application's database too.
+ * @param withTemporal else the address is one at which nobody listens
  */
 export async function startServers(
   home: Home,
   supervisor: Supervisor,
   progress: Progress,
-): Promise<{ DATABASE_URL: string; TEMPORAL_ADDRESS: string }> {
+  withTemporal: boolean,
+): Promise<Servers> {
+  const ports = makePorts();
+  const cluster = await prepareCluster(home.postgres, PASSWORD, progress);
+  const port = await ports.choose(0);
+  await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), POSTGRES));
+  const admin = adminUrl(cluster, port);
+  const DATABASE_URL = await createDatabase(admin, PASSWORD);
+  const TEMPORAL_ADDRESS = withTemporal ? await startTemporal(home, supervisor, progress, admin, port) : NOBODY;
+  await ports.release();
+  return { DATABASE_URL, TEMPORAL_ADDRESS, adminUrl: admin };
+}
+
+async function startTemporal(
+  home: Home,
+  supervisor: Supervisor,
+  progress: Progress,
+  admin: string,
+  port: number,
+): Promise<string> {
   const programs = await Promise.all([
     findTemporalCli(process.env, progress),
     built('temporal-server', 'go.temporal.io/server/cmd/server', progress),
@@ -50,11 +82,6 @@ export async function startServers(
   ]);
   const [cli, server, sqlTool] = programs;
   const ports = makePorts();
-  const cluster = await prepareCluster(home.postgres, PASSWORD, progress);
-  const port = await ports.choose(0);
-  await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log')));
-  const admin = adminUrl(cluster, port);
-  const databaseUrl = await createDatabase(admin, PASSWORD);
   await makeStates(admin, port, sqlTool);
   const listeners: number[] = [];
   for (let i = 0; i < LISTENERS.length; i++) listeners.push(await ports.choose((listeners.at(-1) ?? LOWEST) + 1));
@@ -65,7 +92,7 @@ export async function startServers(
   const name = ['-n', 'default', '--retention', '72h', '--address', address];
   await run(cli, ['operator', 'namespace', 'create', ...name], { env: process.env });
   await ports.release();
-  return { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: address };
+  return address;
 }
 
 /** A program of Temporal's server, built once by Go and kept where the development server is. */

@@ -1,40 +1,60 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/config.ts';
-import { type DevFile, readDevFile } from '../src/main/embedded/dev-file.ts';
-import { takeHome } from '../src/main/embedded/home.ts';
+import { demoOrganization } from '../src/main/embedded/demo.ts';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import { type Home, takeHome } from '../src/main/embedded/home.ts';
+import { makePorts } from '../src/main/embedded/ports.ts';
 import { makeProgress } from '../src/main/embedded/progress.ts';
-import { makeSupervisor } from '../src/main/embedded/supervisor.ts';
-import { startServers } from './servers.ts';
+import { readSecrets } from '../src/main/embedded/secrets.ts';
+import { makeSupervisor, type PartName, type Processes, type Supervisor } from '../src/main/embedded/supervisor.ts';
+import { withoutTemporal } from '../src/main/embedded/temporal.ts';
+import { migrate } from '../src/store/migrate.ts';
+import { BENCH_PROFILE, processPart } from './processes.ts';
+import { type Servers, startServers } from './servers.ts';
+import { printStatements } from './statements.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Milliseconds. The first start on a machine may build Temporal. */
-const STARTS_WITHIN = 900_000;
+/** What is measured, and how it is told apart from `npm start`. */
+export interface StackOptions {
+  /** Settings on top of the defaults; a developer's own do not count. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Parts that are not started: then what needs them waits. */
+  readonly without?: readonly ('temporal' | 'worker')[];
+  /** Whether the provider reports what becomes of emails, which is as much work again; it does where this is left out. */
+  readonly reports?: boolean;
+}
 
 /**
- * Runs a measurement against the whole service as `npm start` runs it, but with Temporal's full server on Postgres, as
- * production has it: in a home of its own. Ends all of it.
- * @param env settings on top of the defaults; a developer's own do not count
+ * Runs a measurement against the service as production runs it, from `dist/`, with Temporal's full server on Postgres
+ * and simulated providers, each a process of its own, in a folder of its own. Ends all of it.
  */
-export async function withStack<T>(env: NodeJS.ProcessEnv, measure: (dev: DevFile) => Promise<T>): Promise<T> {
+export async function withStack<T>(
+  { env = {}, without = [], reports = true }: StackOptions,
+  measure: (stack: DevFile) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
   // Postgres may run as an account of its own, which must come in.
   await chmod(folder, 0o755);
   const progress = makeProgress(process.stderr);
-  const { home, release } = await takeHome(join(folder, 'servers'));
-  const supervisor = makeSupervisor(progress, () => undefined);
+  const { home, release } = await takeHome(folder);
+  let processes: Processes = {};
+  const supervisor = makeSupervisor(progress, (current) => {
+    processes = current;
+  });
   // The measurement then fails, and all of it ends.
-  const ending = new AbortController();
-  const end = () => ending.abort();
+  const end = () => void supervisor.stop();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
-    const servers = await startServers(home, supervisor, progress);
-    return await withService(join(folder, 'home'), { ...servers, ...env }, ending.signal, measure);
+    const servers = await startServers(home, supervisor, progress, !without.includes('temporal'));
+    const parts = (['api', 'worker', 'simulator'] as const).filter(
+      (name) => name !== 'worker' || !without.includes(name),
+    );
+    const stack = await startService(home, supervisor, servers, { env, reports }, parts);
+    const pids = Object.entries(processes).map(([name, { pid }]) => [name, pid]);
+    const result = await measure({ ...stack, processes: Object.fromEntries(pids) as DevFile['processes'] });
+    if (BENCH_PROFILE) await printStatements(servers.adminUrl);
+    return result;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
     await supervisor.stop();
@@ -43,37 +63,70 @@ export async function withStack<T>(env: NodeJS.ProcessEnv, measure: (dev: DevFil
   }
 }
 
-async function withService<T>(
-  home: string,
-  env: NodeJS.ProcessEnv,
-  ending: AbortSignal,
-  measure: (dev: DevFile) => Promise<T>,
-): Promise<T> {
-  const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
-  const service = spawn(process.execPath, ['--import', 'tsx', 'src/main/start.ts'], {
-    cwd: ROOT,
-    env: { ...process.env, ...blank, PORT: '0', LOG_LEVEL: 'warn', SENDWRIGHT_HOME: home, ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const ended = once(service, 'exit');
-  ending.addEventListener('abort', () => service.kill('SIGINT'));
-  try {
-    return await measure(await running(home, ended));
-  } finally {
-    service.kill('SIGINT');
-    await ended;
-  }
+async function startService(
+  home: Home,
+  supervisor: Supervisor,
+  { DATABASE_URL, TEMPORAL_ADDRESS }: Servers,
+  { env: given, reports }: Required<Pick<StackOptions, 'env' | 'reports'>>,
+  parts: readonly PartName[],
+): Promise<DevFile> {
+  await migrate(DATABASE_URL);
+  const secrets = await readSecrets(home.secrets);
+  const demo = await demoOrganization(DATABASE_URL, home.secrets, secrets);
+  const ports = makePorts();
+  const [api, simulator, smtp] = [await ports.choose(0), await ports.choose(0), await ports.choose(0)];
+  await ports.release();
+  const url = `http://127.0.0.1:${api}`;
+  const env = {
+    ...withoutSettings(),
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'warn',
+    DATABASE_URL,
+    TEMPORAL_ADDRESS,
+    SECRET_KEY: secrets.secret_key,
+    PORT: String(api),
+    HOST: '127.0.0.1',
+    PUBLIC_URL: url,
+    ATTACHMENT_STORE: `file:${home.attachments}`,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    EMAIL_PROVIDERS: 'postmark,smtp',
+    POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
+    POSTMARK_BASE_URL: `http://127.0.0.1:${simulator}`,
+    POSTMARK_WEBHOOK_USER: secrets.postmark_webhook_user,
+    POSTMARK_WEBHOOK_PASSWORD: secrets.postmark_webhook_password,
+    SMTP_URL: `smtp://127.0.0.1:${smtp}`,
+    ...given,
+  };
+  const own: Partial<Record<PartName, NodeJS.ProcessEnv>> = {
+    simulator: {
+      SIMULATOR_PORT: String(simulator),
+      SIMULATOR_SMTP_PORT: String(smtp),
+      SIMULATOR_FOLDER: home.inbox,
+      ...(reports && { SIMULATOR_CALLBACK_URL: `${url}/callbacks/postmark` }),
+    },
+  };
+  await Promise.all(
+    parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs))),
+  );
+  return {
+    base_url: url,
+    api_key: demo.api_key,
+    organization_id: demo.organization_id,
+    from: `Bench <bench@${demo.domain}>`,
+    domain: demo.domain,
+    dashboard_url: `${url}/dashboard`,
+    dashboard_email: demo.dashboard.email,
+    dashboard_password: demo.dashboard.password,
+    temporal_address: TEMPORAL_ADDRESS,
+    temporal_namespace: 'default',
+    temporal_ui_url: null,
+    database_url: DATABASE_URL,
+    inbox_url: `http://127.0.0.1:${simulator}/inbox`,
+    processes: {},
+  };
 }
 
-async function running(home: string, ended: Promise<unknown>): Promise<DevFile> {
-  const over = new AbortController();
-  void ended.then(() => {
-    over.abort();
-  });
-  for (const until = performance.now() + STARTS_WITHIN; performance.now() < until && !over.signal.aborted;) {
-    const dev = await readDevFile(join(home, 'dev.json'));
-    if (dev) return dev;
-    await sleep(100);
-  }
-  throw new Error('the service did not start');
+function withoutSettings(): NodeJS.ProcessEnv {
+  const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
+  return Object.fromEntries(Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name)));
 }

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { email, postSingles } from './load.ts';
+import { call, email, postSingles } from './load.ts';
 import { withStack } from './stack.ts';
 import { printTable, quantile } from './table.ts';
 
@@ -43,7 +42,7 @@ export async function webhooks({ size = 10_000 }: { size?: number } = {}): Promi
   const slow = await listen(() => SLOW);
   try {
     const rows = await withStack({}, async (dev) => {
-      await postSingles(dev, 4, 2);
+      await postSingles(dev, { connections: 4, seconds: 2 });
       for (const url of [DEAD, slow.url, fast.url]) await call(dev, 'POST', '/v1/webhooks', { url });
       const measured = [];
       for (const parts of [1, PARTS]) measured.push(...(await measure(dev, arrivals, size, parts)));
@@ -119,13 +118,6 @@ async function listen(take: (body: string) => number): Promise<{ server: Server;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
-}
-
-async function call({ base_url, api_key }: DevFile, method: 'POST', path: string, body: unknown): Promise<void> {
-  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
-  const answer = await request(base_url + path, { method, headers, body: JSON.stringify(body) });
-  const text = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`answered ${answer.statusCode}: ${text}`);
 }
 
 /** A single email every 100 ms. */

@@ -1,0 +1,54 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+
+/** Microseconds of a clock tick, in which Linux counts processor time. */
+const TICK = 10_000;
+const LOOK_EVERY = 100;
+
+type Processes = DevFile['processes'];
+type Use = Partial<Record<keyof Processes, number>>;
+
+/** Megabytes that a process holds in memory; 0 where the system does not say. */
+export async function resident(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
+}
+
+/** The most memory that api and worker held until `signal`, in megabytes. */
+export async function watchMemory(
+  { processes }: Pick<DevFile, 'processes'>,
+  signal: AbortSignal,
+): Promise<{ api: number; worker: number }> {
+  let [api, worker] = [0, 0];
+  while (!signal.aborted) {
+    [api, worker] = [Math.max(api, await resident(processes.api)), Math.max(worker, await resident(processes.worker))];
+    await sleep(LOOK_EVERY, undefined, { signal }).catch(() => undefined);
+  }
+  return { api, worker };
+}
+
+/** Microseconds of processor time that each part has used since it started; nothing where the system does not say. */
+export async function processorTime({ processes }: Pick<DevFile, 'processes'>): Promise<Use> {
+  const used = new Map<number, { parent: number; ticks: number }>();
+  for (const name of await readdir('/proc').catch(() => [])) {
+    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
+    // After the command, which may hold anything: state, parent and, from the twelfth on, the times.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
+    if (stat !== '') used.set(Number(name), { parent: Number(fields[1]), ticks });
+  }
+  const use: Use = {};
+  for (const [part, pid] of Object.entries(processes) as [keyof Processes, number][]) {
+    const own = [...used].filter(([id, { parent }]) => id === pid || parent === pid);
+    use[part] = own.reduce((sum, [, { ticks }]) => sum + ticks, 0) * TICK;
+  }
+  return use;
+}
+
+/** What was used between two looks, by part and for each of `count` emails. */
+export function perEmail(before: Use, after: Use, count: number): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(after).map(([part, use]) => [`${part} µs`, (use - (before[part as keyof Use] ?? 0)) / count]),
+  );
+}
