@@ -8,7 +8,7 @@ import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '..
 import { acceptEmails, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
 import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
-import { transaction } from '../store/pool.ts';
+import { type Db, transaction } from '../store/pool.ts';
 import { countBatch } from '../store/quota.ts';
 import { senderAndTime, type IntakeDeps, newEmail, refused } from './emails.ts';
 import type { Caller } from './gathered-emails.ts';
@@ -47,16 +47,7 @@ export async function acceptBatch(
     tokens = total;
     const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
     if (left !== null && left < total) throw await quotaExceeded(client, caller.orgId, total);
-    for (let from = 0; from < total; from += CHUNK) {
-      const emails = requests
-        .slice(from, from + CHUNK)
-        .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, id));
-      const answers = await acceptEmails(client, caller.orgId, caller.domainIds, emails);
-      // A domain that was given up between the two statements.
-      const index = answers.findIndex(({ refusal }) => refusal !== null);
-      const refusal = answers[index]?.refusal;
-      if (refusal && refusal !== 'quota_exceeded') refuse(from + index, refusal);
-    }
+    await storeMembers(client, caller, requests, parsed, id, refuse);
     if (left !== null && !(await countBatch(client, caller.orgId, total))) {
       throw await quotaExceeded(client, caller.orgId, total);
     }
@@ -68,6 +59,34 @@ export async function acceptBatch(
   });
   deps.wakeRelay();
   return batch;
+}
+
+/** Stores the members of a batch. While Postgres stores some of them, the next are made ready and sent after them. */
+async function storeMembers(
+  client: Db,
+  { orgId, domainIds }: Caller,
+  requests: readonly EmailRequest[],
+  parsed: readonly SenderAndTime[],
+  batchId: string,
+  refuse: (index: number, refusal: Refusal) => never,
+): Promise<void> {
+  let before: Promise<void> | undefined;
+  for (let from = 0; from < requests.length; from += CHUNK) {
+    const emails = requests
+      .slice(from, from + CHUNK)
+      .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, batchId));
+    const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
+      // A domain that was given up between the two statements.
+      const index = answers.findIndex(({ refusal }) => refusal !== null);
+      const refusal = answers[index]?.refusal;
+      if (refusal && refusal !== 'quota_exceeded') refuse(from + index, refusal);
+    });
+    // The first to fail is the one to tell.
+    storing.catch(() => undefined);
+    await before;
+    before = storing;
+  }
+  await before;
 }
 
 /**

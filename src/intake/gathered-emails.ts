@@ -12,7 +12,7 @@ export interface Caller {
 /** Stores an email that came by itself; says what became of it when that is committed. */
 export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
-const LIMITS = { atOnce: 50, writers: 2 };
+const LIMITS = { atOnce: 100, writers: 1 };
 
 /** Emails of one caller that come while others of his are being stored share a statement and its commit. */
 export function gatherEmails(pool: Pool): StoreEmail {

@@ -3,7 +3,7 @@ import { gather } from '../store/gather.ts';
 import type { Pool } from '../store/pool.ts';
 import { projectFeedback } from './feedback.ts';
 
-const LIMITS = { atOnce: 200, writers: 2 };
+const LIMITS = { atOnce: 200, writers: 1 };
 
 /**
  * Writes down what providers report one by one, as `projectFeedback` does, but what arrives while others are being

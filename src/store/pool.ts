@@ -28,6 +28,8 @@ export function makePool(url: string, name: string, max: number, onIdleError: (e
     max,
     types,
     options: PLANNER,
+    // Statements of one client are sent as they come, and run in that order.
+    pipeline: true,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 60_000,
     query_timeout: 65_000,

@@ -53,6 +53,18 @@ describe('which emails share a workflow', () => {
     assert.equal(later, 200);
   });
 
+  test('together, they share one also while the budget reaches for each', () => {
+    const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
+    const { alone, groups, later } = plan(waiting, 50, 'together');
+    assert.deepEqual([alone.length, sizes(groups), later], [3, [20], 0]);
+  });
+
+  test('later, only what needs no budget goes', () => {
+    const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
+    const { alone, groups, later } = plan(waiting, 50, 'later');
+    assert.deepEqual([alone, groups, later], [waiting.slice(2), [], 2]);
+  });
+
   test('without budget nothing starts', () => {
     assert.deepEqual(plan(rows(3), 0), { alone: [], groups: [], later: 3 });
   });

@@ -186,6 +186,29 @@ describe('the relay', () => {
     assert.deepEqual(carried.sort(), ids);
   });
 
+  test('in a flood all that comes in a tenth of a second shares one, also where the budget would reach', async () => {
+    const groups: GroupRow[] = [];
+    const act = async (row: OutboxRow) => {
+      if (row.action === 'group') groups.push(row);
+    };
+    await leave(60);
+    const { relay, carried } = start(act, { startsPerSecond: 20 });
+    await empty();
+    for (let round = 0; round < 3; round++) {
+      await leave(10);
+      relay.wake();
+      await empty();
+    }
+    assert.deepEqual(
+      groups.map((group) => group.members.length),
+      [60, 10, 10, 10],
+    );
+    const few = await leave(2);
+    relay.wake();
+    await empty();
+    assert.deepEqual(carried.slice(4).sort(), few, 'it is over when no more come than may have their own');
+  });
+
   test('a group whose start failed is started again with the same id and members', async () => {
     await leave(60);
     const tried: GroupRow[] = [];

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { gather } from '../../src/store/gather.ts';
+
+/** Writes that end when they are told to. */
+function writes(refuses: (items: readonly string[]) => Error | undefined = () => undefined) {
+  const begun: string[][] = [];
+  const ends: (() => void)[] = [];
+  const write = async (items: readonly string[]) => {
+    begun.push([...items]);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    const error = refuses(items);
+    if (error) throw error;
+    return items.map((item) => item.toUpperCase());
+  };
+  /** Ends the writes that have begun, and those that begin meanwhile. */
+  const endAll = async () => {
+    while (ends.length > 0) {
+      ends.shift()?.();
+      await new Promise(setImmediate);
+    }
+  };
+  return { begun, write, endAll };
+}
+
+describe('items that are gathered', () => {
+  test('the first is written at once, and those that come meanwhile share the next write', async () => {
+    const { begun, write, endAll } = writes();
+    const add = gather(write, { atOnce: 3, writers: 1 });
+    const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(add));
+    assert.deepEqual(begun, [['a']]);
+    await endAll();
+    assert.deepEqual(begun, [['a'], ['b', 'c', 'd'], ['e']]);
+    assert.deepEqual(await all, ['A', 'B', 'C', 'D', 'E']);
+  });
+
+  test('no more writes are under way than there are writers', async () => {
+    const { begun, write, endAll } = writes();
+    const add = gather(write, { atOnce: 10, writers: 2 });
+    const all = Promise.all(['a', 'b', 'c', 'd'].map(add));
+    assert.deepEqual(begun, [['a'], ['b']]);
+    await endAll();
+    assert.deepEqual(begun, [['a'], ['b'], ['c', 'd']]);
+    assert.deepEqual(await all, ['A', 'B', 'C', 'D']);
+  });
+
+  test('one that cannot be written does not take the others along', async () => {
+    const { begun, write, endAll } = writes((items) => (items.includes('bad') ? new Error('no') : undefined));
+    const add = gather(write, { atOnce: 10, writers: 1 });
+    const all = Promise.allSettled(['a', 'b', 'bad', 'c'].map(add));
+    await endAll();
+    assert.deepEqual(begun, [['a'], ['b', 'bad', 'c'], ['b'], ['bad'], ['c']]);
+    assert.deepEqual(
+      (await all).map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message)),
+      ['A', 'B', 'no', 'C'],
+    );
+  });
+
+  test('while the database is away all of a write fail at once, and the next is written again', async () => {
+    let isAway = true;
+    const { begun, write, endAll } = writes(() =>
+      isAway ? Object.assign(new Error('away'), { code: 'ECONNREFUSED' }) : undefined,
+    );
+    const add = gather(write, { atOnce: 10, writers: 1 });
+    const all = Promise.allSettled(['a', 'b', 'c'].map(add));
+    await endAll();
+    assert.deepEqual(begun, [['a'], ['b', 'c']]);
+    assert.ok(
+      (await all).every(({ status }) => status === 'rejected'),
+      'all of them are told',
+    );
+    isAway = false;
+    const later = add('d');
+    await endAll();
+    assert.equal(await later, 'D');
+  });
+
+  test('says when nothing is left to write', async () => {
+    let idle = 0;
+    const { write, endAll } = writes();
+    const add = gather(write, { atOnce: 1, writers: 2 }, () => idle++);
+    const all = Promise.all(['a', 'b', 'c'].map(add));
+    assert.equal(idle, 0);
+    await endAll();
+    await all;
+    assert.equal(idle, 1);
+  });
+});
