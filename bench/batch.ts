@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { medians, quantile } from './figures.ts';
-import { batchBody, behave, postBatch, postSingles } from './load.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -12,8 +12,6 @@ import { untilQuiet, untilSent } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
 
 /** A batch: how soon it is accepted and sent, and what others notice of it. */
 export async function batch(): Promise<void> {

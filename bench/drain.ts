@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { medians } from './figures.ts';
-import { batchBody, behave, postBatch, postSingles } from './load.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -12,8 +12,6 @@ const RUNS = size('BENCH_RUNS', 3);
 const SIZE = size('BENCH_SIZE', 10_000);
 const SECONDS = size('BENCH_SECONDS', 8);
 const CONNECTIONS = 32;
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
 /** By SMTP each email is a call of its own: a part of the load says as much in less time. */
 const PROVIDERS = [
   { provider: 'postmark', batches: 2, emails: SIZE, seconds: SECONDS },

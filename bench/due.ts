@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { medians } from './figures.ts';
-import { batchBody, behave, postBatch, postSingles } from './load.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -15,8 +15,6 @@ const BATCHES = [
   { batches: 1, runs: RUNS },
   { batches: 10, runs: 1 },
 ];
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
 /** Milliseconds that emails are due ahead: so much, and for each of them, so that all have their workflow before. */
 const AHEAD = 20_000;
 const AHEAD_EACH = 0.7;

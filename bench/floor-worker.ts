@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 /** The process that runs `nothing`, with the service's own settings of workers. Arguments: address and two task queues. */
 const [address = '', workflows = '', activities = ''] = process.argv.slice(2);
 
+Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
 const rest = async (): Promise<void> => undefined;
 const connection = await NativeConnection.connect({ address });
 const workers = await Promise.all([

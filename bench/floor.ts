@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,15 +7,15 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import { median } from './figures.ts';
-import { behave, postSome } from './load.ts';
+import { behave, LATENCY, postSome } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 
 const COUNT = size('BENCH_SIZE', 1_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
+/** Of each kind, before any is timed. */
+const WARM = 100;
 /** Starts under way, as many as the relay has. */
 const AT_ONCE = 100;
 /** Milliseconds after which workflows that have not ended count as stuck. */
@@ -54,37 +55,37 @@ async function startWorker({ temporal_address: address }: DevFile) {
 
 async function compare(stack: DevFile, client: Client) {
   const kinds = [
-    { what: 'empty workflow, empty activity', type: 'nothing', begin: () => startNothing(client, WORKFLOWS) },
-    {
-      what: 'the same, activity in a queue of its own',
-      type: 'nothing',
-      begin: () => startNothing(client, ACTIVITIES),
-    },
-    { what: 'single email', type: 'deliverEmail', begin: () => postSome(stack, COUNT) },
+    { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, WORKFLOWS) },
+    { what: 'the same, activity in a queue of its own', type: 'nothing', begin: startNothing(client, ACTIVITIES) },
+    { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
   ].map((kind) => ({ ...kind, runs: [] as number[] }));
-  // One after the other, so that what slows the machine for a while slows all of them; the first round warms up.
-  for (let run = -1; run < RUNS; run++) {
-    for (const { type, begin, runs } of kinds) {
-      const before = await ended(client, type);
-      const began = performance.now();
-      await begin();
-      await untilEnded(client, type, before + COUNT);
-      if (run >= 0) runs.push(COUNT / ((performance.now() - began) / 1_000));
-    }
+  const perSecond = async ({ type, begin }: (typeof kinds)[number], count: number) => {
+    const before = await ended(client, type);
+    const began = performance.now();
+    await begin(count);
+    await untilEnded(client, type, before + count);
+    return count / ((performance.now() - began) / 1_000);
+  };
+  for (const kind of kinds) await perSecond(kind, WARM);
+  // By turns, so that what slows the machine for a while slows all of them.
+  for (let run = 0; run < RUNS; run++) {
+    for (const kind of kinds) kind.runs.push(await perSecond(kind, COUNT));
   }
   const least = median(kinds[0]?.runs ?? []);
   return kinds.map(({ what, runs }) => ({ what, '/s': median(runs), 'of the floor': median(runs) / least }));
 }
 
-let started = 0;
-
-async function startNothing({ workflow }: Client, activities: string): Promise<void> {
-  for (let from = 0; from < COUNT; from += AT_ONCE) {
-    const starts = Array.from({ length: Math.min(AT_ONCE, COUNT - from) }, () =>
-      workflow.start('nothing', { workflowId: `nothing-${started++}`, taskQueue: WORKFLOWS, args: [activities] }),
-    );
-    await Promise.all(starts);
-  }
+/** Starts so many empty workflows. @param activities the task queue of their activity */
+function startNothing({ workflow }: Client, activities: string) {
+  const options = { taskQueue: WORKFLOWS, args: [activities] };
+  return async (count: number): Promise<void> => {
+    for (let left = count; left > 0; left -= AT_ONCE) {
+      const starts = Array.from({ length: Math.min(AT_ONCE, left) }, () =>
+        workflow.start('nothing', { ...options, workflowId: randomUUID() }),
+      );
+      await Promise.all(starts);
+    }
+  };
 }
 
 async function ended({ workflow }: Client, type: string): Promise<number> {

@@ -28,6 +28,8 @@ export interface Load {
 const LOADER = fileURLToPath(new URL('loader.ts', import.meta.url));
 /** Different recipients, so that no two requests in a row are equal. */
 const RECIPIENTS = 200;
+/** Milliseconds the simulated provider takes for one call, where sending is measured. */
+export const LATENCY = 30;
 /** Requests under way when a number of emails is posted. */
 const SOME = 32;
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { quantile } from './figures.ts';
-import { batchBody, behave, postBatch, postSingles } from './load.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -12,8 +12,6 @@ import { untilQuiet, untilSent } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 /** Each yields but a few dozen single emails. */
 const RUNS = size('BENCH_RUNS', 5);
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
 /** Milliseconds for which single emails are sent with nothing else under way. */
 const ALONE = 5_000;
 

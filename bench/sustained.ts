@@ -1,6 +1,6 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
-import { behave, postSingles } from './load.ts';
+import { behave, LATENCY, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -14,8 +14,6 @@ const SECONDS = size('BENCH_SECONDS', 20);
 /** The highest rate that held is held for this many times as long. */
 const LONGER = 3;
 const CONNECTIONS = 64;
-/** Milliseconds the simulated provider takes for one call. */
-const LATENCY = 30;
 /** Seconds of the rate that may wait at the end: more is a backlog that grows. */
 const MAY_WAIT = 0.5;
 /** Of the rate, how much must have been accepted. */
