@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,8 +39,7 @@ export async function floor(): Promise<void> {
       return await compare(stack, new Client({ connection }));
     } finally {
       await connection.close();
-      worker.disconnect();
-      await once(worker, 'exit');
+      await endWorker(worker);
     }
   });
   report('floor', 'workflows from start to end', rows, { workflows: COUNT, runs: RUNS, latency_ms: LATENCY });
@@ -51,6 +50,12 @@ async function startWorker({ temporal_address: address }: DevFile) {
   const [code] = (await Promise.race([once(worker, 'message'), once(worker, 'exit')])) as [unknown];
   if (code !== 'ready') throw new Error(`the worker of empty workflows ended with ${String(code)}`);
   return worker;
+}
+
+async function endWorker(worker: ChildProcess): Promise<void> {
+  if (!worker.connected) return;
+  worker.disconnect();
+  await once(worker, 'exit');
 }
 
 async function compare(stack: DevFile, client: Client) {
