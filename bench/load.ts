@@ -13,11 +13,11 @@ export interface LoadOptions {
   /** Kept open, each with one request under way. */
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second at most, of all connections; as many as are answered where it is left out. */
+  /** Requests a second, of all connections, evenly; as many as are answered where it is left out. */
   readonly rate?: number;
 }
 
-/** What came of it: answers a second, and milliseconds of a request; those that waited for their turn count from then. */
+/** What came of it: answers a second, and milliseconds of a request; at a rate from when it should have been made. */
 export interface Load {
   readonly accepted: number;
   readonly perSecond: number;
