@@ -1,10 +1,12 @@
+import { medians } from './figures.ts';
 import { postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { median, printTable } from './table.ts';
 
 const CONNECTIONS = [1, 32, 128];
-const RUNS = 3;
-const SECONDS = 8;
+const RUNS = size('BENCH_RUNS', 3);
+const SECONDS = size('BENCH_SECONDS', 8);
 
 /** How fast single emails are accepted while Temporal is away, so that nothing is sent meanwhile. */
 export async function accept(): Promise<void> {
@@ -13,15 +15,13 @@ export async function accept(): Promise<void> {
     const measured = [];
     for (const connections of CONNECTIONS) {
       const runs = [];
-      for (let run = 0; run < RUNS; run++) runs.push(await postSingles(stack, { connections, seconds: SECONDS }));
-      measured.push({
-        connections,
-        'accepted/s': median(runs.map(({ perSecond }) => perSecond)),
-        'p50 ms': median(runs.map(({ p50 }) => p50)),
-        'p99 ms': median(runs.map(({ p99 }) => p99)),
-      });
+      for (let run = 0; run < RUNS; run++) {
+        const { perSecond, p50, p99 } = await postSingles(stack, { connections, seconds: SECONDS });
+        runs.push({ connections, 'accepted/s': perSecond, 'p50 ms': p50, 'p99 ms': p99 });
+      }
+      measured.push(medians(runs));
     }
     return measured;
   });
-  printTable(`Single emails of 3 kB accepted; medians of ${RUNS} runs of ${SECONDS} s`, rows);
+  report('accept', 'single emails accepted', rows, { runs: RUNS, seconds: SECONDS });
 }

@@ -1,116 +1,76 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { makePool, type Pool } from '../src/store/pool.ts';
-import { behave, call, email, type Load, postSingles } from './load.ts';
+import type { Pool } from '../src/store/pool.ts';
+import { medians } from './figures.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { median, printTable } from './table.ts';
+import type { Row } from './table.ts';
+import { untilQuiet, untilSent, waiting } from './waiting.ts';
 
-const RUNS = 3;
-const SIZE = 10_000;
-const BATCHES = 3;
-const SECONDS = 10;
+const RUNS = size('BENCH_RUNS', 3);
+const SIZE = size('BENCH_SIZE', 10_000);
+const SECONDS = size('BENCH_SECONDS', 8);
 const CONNECTIONS = 32;
-/** Milliseconds the simulated provider takes for one call. */
-export const PROVIDER_LATENCY = 30;
-/** Milliseconds after which emails that are not through count as stuck. */
-const GIVE_UP = 300_000;
+/** By SMTP each email is a call of its own: a part of the load says as much in less time. */
+const PROVIDERS = [
+  { provider: 'postmark', batches: 2, emails: SIZE, seconds: SECONDS },
+  { provider: 'smtp', batches: 1, emails: Math.ceil(SIZE / 2), seconds: Math.ceil(SECONDS / 3) },
+];
+
+type Amount = (typeof PROVIDERS)[number];
 
 /** How many emails a second go the whole way, accepted and sent, while nobody holds the senders back. */
 export async function drain(): Promise<void> {
   const rows = [];
-  for (const provider of ['postmark', 'smtp']) {
+  for (const amount of PROVIDERS) {
     rows.push(
-      ...(await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack) => {
-        const pool = makePool(stack.database_url, 'bench', 2, () => undefined);
-        try {
-          await behave(stack, { latency_ms: PROVIDER_LATENCY });
-          await postSingles(stack, { connections: 8, seconds: 2 });
-          await untilSent(pool);
-          return [await batches(stack, pool, provider), await singles(stack, pool, provider)];
-        } finally {
-          await pool.end();
-        }
+      ...(await withStack({ env: { EMAIL_PROVIDERS: amount.provider } }, async (stack, pool) => {
+        await behave(stack, { latency_ms: LATENCY });
+        await postSingles(stack, { connections: 8, seconds: 2 });
+        return [await repeat(() => batches(stack, pool, amount)), await repeat(() => singles(stack, pool, amount))];
       })),
     );
   }
-  printTable(`Emails of 3 kB accepted and sent; medians of ${RUNS} runs`, rows);
+  report('drain', 'emails accepted and sent', rows, { runs: RUNS, latency_ms: LATENCY });
 }
 
-async function batches(stack: DevFile, pool: Pool, provider: string) {
-  const emails = Array.from({ length: SIZE }, (_, i) => email(stack, `person-${i}@example.net`));
-  const body = JSON.stringify({ emails });
+async function repeat(measure: () => Promise<Row>): Promise<Row> {
   const runs = [];
-  for (let run = 0; run < RUNS; run++) {
-    await untilQuiet(pool);
-    const began = performance.now();
-    for (let i = 0; i < BATCHES; i++) await call(stack, 'POST', '/v1/emails/batch', body);
-    const accepting = (performance.now() - began) / 1_000;
-    await untilSent(pool);
-    const all = (performance.now() - began) / 1_000;
-    runs.push({ accepted: (BATCHES * SIZE) / accepting, sent: (BATCHES * SIZE) / all });
-  }
-  return row(`${BATCHES} batches of ${SIZE}`, provider, runs);
+  for (let run = 0; run < RUNS; run++) runs.push(await measure());
+  return medians(runs);
 }
 
-async function singles(stack: DevFile, pool: Pool, provider: string) {
-  const runs = [];
-  for (let run = 0; run < RUNS; run++) {
-    await untilQuiet(pool);
-    const began = performance.now();
-    const load: Load = await postSingles(stack, { connections: CONNECTIONS, seconds: SECONDS });
-    const { waiting } = await backlog(pool);
-    await untilSent(pool);
-    const all = (performance.now() - began) / 1_000;
-    runs.push({ accepted: load.perSecond, sent: load.accepted / all, p99: load.p99, waiting });
-  }
+async function batches(stack: DevFile, pool: Pool, { provider, batches: count, emails }: Amount): Promise<Row> {
+  const body = batchBody(stack, emails);
+  await untilQuiet(pool);
+  const began = performance.now();
+  for (let i = 0; i < count; i++) await postBatch(stack, body);
+  const accepting = (performance.now() - began) / 1_000;
+  const { waiting: left } = await waiting(pool);
+  await untilSent(pool);
+  const all = (performance.now() - began) / 1_000;
   return {
-    ...row(`singles by ${CONNECTIONS} connections`, provider, runs),
-    'p99 ms': median(runs.map(({ p99 }) => p99)),
-    'waiting at the end': median(runs.map(({ waiting }) => waiting)),
-  };
-}
-
-function row(emails: string, provider: string, runs: readonly { accepted: number; sent: number }[]) {
-  return {
-    emails,
     provider,
-    'accepted/s': median(runs.map(({ accepted }) => accepted)),
-    'sent/s': median(runs.map(({ sent }) => sent)),
-    'p99 ms': '' as string | number,
-    'waiting at the end': '' as string | number,
+    emails: `${count} × ${emails} in batches`,
+    'accepted/s': (count * emails) / accepting,
+    'sent/s': (count * emails) / all,
+    'waiting when all are accepted': left,
   };
 }
 
-/** How many emails wait for their provider. */
-export async function backlog(pool: Pool): Promise<{ waiting: number }> {
-  const { rows } = await pool.query<{ waiting: number }>(
-    `SELECT count(*)::int AS waiting FROM emails WHERE status IN ('queued', 'scheduled')`,
-  );
-  return rows[0] ?? { waiting: 0 };
-}
-
-/** Waits until every email has been handed over. */
-export async function untilSent(pool: Pool): Promise<void> {
-  const from = performance.now();
-  for (;;) {
-    const { rows } = await pool.query<{ open: boolean }>(
-      `SELECT EXISTS (SELECT FROM outbox) OR EXISTS (SELECT FROM emails WHERE status IN ('queued', 'scheduled')) AS open`,
-    );
-    if (!rows[0]?.open) return;
-    if (performance.now() - from > GIVE_UP) throw new Error('emails are stuck');
-    await sleep(50);
-  }
-}
-
-/** Waits until the provider has nothing to report about earlier emails. */
-export async function untilQuiet(pool: Pool): Promise<void> {
-  let before: number | undefined;
-  for (;;) {
-    const { rows } = await pool.query<{ sent: number }>(
-      `SELECT count(*)::int AS sent FROM emails WHERE status = 'sent'`,
-    );
-    if (rows[0]?.sent === before) return;
-    before = rows[0]?.sent;
-    await sleep(2_000);
-  }
+async function singles(stack: DevFile, pool: Pool, { provider, seconds }: Amount): Promise<Row> {
+  await untilQuiet(pool);
+  const began = performance.now();
+  const { accepted, perSecond } = await postSingles(stack, { connections: CONNECTIONS, seconds });
+  const { waiting: left } = await waiting(pool);
+  await untilSent(pool);
+  const all = (performance.now() - began) / 1_000;
+  return {
+    provider,
+    emails: `singles by ${CONNECTIONS} connections for ${seconds} s`,
+    'accepted/s': perSecond,
+    'sent/s': accepted / all,
+    'waiting when all are accepted': left,
+  };
 }

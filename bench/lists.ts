@@ -2,10 +2,12 @@ import { request } from 'undici';
 import { makeCursors } from '../src/http/cursor.ts';
 import { parseTag } from '../src/domain/tag-filter.ts';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { makePool } from '../src/store/pool.ts';
 import { APART, FIRST_AT, storeManyEmails } from '../test/support/many-emails.ts';
+import { quantile } from './figures.ts';
+import { acceptBatches, storeTheirParts } from './growth.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { printTable, quantile } from './table.ts';
 
 /** Frequent and rare, alone and together; `storeManyEmails` says what there is. Tags are in the API's order. */
 const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: string; readonly batch_id?: string }[] = [
@@ -26,27 +28,35 @@ const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: st
   { batch_id: 'bt_60000', status: 'rejected' },
   { batch_id: 'bt_60000', tag: ['customer:c9000'], status: 'sent' },
 ];
+const ROWS = size('BENCH_ROWS', 5_000_000);
 const TIMES = 300;
 const SECRET_KEY = 'the secret key of a service that is measured';
 
-/** How fast a page of each kind of list is answered with so many emails stored, four in five of them the caller's. */
-export async function lists({ rows = 1_000_000 }: { rows?: number } = {}): Promise<void> {
-  const table = await withStack({ env: { SECRET_KEY } }, async (dev) => {
-    const pool = makePool(dev.database_url, 'bench', 1, () => undefined);
-    try {
-      await storeManyEmails(pool, rows, dev.organization_id);
-      for (const table of ['emails', 'email_tags']) await pool.query(`VACUUM ANALYZE ${table}`);
-    } finally {
-      await pool.end();
+/**
+ * How fast a page of each kind of list is answered with so many emails stored, four in five of them the caller's and the
+ * others of twenty organizations; and how fast a batch is accepted on top of them, beside an empty database. Nothing is
+ * sent: the emails that are stored have no workflow.
+ */
+export async function lists(): Promise<void> {
+  const options = { env: { SECRET_KEY }, without: ['temporal', 'worker'] } as const;
+  const empty = await withStack(options, (stack) => acceptBatches(stack, 0));
+  const [rows, full] = await withStack(options, async (stack, pool) => {
+    await storeManyEmails(pool, ROWS, stack.organization_id);
+    await storeTheirParts(pool, ROWS);
+    for (const table of ['emails', 'email_tags', 'email_events', 'email_bodies']) {
+      await pool.query(`VACUUM ANALYZE ${table}`);
     }
     const measured = [];
-    for (const filter of FILTERS) measured.push(await measure(dev, filter, rows));
-    return [...measured, await measureTags(dev)];
+    for (const filter of FILTERS) measured.push(await measure(stack, filter));
+    measured.push(await measureTags(stack));
+    return [measured, await acceptBatches(stack, ROWS)];
   });
-  printTable(`Pages of 50 out of ${rows.toLocaleString('en')} emails; ms over HTTP, one request at a time`, table);
+  const title = `pages of 50 out of ${ROWS.toLocaleString('en')} emails, one request at a time, ms`;
+  report('lists', title, rows, { emails: ROWS, requests: TIMES });
+  report('growth', 'a batch accepted on top of what is stored', [empty, full], {});
 }
 
-async function measure(dev: DevFile, { tag = [], status, batch_id }: (typeof FILTERS)[number], rows: number) {
+async function measure(dev: DevFile, { tag = [], status, batch_id }: (typeof FILTERS)[number]) {
   const parameters = [...tag.map((text) => ['tag', text]), ['status', status], ['batch_id', batch_id]];
   const query = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])).join('&');
   const filters = { tags: tag.map(parseTag), status: status ?? null, batch_id: batch_id ?? null };
@@ -54,7 +64,7 @@ async function measure(dev: DevFile, { tag = [], status, batch_id }: (typeof FIL
   const { seal } = makeCursors(SECRET_KEY);
   /** A cursor from anywhere in the list, or in the batch, whose emails are of one instant. */
   const anywhere = () => {
-    const n = batch_id === undefined ? Math.random() * rows : 60_000;
+    const n = batch_id === undefined ? Math.random() * ROWS : 60_000;
     const id = `em_${String(60_000 + Math.floor(Math.random() * 5_000)).padStart(26, '0')}`;
     return seal(listing, { created_at: new Date(FIRST_AT + n * APART).toISOString(), id });
   };

@@ -13,11 +13,11 @@ export interface LoadOptions {
   /** Kept open, each with one request under way. */
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second at most, of all connections; as many as are answered where it is left out. */
+  /** Requests a second, of all connections, evenly; as many as are answered where it is left out. */
   readonly rate?: number;
 }
 
-/** What came of it: answers a second, and milliseconds of a request; those that waited for their turn count from then. */
+/** What came of it: answers a second, and milliseconds of a request; at a rate from when it should have been made. */
 export interface Load {
   readonly accepted: number;
   readonly perSecond: number;
@@ -28,6 +28,10 @@ export interface Load {
 const LOADER = fileURLToPath(new URL('loader.ts', import.meta.url));
 /** Different recipients, so that no two requests in a row are equal. */
 const RECIPIENTS = 200;
+/** Milliseconds the simulated provider takes for one call, where sending is measured. */
+export const LATENCY = 30;
+/** Requests under way when a number of emails is posted. */
+const SOME = 32;
 
 /** An email of about 3 kB. */
 export function email(stack: Pick<DevFile, 'from'>, to: string) {
@@ -61,6 +65,33 @@ export async function postSingles(
   ])) as [Load | { error: string }];
   if ('error' in result) throw new Error(result.error);
   return result;
+}
+
+/** The request of a batch with so many emails, each to a recipient of its own. @param dueAt an instant, or at once */
+export function batchBody(stack: Pick<DevFile, 'from'>, emails: number, dueAt?: string): string {
+  const more = dueAt === undefined ? {} : { scheduled_at: dueAt };
+  return JSON.stringify({
+    emails: Array.from({ length: emails }, (_, i) => ({ ...email(stack, `person-${i}@example.net`), ...more })),
+  });
+}
+
+/** Posts a batch. @returns its id */
+export async function postBatch(stack: DevFile, body: string): Promise<string> {
+  return (await call<{ id: string }>(stack, 'POST', '/v1/emails/batch', body)).id;
+}
+
+/** Posts so many single emails from this process, a few at a time, each to a recipient of its own. @returns their ids */
+export async function postSome(stack: DevFile, emails: number): Promise<string[]> {
+  const ids: string[] = [];
+  let next = 0;
+  const connection = async () => {
+    while (next < emails) {
+      const one = email(stack, `single-${next++}@example.net`);
+      ids.push((await call<{ id: string }>(stack, 'POST', '/v1/emails', one)).id);
+    }
+  };
+  await Promise.all(Array.from({ length: SOME }, connection));
+  return ids;
 }
 
 /** Makes one request and reads its answer. @throws Error when it is refused */

@@ -1,5 +1,6 @@
 import autocannon from 'autocannon';
 import type { Load, LoadOptions } from './load.ts';
+import { postAtRate } from './paced.ts';
 
 /** The process that makes the load: what `postSingles` asks for, once. */
 process.once('message', (options: LoadOptions) => {
@@ -9,12 +10,13 @@ process.once('message', (options: LoadOptions) => {
   );
 });
 
-async function run({ url, headers, bodies, connections, seconds, rate }: LoadOptions): Promise<Load> {
+async function run({ rate, ...options }: LoadOptions): Promise<Load> {
+  if (rate !== undefined) return postAtRate({ ...options, rate });
+  const { url, headers, bodies, connections, seconds } = options;
   const result = await autocannon({
     url,
     connections,
     duration: seconds,
-    ...(rate !== undefined && { overallRate: rate }),
     requests: bodies.map((body) => ({ method: 'POST', headers, body })),
   });
   const { errors, non2xx, requests, latency, duration } = result;

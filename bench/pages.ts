@@ -1,10 +1,11 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { makePool } from '../src/store/pool.ts';
 import { findPages } from '../test/dashboard/links.ts';
 import { visitor, type Visitor } from '../test/dashboard/visitor.ts';
 import { storeManyEmails } from '../test/support/many-emails.ts';
+import { quantile } from './figures.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { printTable, quantile } from './table.ts';
 
 /** Lists that are narrowed, besides one address for each row of the route table; `storeManyEmails` says what there is. */
 const NARROWED = [
@@ -15,25 +16,19 @@ const NARROWED = [
   '/dashboard/emails?batch_id=bt_60000',
   '/dashboard/emails?batch_id=bt_60000&status=rejected',
 ];
+const ROWS = size('BENCH_ROWS', 1_000_000);
 const WARM = 10;
 const TIMES = 200;
 
 /** How fast each page of the dashboard is answered with so many emails stored, four in five of them its organization's. */
-export async function pages({ rows = 1_000_000 }: { rows?: number } = {}): Promise<void> {
-  const table = await withStack({}, async (dev) => {
-    const pool = makePool(dev.database_url, 'bench', 1, () => undefined);
-    try {
-      await storeManyEmails(pool, rows, dev.organization_id);
-      for (const table of ['emails', 'email_tags']) await pool.query(`VACUUM ANALYZE ${table}`);
-    } finally {
-      await pool.end();
-    }
-    return measure(dev);
+export async function pages(): Promise<void> {
+  const rows = await withStack({}, async (stack, pool) => {
+    await storeManyEmails(pool, ROWS, stack.organization_id);
+    for (const table of ['emails', 'email_tags']) await pool.query(`VACUUM ANALYZE ${table}`);
+    return measure(stack);
   });
-  printTable(
-    `Pages of the dashboard with ${rows.toLocaleString('en')} emails; ms over HTTP, signed in, one at a time`,
-    table,
-  );
+  const title = `pages of the dashboard with ${ROWS.toLocaleString('en')} emails, signed in, one request at a time, ms`;
+  report('pages', title, rows, { emails: ROWS, requests: TIMES });
 }
 
 async function measure({ base_url: url, dashboard_email: email, dashboard_password: password }: DevFile) {

@@ -1,12 +1,29 @@
 import { accept } from './accept.ts';
 import { batch } from './batch.ts';
 import { drain } from './drain.ts';
+import { due } from './due.ts';
+import { floor } from './floor.ts';
 import { lists } from './lists.ts';
+import { memory } from './memory.ts';
+import { otp } from './otp.ts';
 import { pages } from './pages.ts';
+import { sustained } from './sustained.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { accept, batch, drain, lists, pages, webhooks };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  accept,
+  batch,
+  drain,
+  sustained,
+  floor,
+  otp,
+  due,
+  webhooks,
+  memory,
+  lists,
+  pages,
+};
 
 const names = process.argv.slice(2);
 const unknown = names.find((name) => !(name in BENCHES));

@@ -15,7 +15,7 @@ import { DYNAMIC_CONFIG, FRONTEND } from '../src/main/embedded/temporal.ts';
 import { makePool } from '../src/store/pool.ts';
 
 /** Pinned by the Go module that the development server is built from. */
-const SERVER = '1.31.2';
+export const TEMPORAL_SERVER = '1.31.2';
 const PASSWORD = 'bench';
 /** The discard port, at which nobody listens. */
 const NOBODY = '127.0.0.1:9';
@@ -97,13 +97,13 @@ async function startTemporal(
 
 /** A program of Temporal's server, built once by Go and kept where the development server is. */
 async function built(name: string, program: string, progress: Progress): Promise<string> {
-  const path = join(cacheFolder(process.env), `${name}-${SERVER}-${process.platform}-${process.arch}`);
+  const path = join(cacheFolder(process.env), `${name}-${TEMPORAL_SERVER}-${process.platform}-${process.arch}`);
   await cached(
     path,
     async (workspace) => {
       await checkGo(undefined);
       const destination = join(workspace, name);
-      await progress.step(`${name} ${SERVER}, built from source`, (step) =>
+      await progress.step(`${name} ${TEMPORAL_SERVER}, built from source`, (step) =>
         goBuild(program, '', destination, step, undefined),
       );
       return destination;

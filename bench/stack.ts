@@ -11,6 +11,7 @@ import { readSecrets } from '../src/main/embedded/secrets.ts';
 import { makeSupervisor, type PartName, type Processes, type Supervisor } from '../src/main/embedded/supervisor.ts';
 import { withoutTemporal } from '../src/main/embedded/temporal.ts';
 import { migrate } from '../src/store/migrate.ts';
+import { makePool, type Pool } from '../src/store/pool.ts';
 import { BENCH_PROFILE, processPart } from './processes.ts';
 import { type Servers, startServers } from './servers.ts';
 import { printStatements } from './statements.ts';
@@ -28,19 +29,20 @@ export interface StackOptions {
 /**
  * Runs a measurement against the service as production runs it, from `dist/`, with Temporal's full server on Postgres
  * and simulated providers, each a process of its own, in a folder of its own. Ends all of it.
+ * @param measure gets the application's database too
  */
 export async function withStack<T>(
   { env = {}, without = [], reports = true }: StackOptions,
-  measure: (stack: DevFile) => Promise<T>,
+  measure: (stack: DevFile, pool: Pool) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
   // Postgres may run as an account of its own, which must come in.
   await chmod(folder, 0o755);
   const progress = makeProgress(process.stderr);
   const { home, release } = await takeHome(folder);
-  let processes: Processes = {};
+  let running: Processes = {};
   const supervisor = makeSupervisor(progress, (current) => {
-    processes = current;
+    running = current;
   });
   // The measurement then fails, and all of it ends.
   const end = () => void supervisor.stop();
@@ -51,8 +53,10 @@ export async function withStack<T>(
       (name) => name !== 'worker' || !without.includes(name),
     );
     const stack = await startService(home, supervisor, servers, { env, reports }, parts);
-    const pids = Object.entries(processes).map(([name, { pid }]) => [name, pid]);
-    const result = await measure({ ...stack, processes: Object.fromEntries(pids) as DevFile['processes'] });
+    const pids = Object.entries(running).map(([name, { pid }]) => [name, pid]);
+    const processes = Object.fromEntries(pids) as DevFile['processes'];
+    const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
+    const result = await measure({ ...stack, processes }, pool).finally(() => pool.end());
     if (BENCH_PROFILE) await printStatements(servers.adminUrl);
     return result;
   } finally {

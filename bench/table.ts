@@ -1,7 +1,8 @@
-import { cpus } from 'node:os';
+/** A row of a table: columns by name. */
+export type Row = Readonly<Record<string, string | number>>;
 
-/** Prints rows as a table for people: columns by name, numbers to the right. */
-export function printTable(title: string, rows: readonly Readonly<Record<string, string | number>>[]): void {
+/** Prints rows as a table for people: columns as the first row names them, numbers to the right. */
+export function printTable(title: string, rows: readonly Row[]): void {
   const names = Object.keys(rows[0] ?? {});
   const cells = [names, ...rows.map((row) => names.map((name) => show(row[name] ?? '')))];
   const widths = names.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)));
@@ -15,21 +16,10 @@ export function printTable(title: string, rows: readonly Readonly<Record<string,
       .join('  ')
       .trimEnd(),
   );
-  const [cpu] = cpus();
-  console.log(`\n${title}\nNode ${process.version}, ${cpus().length} × ${cpu?.model ?? 'unknown processor'}\n`);
+  console.log(`\n${title}\n`);
   console.log([head, widths.map((width) => '-'.repeat(width)).join('  '), ...body].join('\n'));
 }
 
 function show(value: string | number): string {
   return typeof value === 'number' ? value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : 0 }) : value;
-}
-
-/** The value below which a share of the values lies, by the nearest rank. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-}
-
-export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
 }

@@ -3,10 +3,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
-import { call, email, postSingles } from './load.ts';
+import { mediansByRow, quantile } from './figures.ts';
+import { batchBody, call, email, postBatch, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { printTable, quantile } from './table.ts';
+import type { Row } from './table.ts';
 
+const SIZE = size('BENCH_SIZE', 10_000);
+const RUNS = size('BENCH_RUNS', 3);
 /** Milliseconds after which the slow endpoint answers. */
 const SLOW = 30_000;
 /** Milliseconds without an arrival after which all are taken to have come. */
@@ -30,7 +35,7 @@ interface Arrival {
  * How soon events reach a fast endpoint, beside one that is dead and one that answers after 30 s, while a batch of 10,000
  * emails is sent, or as many in a minute, and single emails go out.
  */
-export async function webhooks({ size = 10_000 }: { size?: number } = {}): Promise<void> {
+export async function webhooks(): Promise<void> {
   const arrivals: Arrival[] = [];
   const fast = await listen((body) => {
     const event = JSON.parse(body) as { type: string; created_at: string; data: { batchId?: string } };
@@ -45,10 +50,15 @@ export async function webhooks({ size = 10_000 }: { size?: number } = {}): Promi
       await postSingles(dev, { connections: 4, seconds: 2 });
       for (const url of [DEAD, slow.url, fast.url]) await call(dev, 'POST', '/v1/webhooks', { url });
       const measured = [];
-      for (const parts of [1, PARTS]) measured.push(...(await measure(dev, arrivals, size, parts)));
+      for (const parts of [1, PARTS]) {
+        const runs = [];
+        for (let run = 0; run < RUNS; run++) runs.push(await measure(dev, arrivals, parts));
+        measured.push(...mediansByRow(runs));
+      }
       return measured;
     });
-    printTable(`Events of ${size} emails and of single ones meanwhile, at the fast one of three endpoints`, rows);
+    const title = `events of ${SIZE} emails and of single ones meanwhile, at the fast one of three endpoints`;
+    report('webhooks', title, rows, { emails: SIZE, runs: RUNS });
   } finally {
     for (const { server } of [fast, slow]) {
       server.closeAllConnections();
@@ -57,15 +67,14 @@ export async function webhooks({ size = 10_000 }: { size?: number } = {}): Promi
   }
 }
 
-async function measure(dev: DevFile, arrivals: Arrival[], size: number, parts: number) {
+async function measure(dev: DevFile, arrivals: Arrival[], parts: number): Promise<Row[]> {
   arrivals.splice(0);
   const singles = new AbortController();
   const sending = sendSingles(dev, singles.signal);
   const from = Date.now();
   for (let part = 0; part < parts; part++) {
     await sleep(Math.max(0, from + part * APART - Date.now()));
-    const emails = Array.from({ length: size / parts }, (_, i) => email(dev, `person-${i}@example.net`));
-    await call(dev, 'POST', '/v1/emails/batch', { emails });
+    await postBatch(dev, batchBody(dev, Math.ceil(SIZE / parts)));
   }
   await calm(arrivals);
   singles.abort();

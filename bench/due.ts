@@ -1,0 +1,66 @@
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { Pool } from '../src/store/pool.ts';
+import { medians } from './figures.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { untilQuiet, untilSent, untilStarted } from './waiting.ts';
+
+const SIZE = size('BENCH_SIZE', 10_000);
+const RUNS = size('BENCH_RUNS', 3);
+/** How many batches are due at once, and how often that is measured. */
+const BATCHES = [
+  { batches: 1, runs: RUNS },
+  { batches: 10, runs: 1 },
+];
+/** Milliseconds that emails are due ahead: so much, and for each of them, so that all have their workflow before. */
+const AHEAD = 20_000;
+const AHEAD_EACH = 0.7;
+
+/** How late emails are that were scheduled for one instant, and whether any was sent before it. */
+export async function due(): Promise<void> {
+  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
+    await behave(stack, { latency_ms: LATENCY });
+    await postSingles(stack, { connections: 4, seconds: 2 });
+    const measured = [];
+    for (const { batches, runs } of BATCHES) {
+      const rows = [];
+      for (let run = 0; run < runs; run++) rows.push(await measure(stack, pool, batches));
+      measured.push({ ...medians(rows), runs });
+    }
+    return measured;
+  });
+  report('due', 'emails scheduled for one instant: how late they were sent', rows, { latency_ms: LATENCY });
+}
+
+async function measure(stack: DevFile, pool: Pool, batches: number): Promise<Row> {
+  await untilQuiet(pool);
+  const emails = batches * SIZE;
+  const dueAt = Date.now() + AHEAD + emails * AHEAD_EACH;
+  const body = batchBody(stack, SIZE, new Date(dueAt).toISOString());
+  const ids = [];
+  for (let i = 0; i < batches; i++) ids.push(await postBatch(stack, body));
+  await untilStarted(pool);
+  const spare = dueAt - Date.now();
+  if (spare < 0) throw new Error('the emails were due before all of them had a workflow');
+  await untilSent(pool);
+  const { rows } = await pool.query<Row>(
+    `SELECT count(*)::int AS emails,
+            count(*) FILTER (WHERE EXISTS (
+              SELECT FROM attempts WHERE message_id = id AND started_at < scheduled_at))::int AS "before it",
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY late) AS "p50 s",
+            percentile_disc(0.99) WITHIN GROUP (ORDER BY late) AS "p99 s",
+            max(late) AS "max s"
+     FROM (
+       SELECT email.id, scheduled_at, extract(epoch FROM event.created_at - scheduled_at)::float8 AS late
+       FROM emails AS email JOIN email_events AS event ON event.email_id = email.id AND event.type = 'email.sent'
+       WHERE batch_id = ANY ($1)
+     ) AS sent`,
+    [ids],
+  );
+  const [row = {}] = rows;
+  if (row['emails'] !== emails) throw new Error(`of ${emails} emails ${String(row['emails'])} were sent`);
+  return { ...row, 'ready s before': spare / 1_000 };
+}

@@ -1,0 +1,106 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import { median } from './figures.ts';
+import { behave, LATENCY, postSome } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+
+const COUNT = size('BENCH_SIZE', 1_000);
+const RUNS = size('BENCH_RUNS', 3);
+/** Of each kind, before any is timed. */
+const WARM = 100;
+/** Starts under way, as many as the relay has. */
+const AT_ONCE = 100;
+/** Milliseconds after which workflows that have not ended count as stuck. */
+const GIVE_UP = 180_000;
+const WORKER = fileURLToPath(new URL('floor-worker.ts', import.meta.url));
+/** Task queues. With one for both, the server hands the activity over with the workflow's first answer. */
+const WORKFLOWS = 'floor';
+const ACTIVITIES = 'floor-activities';
+
+/**
+ * One workflow for each message, beside the least that a workflow with an activity can do on the same server. Messages
+ * count from the first request to the end of the last workflow; the provider does not report, since that is not part of it.
+ */
+export async function floor(): Promise<void> {
+  const options = { env: { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1000000' }, reports: false };
+  const rows = await withStack(options, async (stack) => {
+    await behave(stack, { latency_ms: LATENCY });
+    const worker = await startWorker(stack);
+    const connection = await NativeConnection.connect({ address: stack.temporal_address });
+    try {
+      return await compare(stack, new Client({ connection }));
+    } finally {
+      await connection.close();
+      await endWorker(worker);
+    }
+  });
+  report('floor', 'workflows from start to end', rows, { workflows: COUNT, runs: RUNS, latency_ms: LATENCY });
+}
+
+async function startWorker({ temporal_address: address }: DevFile) {
+  const worker = fork(WORKER, [address, WORKFLOWS, ACTIVITIES], { execArgv: ['--import', 'tsx'] });
+  const [code] = (await Promise.race([once(worker, 'message'), once(worker, 'exit')])) as [unknown];
+  if (code !== 'ready') throw new Error(`the worker of empty workflows ended with ${String(code)}`);
+  return worker;
+}
+
+async function endWorker(worker: ChildProcess): Promise<void> {
+  if (!worker.connected) return;
+  worker.disconnect();
+  await once(worker, 'exit');
+}
+
+async function compare(stack: DevFile, client: Client) {
+  const kinds = [
+    { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, WORKFLOWS) },
+    { what: 'the same, activity in a queue of its own', type: 'nothing', begin: startNothing(client, ACTIVITIES) },
+    { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
+  ].map((kind) => ({ ...kind, runs: [] as number[] }));
+  const perSecond = async ({ type, begin }: (typeof kinds)[number], count: number) => {
+    const before = await ended(client, type);
+    const began = performance.now();
+    await begin(count);
+    await untilEnded(client, type, before + count);
+    return count / ((performance.now() - began) / 1_000);
+  };
+  for (const kind of kinds) await perSecond(kind, WARM);
+  // By turns, so that what slows the machine for a while slows all of them.
+  for (let run = 0; run < RUNS; run++) {
+    for (const kind of kinds) kind.runs.push(await perSecond(kind, COUNT));
+  }
+  const least = median(kinds[0]?.runs ?? []);
+  return kinds.map(({ what, runs }) => ({ what, '/s': median(runs), 'of the floor': median(runs) / least }));
+}
+
+/** Starts so many empty workflows. @param activities the task queue of their activity */
+function startNothing({ workflow }: Client, activities: string) {
+  const options = { taskQueue: WORKFLOWS, args: [activities] };
+  return async (count: number): Promise<void> => {
+    for (let left = count; left > 0; left -= AT_ONCE) {
+      const starts = Array.from({ length: Math.min(AT_ONCE, left) }, () =>
+        workflow.start('nothing', { ...options, workflowId: randomUUID() }),
+      );
+      await Promise.all(starts);
+    }
+  };
+}
+
+async function ended({ workflow }: Client, type: string): Promise<number> {
+  return (await workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Completed'`)).count;
+}
+
+async function untilEnded(client: Client, type: string, count: number): Promise<void> {
+  const from = performance.now();
+  while ((await ended(client, type)) < count) {
+    if (performance.now() - from > GIVE_UP) throw new Error(`workflows ${type} are stuck`);
+    await sleep(100);
+  }
+}

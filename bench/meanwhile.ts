@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { Pool } from '../src/store/pool.ts';
+import { call, email } from './load.ts';
+import { untilSent } from './waiting.ts';
+
+/** What others notice while a batch is accepted and sent. */
+export interface Others {
+  /** Milliseconds of each request. */
+  readonly latencies: readonly number[];
+  /** Of the single emails. */
+  readonly ids: readonly string[];
+}
+
+/** Sends a single email every 50 ms and reads it back, until `signal`. */
+export async function others(stack: DevFile, signal: AbortSignal): Promise<Others> {
+  const latencies: number[] = [];
+  const ids: string[] = [];
+  const timed = async (method: 'GET' | 'POST', path: string, body?: unknown) => {
+    const began = performance.now();
+    const { id } = await call<{ id: string }>(stack, method, path, body);
+    latencies.push(performance.now() - began);
+    return id;
+  };
+  while (!signal.aborted) {
+    const id = await timed('POST', '/v1/emails', email(stack, 'single@example.net'));
+    ids.push(id);
+    await timed('GET', `/v1/emails/${id}`);
+    await sleep(50, undefined, { signal }).catch(() => undefined);
+  }
+  return { latencies, ids };
+}
+
+/** Milliseconds of each email from its acceptance to the provider's yes, which the timeline holds. */
+export async function handOvers(pool: Pool, ids: readonly string[]): Promise<number[]> {
+  await untilSent(pool);
+  const { rows } = await pool.query<{ ms: number }>(
+    `SELECT (extract(epoch FROM event.created_at - email.created_at) * 1000)::float8 AS ms
+     FROM emails AS email JOIN email_events AS event ON event.email_id = email.id AND event.type = 'email.sent'
+     WHERE email.id = ANY ($1)`,
+    [ids],
+  );
+  return rows.map(({ ms }) => ms);
+}

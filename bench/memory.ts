@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import { ATTACHMENTS_BYTES } from '../src/domain/limits.ts';
+import { mediansByRow } from './figures.ts';
+import { batchBody, email, headers, postBatch, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { watchMemory } from './usage.ts';
+import { untilQuiet } from './waiting.ts';
+
+const SIZE = size('BENCH_SIZE', 10_000);
+const RUNS = size('BENCH_RUNS', 3);
+const BATCHES = 4;
+const POSTS = 8;
+/** Milliseconds for which a service that does nothing is watched. */
+const IDLE = 5_000;
+
+/** How much memory api and worker hold at most: at rest, with batches, and with the largest requests there are. */
+export async function memory(): Promise<void> {
+  const runs = [];
+  for (let run = 0; run < RUNS; run++) {
+    runs.push(
+      await withStack({}, async (stack, pool) => {
+        const idle = await watch('nothing', stack, () => sleep(IDLE, ''));
+        await postSingles(stack, { connections: 4, seconds: 2 });
+        const batches = await watch(`${BATCHES} batches of ${SIZE}`, stack, async () => {
+          const body = batchBody(stack, SIZE);
+          for (let i = 0; i < BATCHES; i++) await postBatch(stack, body);
+          await untilQuiet(pool);
+          return `${BATCHES} × 202`;
+        });
+        const after = await watch('nothing again', stack, () => sleep(IDLE, ''));
+        const posts = await watch(`${POSTS} posts of 42 MB at once`, stack, async () => {
+          const answers = await postLarge(stack);
+          await untilQuiet(pool);
+          return answers;
+        });
+        return [idle, batches, after, posts];
+      }),
+    );
+  }
+  report('memory', 'megabytes held at most', mediansByRow(runs), { runs: RUNS });
+}
+
+/** @param run resolves to what was answered */
+async function watch(during: string, stack: DevFile, run: () => Promise<string>): Promise<Row> {
+  const over = new AbortController();
+  const held = watchMemory(stack, over.signal);
+  try {
+    const answers = await run();
+    over.abort();
+    const { api, worker } = await held;
+    return { during, 'api MB': api, 'worker MB': worker, answers };
+  } finally {
+    over.abort();
+  }
+}
+
+/** Posts emails with as many bytes of files as one may have, all at once. @returns how many had which answer */
+async function postLarge(stack: DevFile): Promise<string> {
+  const content = Buffer.alloc(ATTACHMENTS_BYTES, 'a file. ').toString('base64');
+  const body = JSON.stringify({ ...email(stack, 'large@example.net'), attachments: [{ filename: 'a.pdf', content }] });
+  const answered = await Promise.all(
+    Array.from({ length: POSTS }, async () => {
+      const answer = await request(`${stack.base_url}/v1/emails`, { method: 'POST', headers: headers(stack), body });
+      await answer.body.dump();
+      return answer.statusCode;
+    }),
+  );
+  const statuses = [...new Set(answered)].sort();
+  return statuses.map((status) => `${answered.filter((each) => each === status).length} × ${status}`).join(', ');
+}

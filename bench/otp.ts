@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { Pool } from '../src/store/pool.ts';
+import { quantile } from './figures.ts';
+import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { handOvers, others } from './meanwhile.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import { untilQuiet, untilSent } from './waiting.ts';
+
+const SIZE = size('BENCH_SIZE', 10_000);
+/** Each yields but a few dozen single emails. */
+const RUNS = size('BENCH_RUNS', 5);
+/** Milliseconds for which single emails are sent with nothing else under way. */
+const ALONE = 5_000;
+
+/** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
+export async function otp(): Promise<void> {
+  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
+    await behave(stack, { latency_ms: LATENCY });
+    await postSingles(stack, { connections: 4, seconds: 2 });
+    const body = batchBody(stack, SIZE);
+    await untilQuiet(pool);
+    const alone = await measure(stack, pool, () => sleep(ALONE));
+    const beside: number[] = [];
+    for (let run = 0; run < RUNS; run++) {
+      await untilQuiet(pool);
+      const id = await postBatch(stack, body);
+      beside.push(...(await measure(stack, pool, () => untilSent(pool, id))));
+    }
+    return [row('nothing', alone), row(`${SIZE} emails`, beside)];
+  });
+  report('otp', 'from 202 of a single email to the provider’s yes', rows, {
+    emails: SIZE,
+    runs: RUNS,
+    latency_ms: LATENCY,
+  });
+}
+
+/** Sends single emails while something else lasts. @returns milliseconds that they took */
+async function measure(stack: DevFile, pool: Pool, meantime: () => Promise<unknown>): Promise<number[]> {
+  const over = new AbortController();
+  const watching = others(stack, over.signal);
+  try {
+    await meantime();
+  } finally {
+    over.abort();
+  }
+  return handOvers(pool, (await watching).ids);
+}
+
+function row(meanwhile: string, times: readonly number[]) {
+  return {
+    meanwhile,
+    'single emails': times.length,
+    'p50 ms': quantile(times, 0.5),
+    'p95 ms': quantile(times, 0.95),
+    'max ms': quantile(times, 1),
+  };
+}

@@ -1,0 +1,79 @@
+import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { Pool } from '../src/store/pool.ts';
+import { behave, LATENCY, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { perEmail, processorTime } from './usage.ts';
+import { untilQuiet, untilSent, waiting } from './waiting.ts';
+
+/** Single emails a second that are posted. */
+const RATES = [1_000, 1_500, 2_000, 2_500];
+const SECONDS = size('BENCH_SECONDS', 20);
+/** The highest rate that held is held for this many times as long. */
+const LONGER = 3;
+const CONNECTIONS = 64;
+/** Seconds of the rate that may wait at the end: more is a backlog that grows. */
+const MAY_WAIT = 0.5;
+/** Of the rate, how much must have been accepted. */
+const MUST_COME = 0.98;
+
+/** How many single emails a second go the whole way for as long as they come, with the provider's reports and without. */
+export async function sustained(): Promise<void> {
+  const rows: Row[] = [];
+  for (const reports of [true, false]) {
+    const options = { env: { EMAIL_PROVIDERS: 'postmark' }, reports };
+    rows.push(
+      ...(await withStack(options, async (stack, pool) => {
+        await behave(stack, { latency_ms: LATENCY });
+        await postSingles(stack, { connections: 32, seconds: 3 });
+        return climb((rate, seconds) => measure(stack, pool, { reports, rate, seconds }));
+      })),
+    );
+  }
+  report('sustained', 'single emails at a rate, accepted and sent', rows, {
+    connections: CONNECTIONS,
+    latency_ms: LATENCY,
+  });
+}
+
+/** One rate after the other until one does not hold, and then the last that did for longer. */
+async function climb(measure: (rate: number, seconds: number) => Promise<Row & { held: string }>): Promise<Row[]> {
+  const rows = [];
+  let best: number | undefined;
+  for (const rate of RATES) {
+    const row = await measure(rate, SECONDS);
+    rows.push(row);
+    if (row.held === 'no') break;
+    best = rate;
+  }
+  if (best !== undefined) rows.push(await measure(best, SECONDS * LONGER));
+  return rows;
+}
+
+async function measure(
+  stack: DevFile,
+  pool: Pool,
+  { reports, rate, seconds }: { reports: boolean; rate: number; seconds: number },
+) {
+  await untilQuiet(pool);
+  const { unreported: before } = await waiting(pool);
+  const start = await processorTime(stack);
+  const { accepted, perSecond, p50, p99 } = await postSingles(stack, { connections: CONNECTIONS, seconds, rate });
+  const { waiting: left, unreported } = await waiting(pool);
+  await untilSent(pool);
+  const used = perEmail(start, await processorTime(stack), accepted);
+  return {
+    'emails/s': rate,
+    s: seconds,
+    reports: reports ? 'yes' : 'no',
+    held: left <= rate * MAY_WAIT && perSecond >= rate * MUST_COME ? 'yes' : 'no',
+    'accepted/s': perSecond,
+    'p50 ms': p50,
+    'p99 ms': p99,
+    waiting: left,
+    unreported: reports ? unreported - before : '',
+    ...used,
+  };
+}

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from '../src/store/pool.ts';
+
+/** Milliseconds after which emails that are not through count as stuck. */
+const GIVE_UP = 300_000;
+/** Milliseconds without a report after which the provider has no more. */
+const QUIET = 2_000;
+
+/** How many emails wait for their provider, and of how many that it has nothing was reported yet. */
+export async function waiting(pool: Pool): Promise<{ waiting: number; unreported: number }> {
+  const { rows } = await pool.query<{ waiting: number; unreported: number }>(
+    `SELECT count(*) FILTER (WHERE status <> 'sent')::int AS waiting,
+            count(*) FILTER (WHERE status = 'sent')::int AS unreported
+     FROM emails WHERE status IN ('queued', 'scheduled', 'sent')`,
+  );
+  return rows[0] ?? { waiting: 0, unreported: 0 };
+}
+
+/** Waits until every email has been handed over, or only those of a batch. */
+export async function untilSent(pool: Pool, batchId?: string): Promise<void> {
+  await until('every email is sent', async () => {
+    const { rows } = await pool.query<{ open: boolean }>(
+      `SELECT EXISTS (SELECT FROM emails WHERE ($1::text IS NULL OR batch_id = $1) AND status IN ('queued', 'scheduled'))
+              AS open`,
+      [batchId ?? null],
+    );
+    return rows[0]?.open === false;
+  });
+}
+
+/** Waits until the relay has nothing left to carry to Temporal. */
+export async function untilStarted(pool: Pool): Promise<void> {
+  await until('the outbox is empty', async () => {
+    const { rows } = await pool.query<{ open: boolean }>('SELECT EXISTS (SELECT FROM outbox) AS open');
+    return rows[0]?.open === false;
+  });
+}
+
+/** Waits until every email has been handed over and the provider has nothing to report about them any more. */
+export async function untilQuiet(pool: Pool): Promise<void> {
+  await untilSent(pool);
+  let before = -1;
+  await until('the provider is quiet', async () => {
+    const { unreported } = await waiting(pool);
+    if (unreported === before) return true;
+    before = unreported;
+    await sleep(QUIET);
+    return false;
+  });
+}
+
+/** Asks every 50 ms. @throws Error when it takes too long */
+async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
+  const from = performance.now();
+  while (!(await ask())) {
+    if (performance.now() - from > GIVE_UP) throw new Error(`not within ${GIVE_UP / 1_000} s: ${what}`);
+    await sleep(50);
+  }
+}
