@@ -157,6 +157,10 @@ async function look(deps: RelayDeps, pace: Pace): Promise<Next> {
 
 async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Waiting): Promise<Looked> {
   const { emails: budget } = pace;
+  // Before more is put together: workers have something to do meanwhile.
+  const ready = waiting.groups ? await lockGroups(client, TAKE) : [];
+  const away = await carryOut(deps, client, ready);
+  if (away) return { next: 'wait', unreachable: away };
   // Who can start all that it carries out at once leaves the rest to other relays.
   const limit = budget.available() < TAKE ? LOOK : TAKE;
   const rows = waiting.emails ? await lockOutbox(client, limit) : [];
@@ -173,11 +177,10 @@ async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Wa
   }
   const taken = alone.slice(0, TAKE);
   budget.spend(taken.filter(needsBudget).length);
-  const held = waiting.groups ? await lockGroups(client, TAKE) : [];
-  const unreachable = await carryOut(deps, client, [...held, ...taken]);
+  const unreachable = await carryOut(deps, client, taken);
   if (alone.length > TAKE) return { next: 'go on', unreachable };
   if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
-  return { next: isFull ? 'go on' : 'wait', unreachable };
+  return { next: isFull || ready.length === TAKE ? 'go on' : 'wait', unreachable };
 }
 
 function sooner(next: Next, wait: number): Next {
