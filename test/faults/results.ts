@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'nod
 import { join } from 'node:path';
 import { printTable } from '../../bench/table.ts';
 import { FAULTS } from './faults.ts';
-import type { RunResult } from './series.ts';
+import type { RunResult } from './stage.ts';
 
 /** Results of runs, one line of JSON each, a file for each fault. */
 export interface Results {

@@ -1,12 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { Fault } from './fault.ts';
 import { FAULTS } from './faults.ts';
 import { openResults, printResults } from './results.ts';
-import { runSeries } from './series.ts';
+import { openStage, type RunResult, type Stage, type StageOptions } from './stage.ts';
 
 /**
  * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
  * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
+ * `--overlap` begins the next run while the last one settles: the same messages in less time, whose recovery then takes
+ * longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -17,6 +20,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '10' },
     load: { type: 'string', default: '1' },
     dev: { type: 'boolean', default: false },
+    overlap: { type: 'boolean', default: false },
     again: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
   },
@@ -31,9 +35,25 @@ if (unknown !== undefined) {
 const results = openResults(FOLDER);
 const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
 const seed = Number(values.seed);
+/** All ways lie open, so that most faults share a stack. */
+const SHARED: Fault['stack'] = {
+  ways: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider'],
+};
+const options: StageOptions = {
+  seconds: Number(values.seconds),
+  minutes: Number(values.minutes),
+  load: Number(values.load),
+  production: !values.dev,
+  say: (line) => console.log(line),
+};
+let shared: Stage | undefined;
+const settling = new Set<Promise<void>>();
+
 if (!values.table) {
   console.log(`Seed ${seed}`);
   for (const [index, name] of names.entries()) await runFault(name, index);
+  await Promise.all(settling);
+  await shared?.close();
 }
 printResults(results);
 const isWrong = names.some((name) => results.of(name).some(({ wrong }) => wrong.length > 0));
@@ -56,23 +76,24 @@ async function runFault(name: string, index: number): Promise<void> {
     return;
   }
   console.log(`${name} (${index + 1} of ${names.length}): ${fault.what}, ${wanted - done} runs`);
-  await runSeries(name, fault, {
-    runs: wanted - done,
-    seed: seed + done,
-    seconds: Number(values.seconds),
-    minutes: Number(values.minutes),
-    load: Number(values.load),
-    production: !values.dev,
-    say: (line) => console.log(line),
-    onRun(result) {
-      results.add(result);
-      const { run, accepted, explained, handedOver, settled, wrong } = result;
-      const verdict = wrong.length === 0 ? 'all well' : `${wrong.length} WRONG`;
-      const times = `handed over within ${handedOver / 1_000} s, settled within ${settled / 1_000} s`;
-      console.log(
-        `  ${name} ${done + run}/${wanted}, seed ${result.seed}: ${accepted} accepted, ${explained} twice as explained, ${times}: ${verdict}`,
-      );
-      for (const sentence of wrong.slice(0, 20)) console.log(`    ${sentence}`);
-    },
-  });
+  const isApart = fault.stack?.env !== undefined || fault.stack?.files !== undefined;
+  const stage = isApart ? await openStage(options, fault.stack) : (shared ??= await openStage(options, SHARED));
+  for (let run = done; run < wanted; run++) {
+    const { result } = await stage.run(name, fault, seed + run);
+    const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
+    settling.add(told);
+    void told.finally(() => settling.delete(told));
+    if (!values.overlap || isApart) await told;
+  }
+  if (isApart) await stage.close();
+}
+
+function tell(result: RunResult, count: string): void {
+  results.add(result);
+  const { fault, seed: own, accepted, explained, handedOver, settled, wrong } = result;
+  const verdict = wrong.length === 0 ? 'all well' : `${wrong.length} WRONG`;
+  const times = `handed over within ${handedOver / 1_000} s, settled within ${settled / 1_000} s`;
+  const numbers = `${accepted} accepted, ${explained} twice as explained`;
+  console.log(`  ${fault} ${count}, seed ${own}: ${numbers}, ${times}: ${verdict}`);
+  for (const sentence of wrong.slice(0, 20)) console.log(`    ${sentence}`);
 }

@@ -48,6 +48,7 @@ export interface Stack {
   readonly stop: () => Promise<void>;
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 /** Messages are tried again soon, so that a run ends soon, and for long enough to outlast every fault. */
 const RETRIES = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
 
@@ -60,7 +61,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { home, release } = await takeHome(folder);
   const parts = makeParts(say);
   const ways = new Map<WayName, Way>();
+  // Postgres and Temporal would outlive us.
+  const interrupt = () => void stop().finally(() => process.exit(130));
+  for (const signal of SIGNALS) process.once(signal, interrupt);
   const stop = async () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
     await parts.stop();
     await Promise.all([...ways.values()].map((way) => way.close()));
     await release();

@@ -12,9 +12,7 @@ import { type ReceiverEntry, startReceiver } from './receiver.ts';
 import { type Stack, startStack } from './stack.ts';
 import { makeTenant, type Tenant } from './tenant.ts';
 
-export interface SeriesOptions {
-  readonly runs: number;
-  readonly seed: number;
+export interface StageOptions {
   /** Seconds that something is frozen, away or broken. */
   readonly seconds: number;
   readonly minutes: number;
@@ -22,14 +20,11 @@ export interface SeriesOptions {
   /** Share of the usual load. */
   readonly load?: number;
   readonly say: (line: string) => void;
-  /** Told of every run when it is over. */
-  readonly onRun: (result: RunResult) => void;
 }
 
 /** What one run came to. */
 export interface RunResult {
   readonly fault: string;
-  readonly run: number;
   readonly seed: number;
   readonly accepted: number;
   readonly taken: number;
@@ -54,18 +49,25 @@ const PATIENCE = 240_000;
 const PACE = 500;
 const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };
 
-/** Runs one fault several times on one stack. */
-export async function runSeries(name: string, fault: Fault, options: SeriesOptions): Promise<void> {
-  const { runs, seed, production, say } = options;
-  const stack = await startStack({ production, say, ...fault.stack });
-  try {
-    const provider = readProvider(stack.inbox);
-    for (let run = 1; run <= runs; run++) {
-      options.onRun(await runOnce(stack, provider, name, fault, run, seed + run - 1, options));
-    }
-  } finally {
-    await stack.stop();
-  }
+/** A stack on which things go wrong, one after the other. */
+export interface Stage {
+  /**
+   * Lets a fault happen while messages are sent.
+   * @returns when that is over; what came of it is known when all is at its end
+   */
+  readonly run: (name: string, fault: Fault, seed: number) => Promise<{ readonly result: Promise<RunResult> }>;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts a stack for faults that need nothing but the ways `stack` names. */
+export async function openStage(options: StageOptions, stack: Fault['stack'] = {}): Promise<Stage> {
+  const running = await startStack({ ...options, ...stack });
+  const provider = readProvider(running.inbox);
+  let run = 0;
+  return {
+    run: (name, fault, seed) => runOnce(running, provider, name, fault, ++run, seed, options),
+    close: () => running.stop(),
+  };
 }
 
 async function runOnce(
@@ -75,14 +77,18 @@ async function runOnce(
   fault: Fault,
   run: number,
   seed: number,
-  { seconds, minutes, load = 1 }: SeriesOptions,
-): Promise<RunResult> {
+  { seconds, minutes, load = 1 }: StageOptions,
+): Promise<{ result: Promise<RunResult> }> {
   const folder = join(stack.folder, `run-${run}`);
   await mkdir(folder);
   const paths = { sender: join(folder, NAMES.sender), receiver: join(folder, NAMES.receiver) };
   const sent = await openLedger<SenderEntry>(paths.sender);
   const received = await openLedger<ReceiverEntry>(paths.receiver);
   const receiver = await startReceiver(received);
+  const close = async () => {
+    await receiver.close();
+    await Promise.all([sent.close(), received.close()]);
+  };
   try {
     const random = makeRandom(seed);
     const tenant = await makeTenant(stack, run, receiver.url);
@@ -101,27 +107,25 @@ async function runOnce(
     await stack.parts.serving();
     await stack.behave({});
     const ended = Date.now();
-    const { verdict, evidence } = await settle(stack, tenant, { ...paths, provider });
-    const wrong = [...demanded, ...verdict.waiting.map((one) => `waiting: ${one}`), ...sentences(verdict.wrongs)];
-    return {
-      fault: name,
-      run,
-      seed,
-      accepted: verdict.accepted,
-      taken: verdict.taken,
-      explained: verdict.explained,
-      ambiguous: verdict.ambiguous,
-      webhooks: verdict.webhooks,
-      wrong,
-      lost: verdict.wrongs.lost.length + verdict.waiting.length,
-      twice: verdict.wrongs.twice.length,
-      handedOver: longestHandOver(evidence, over),
-      settled: Date.now() - ended,
-    };
-  } finally {
-    await receiver.close();
-    await Promise.all([sent.close(), received.close()]);
+    const result = settle(stack, tenant, { ...paths, provider })
+      .then(({ verdict, evidence }) => ({
+        fault: name,
+        seed,
+        ...summary(verdict, demanded),
+        handedOver: longestHandOver(evidence, over),
+        settled: Date.now() - ended,
+      }))
+      .finally(close);
+    return { result };
+  } catch (error) {
+    await close();
+    throw error;
   }
+}
+
+function summary({ wrongs, waiting, ...counts }: Verdict, demanded: readonly string[]) {
+  const wrong = [...demanded, ...waiting.map((one) => `waiting: ${one}`), ...sentences(wrongs)];
+  return { ...counts, wrong, lost: wrongs.lost.length + waiting.length, twice: wrongs.twice.length };
 }
 
 /** Waits until nothing waits any more, or for too long; and compares. */
@@ -154,7 +158,7 @@ async function isCalm({ pool, temporalAddress: address }: Stack, { orgId }: Tena
   if (rows[0]?.calm !== true) return false;
   const connection = await Connection.connect({ address });
   try {
-    const open = `ExecutionStatus = 'Running' AND WorkflowType IN ('deliverEmail', 'deliverGroup', 'deliverChat')`;
+    const open = `ExecutionStatus = 'Running' AND OrgId = '${orgId}' AND WorkflowType IN ('deliverEmail', 'deliverGroup', 'deliverChat')`;
     return (await new Client({ connection }).workflow.count(open)).count === 0;
   } finally {
     await connection.close();
