@@ -158,7 +158,7 @@ async function isCalm({ pool, temporalAddress: address }: Stack, { orgId }: Tena
   if (rows[0]?.calm !== true) return false;
   const connection = await Connection.connect({ address });
   try {
-    const open = `ExecutionStatus = 'Running' AND OrgId = '${orgId}' AND WorkflowType IN ('deliverEmail', 'deliverGroup', 'deliverChat')`;
+    const open = `ExecutionStatus = 'Running' AND (OrgId = '${orgId}' OR OrgId IS NULL) AND WorkflowType IN ('deliverEmail', 'deliverGroup', 'deliverChat')`;
     return (await new Client({ connection }).workflow.count(open)).count === 0;
   } finally {
     await connection.close();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FAULTS } from './faults.ts';
-import { openStage } from './stage.ts';
+import { FAULTS } from '../faults/faults.ts';
+import { openStage } from '../faults/stage.ts';
 
 /** Some of those that take seconds, one of each kind: a process, a connection, a moment, a provider, and the end in good order. */
 const SELECTION = ['api-kill-after-commit', 'postgres-kill', 'shutdown'];
