@@ -51,9 +51,12 @@ const settling = new Set<Promise<void>>();
 
 if (!values.table) {
   console.log(`Seed ${seed}`);
-  for (const [index, name] of names.entries()) await runFault(name, index);
-  await Promise.all(settling);
-  await shared?.close();
+  try {
+    for (const [index, name] of names.entries()) await runFault(name, index);
+    await Promise.all(settling);
+  } finally {
+    await shared?.close();
+  }
 }
 printResults(results);
 const isWrong = names.some((name) => results.of(name).some(({ wrong }) => wrong.length > 0));
@@ -82,7 +85,10 @@ async function runFault(name: string, index: number): Promise<void> {
     const { result } = await stage.run(name, fault, seed + run);
     const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
     settling.add(told);
-    void told.finally(() => settling.delete(told));
+    told.then(
+      () => settling.delete(told),
+      () => undefined,
+    );
     if (!values.overlap || isApart) await told;
   }
   if (isApart) await stage.close();

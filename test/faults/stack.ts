@@ -72,7 +72,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const servers = await startServers(home, parts, { step: (_name, work) => work(silent), say }, production);
+    const servers = await startServers(home, parts, { step: (_name, work) => work(silent), say }, production, true);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);

@@ -135,14 +135,18 @@ async function settle(
   ledgers: Parameters<typeof gatherEvidence>[2],
 ): Promise<{ verdict: Verdict; evidence: Evidence }> {
   const until = Date.now() + PATIENCE;
-  while (Date.now() < until && !(await isCalm(stack, tenant))) await sleep(PACE);
-  for (;;) {
-    const evidence = await gatherEvidence(stack, tenant, ledgers);
-    const verdict = check(evidence);
-    // A report may have come meanwhile, whose event is on its way.
-    const isOpen = verdict.waiting.length > 0 || verdict.wrongs.untold.length > 0;
-    if (!isOpen || Date.now() > until) return { verdict, evidence };
-    await sleep(PACE);
+  for (; ; await sleep(PACE)) {
+    const isLate = Date.now() > until;
+    try {
+      if (!isLate && !(await isCalm(stack, tenant))) continue;
+      const evidence = await gatherEvidence(stack, tenant, ledgers);
+      const verdict = check(evidence);
+      // A report may have come meanwhile, whose event is on its way.
+      if (isLate || (verdict.waiting.length === 0 && verdict.wrongs.untold.length === 0)) return { verdict, evidence };
+    } catch (error) {
+      // The next fault may have begun.
+      if (isLate) throw error;
+    }
   }
 }
 
