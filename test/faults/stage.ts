@@ -135,18 +135,21 @@ async function settle(
   ledgers: Parameters<typeof gatherEvidence>[2],
 ): Promise<{ verdict: Verdict; evidence: Evidence }> {
   const until = Date.now() + PATIENCE;
-  for (; ; await sleep(PACE)) {
+  for (;;) {
     const isLate = Date.now() > until;
     try {
-      if (!isLate && !(await isCalm(stack, tenant))) continue;
-      const evidence = await gatherEvidence(stack, tenant, ledgers);
-      const verdict = check(evidence);
-      // A report may have come meanwhile, whose event is on its way.
-      if (isLate || (verdict.waiting.length === 0 && verdict.wrongs.untold.length === 0)) return { verdict, evidence };
+      if (isLate || (await isCalm(stack, tenant))) {
+        const evidence = await gatherEvidence(stack, tenant, ledgers);
+        const verdict = check(evidence);
+        // A report may have come meanwhile, whose event is on its way.
+        if (isLate || (verdict.waiting.length === 0 && verdict.wrongs.untold.length === 0))
+          return { verdict, evidence };
+      }
     } catch (error) {
       // The next fault may have begun.
       if (isLate) throw error;
     }
+    await sleep(PACE);
   }
 }
 
