@@ -35,6 +35,37 @@ function cuts(what: string, ...ways: WayName[]): Fault {
   };
 }
 
+function unreachable(what: string, ...ways: WayName[]): Fault {
+  return {
+    what: `${what} unreachable`,
+    stack: { ways },
+    async happen({ stack, lasts }) {
+      for (const name of ways) stack.way(name).shut();
+      await sleep(lasts);
+      for (const name of ways) stack.way(name).open();
+    },
+  };
+}
+
+function silent(what: string, ...ways: WayName[]): Fault {
+  return {
+    what: `the network to ${what} silent`,
+    stack: { ways },
+    async happen({ stack, lasts }) {
+      for (const name of ways) for (const direction of ['there', 'back'] as const) stack.way(name).hold(direction);
+      await sleep(lasts);
+      for (const name of ways) stack.way(name).release();
+    },
+  };
+}
+
+/** All ways to one place. */
+const TO = {
+  postgres: ['Postgres', 'api-postgres', 'worker-postgres'],
+  temporal: ['Temporal', 'api-temporal', 'worker-temporal'],
+  provider: ['the provider', 'worker-provider'],
+} as const;
+
 const BATCH = 10_000;
 /** A batch that is worth killing something in the middle of, and little else. */
 const BESIDE_A_BATCH = { lines: 1, rest: 300 };
@@ -181,9 +212,15 @@ const storeFaults: Readonly<Record<string, Fault>> = {
       stack.parts.kill('temporal');
     },
   },
-  'cut-postgres': cuts('Postgres', 'api-postgres', 'worker-postgres'),
-  'cut-temporal': cuts('Temporal', 'api-temporal', 'worker-temporal'),
-  'cut-provider': cuts('the provider', 'worker-provider'),
+  'cut-postgres': cuts(...TO.postgres),
+  'cut-temporal': cuts(...TO.temporal),
+  'cut-provider': cuts(...TO.provider),
+  'unreachable-postgres': unreachable(...TO.postgres),
+  'unreachable-temporal': unreachable(...TO.temporal),
+  'unreachable-provider': unreachable(...TO.provider),
+  'silent-postgres': silent(...TO.postgres),
+  'silent-temporal': silent(...TO.temporal),
+  'silent-provider': silent(...TO.provider),
 };
 
 /** Milliseconds within which a process that is told to end has finished what is under way. */
