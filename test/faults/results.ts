@@ -25,24 +25,44 @@ export function openResults(folder: string): Results {
   };
 }
 
-/** Prints a row for each fault that was run. */
-export function printResults(results: Results): void {
-  const rows = Object.entries(FAULTS).flatMap(([name, { what }]) => {
+type Row = Readonly<Record<string, string | number>>;
+
+/** A row for each fault that was run. */
+function rowsOf(results: Results): Row[] {
+  return Object.entries(FAULTS).flatMap(([name, { what }]) => {
     const runs = results.of(name);
     const sum = (of: (run: RunResult) => number) => runs.reduce((total, run) => total + of(run), 0);
-    const longest = (of: (run: RunResult) => number) => Math.max(...runs.map(of)) / 1_000;
+    const longest = (of: (run: RunResult) => number) => Math.ceil(Math.max(...runs.map(of)) / 1_000);
     if (runs.length === 0) return [];
     return {
-      fault: `${name}: ${what}`,
+      name,
+      fault: what,
       runs: runs.length,
       accepted: sum(({ accepted }) => accepted),
       lost: sum(({ lost }) => lost),
       'twice, explained': sum(({ explained }) => explained),
       'twice, unexplained': sum(({ twice }) => twice),
       'otherwise wrong': sum(({ wrong, lost, twice }) => wrong.length - lost - twice),
-      'handed over s': longest(({ handedOver }) => handedOver),
-      'settled s': longest(({ settled }) => settled),
+      'handed over within s': longest(({ handedOver }) => handedOver),
+      'settled within s': longest(({ settled }) => settled),
     };
   });
+}
+
+export function printResults(results: Results): void {
+  const rows = rowsOf(results);
   if (rows.length > 0) printTable('Messages under fault', rows);
+}
+
+/** As docs/guarantees.md has it. */
+export function printMarkdown(results: Results): void {
+  const rows = rowsOf(results);
+  const names = Object.keys(rows[0] ?? {});
+  const line = (cells: readonly (string | number)[]) => `| ${cells.map(show).join(' | ')} |`;
+  const rule = names.map((name) => (typeof rows[0]?.[name] === 'number' ? '---:' : '---'));
+  console.log([line(names), line(rule), ...rows.map((row) => line(Object.values(row)))].join('\n'));
+}
+
+function show(cell: string | number): string {
+  return typeof cell === 'number' ? cell.toLocaleString('en') : cell;
 }

@@ -2,14 +2,15 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Fault } from './fault.ts';
 import { FAULTS } from './faults.ts';
-import { openResults, printResults } from './results.ts';
+import { openResults, printMarkdown, printResults } from './results.ts';
 import { openStage, type RunResult, type Stage, type StageOptions } from './stage.ts';
 
 /**
  * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
  * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
  * `--overlap` begins the next run while the last one settles: the same messages in less time, whose recovery then takes
- * longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known.
+ * longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
+ * `--markdown` the same for docs/guarantees.md.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,6 +24,7 @@ const { values, positionals } = parseArgs({
     overlap: { type: 'boolean', default: false },
     again: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
   },
 });
 const FOLDER = fileURLToPath(new URL('../../.faults/', import.meta.url));
@@ -49,7 +51,7 @@ const options: StageOptions = {
 let shared: Stage | undefined;
 const settling = new Set<Promise<void>>();
 
-if (!values.table) {
+if (!values.table && !values.markdown) {
   console.log(`Seed ${seed}`);
   try {
     for (const [index, name] of names.entries()) await runFault(name, index);
@@ -58,7 +60,8 @@ if (!values.table) {
     await shared?.close();
   }
 }
-printResults(results);
+if (values.markdown) printMarkdown(results);
+else printResults(results);
 const isWrong = names.some((name) => results.of(name).some(({ wrong }) => wrong.length > 0));
 process.exit(isWrong ? 1 : 0);
 
