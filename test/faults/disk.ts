@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,11 +37,19 @@ export const diskFull: Fault = {
     };
     const posted = Promise.all([post(), post()]);
     await sleep(random.between(100, 1_000));
-    const { bavail, bsize } = statfsSync(FOLDER);
-    writeFileSync(BALLAST, Buffer.alloc(bavail * bsize));
+    fill();
     demand(statfsSync(FOLDER).bavail === 0, 'the disk was filled');
     await sleep(lasts);
     rmSync(BALLAST);
     await posted;
   },
 };
+
+function fill(): void {
+  const block = Buffer.alloc(65_536);
+  try {
+    for (;;) appendFileSync(BALLAST, block);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+}

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartName } from '../../src/main/embedded/supervisor.ts';
 import { clocks } from './clocks.ts';
 import { diskFull } from './disk.ts';
-import { type Fault, moment, repeatedly } from './fault.ts';
+import { type Fault, moment, repeatedly, type Scene } from './fault.ts';
 import { providerFaults } from './provider-faults.ts';
 import { storm } from './storm.ts';
 import type { WayName } from './stack.ts';
@@ -121,6 +121,18 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-freeze': freeze('api'),
 };
 
+/** Milliseconds from the death of a worker until another one has its messages, which it must not learn from reports. */
+const TAKEN_OVER = 25_000;
+
+/** Kills the worker while no report can come, and lets them come when its messages have been taken over. */
+async function killUnreported({ stack }: Scene, release: () => void): Promise<void> {
+  stack.parts.kill('worker');
+  await stack.parts.serving();
+  release();
+  await sleep(TAKEN_OVER);
+  stack.way('provider-api').open();
+}
+
 /** An HTTP request to a provider that sends. */
 const SENDS = /^POST /;
 
@@ -143,32 +155,30 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   },
   'worker-kill-before-answer': {
     what: 'kill -9 of the worker when the provider has the request and has not answered',
-    stack: { ways: ['worker-provider'] },
-    async happen({ stack, random }) {
-      const way = stack.way('worker-provider');
+    stack: { ways: ['worker-provider', 'provider-api'] },
+    async happen(scene) {
+      const way = scene.stack.way('worker-provider');
+      scene.stack.way('provider-api').shut();
       await moment(way, (direction) => {
         if (direction === 'back') way.hold('back');
         return direction === 'back';
       });
-      await sleep(random.between(0, 500));
-      stack.parts.kill('worker');
-      await stack.parts.serving();
-      way.release();
+      await sleep(scene.random.between(0, 500));
+      await killUnreported(scene, way.release);
     },
   },
   'worker-kill-after-answer': {
     what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
-    stack: { ways: ['worker-provider', 'worker-postgres'] },
-    async happen({ stack, random }) {
-      const database = stack.way('worker-postgres');
-      await moment(stack.way('worker-provider'), (direction) => {
+    stack: { ways: ['worker-provider', 'worker-postgres', 'provider-api'] },
+    async happen(scene) {
+      const database = scene.stack.way('worker-postgres');
+      scene.stack.way('provider-api').shut();
+      await moment(scene.stack.way('worker-provider'), (direction) => {
         if (direction === 'back') database.hold('there');
         return direction === 'back';
       });
-      await sleep(random.between(50, 500));
-      stack.parts.kill('worker');
-      await stack.parts.serving();
-      database.release();
+      await sleep(scene.random.between(50, 500));
+      await killUnreported(scene, database.release);
     },
   },
   'worker-kill-in-batch': {

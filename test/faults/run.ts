@@ -39,7 +39,7 @@ const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
 const seed = Number(values.seed);
 /** All ways lie open, so that most faults share a stack. */
 const SHARED: Fault['stack'] = {
-  ways: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider'],
+  ways: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
 };
 const options: StageOptions = {
   seconds: Number(values.seconds),
@@ -84,17 +84,20 @@ async function runFault(name: string, index: number): Promise<void> {
   console.log(`${name} (${index + 1} of ${names.length}): ${fault.what}, ${wanted - done} runs`);
   const isApart = fault.stack?.env !== undefined || fault.stack?.files !== undefined;
   const stage = isApart ? await openStage(options, fault.stack) : (shared ??= await openStage(options, SHARED));
-  for (let run = done; run < wanted; run++) {
-    const { result } = await stage.run(name, fault, seed + run);
-    const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
-    settling.add(told);
-    told.then(
-      () => settling.delete(told),
-      () => undefined,
-    );
-    if (!values.overlap || isApart) await told;
+  try {
+    for (let run = done; run < wanted; run++) {
+      const { result } = await stage.run(name, fault, seed + run);
+      const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
+      settling.add(told);
+      told.then(
+        () => settling.delete(told),
+        () => undefined,
+      );
+      if (!values.overlap || isApart) await told;
+    }
+  } finally {
+    if (isApart) await stage.close();
   }
-  if (isApart) await stage.close();
 }
 
 function tell(result: RunResult, count: string): void {

@@ -16,7 +16,8 @@ import { makeParts, type Parts } from './parts.ts';
 import { openWay, type Way } from './way.ts';
 
 /** Connections that a fault may reach for: who connects, and to whom. */
-export type WayName = 'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider';
+export type WayName =
+  'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider' | 'provider-api';
 type Service = 'api' | 'worker' | 'simulator';
 
 export interface StackOptions {
@@ -43,6 +44,8 @@ export interface Stack {
   readonly inbox: string;
   readonly parts: Parts;
   readonly way: (name: WayName) => Way;
+  /** Everything passes every way again. */
+  readonly mend: () => void;
   /** How providers behave from now on; see the simulator's Behaviour. */
   readonly behave: (behaviour: object) => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -88,7 +91,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       return way.port;
     };
     const url = `http://127.0.0.1:${api}`;
-    const shared = { ...sharedSettings(home, secrets, url, options.files), SMTP_URL: `smtp://127.0.0.1:${smtp}` };
+    const reports = `http://127.0.0.1:${await lay('provider-api', api)}`;
+    const shared = { ...sharedSettings(home, secrets, reports, options.files), SMTP_URL: `smtp://127.0.0.1:${smtp}` };
     const own = async (name: 'api' | 'worker') => ({
       DATABASE_URL: withPort(DATABASE_URL, await lay(`${name}-postgres`, Number(new URL(DATABASE_URL).port))),
       TEMPORAL_ADDRESS: `127.0.0.1:${await lay(`${name}-temporal`, Number(temporalAddress.split(':')[1]))}`,
@@ -102,8 +106,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         SIMULATOR_PORT: String(simulator),
         SIMULATOR_SMTP_PORT: String(smtp),
         SIMULATOR_FOLDER: home.inbox,
-        SIMULATOR_CALLBACK_URL: `${url}/callbacks/postmark`,
-        SIMULATOR_META_CALLBACK_URL: `${url}/callbacks/meta`,
+        SIMULATOR_CALLBACK_URL: `${reports}/callbacks/postmark`,
+        SIMULATOR_META_CALLBACK_URL: `${reports}/callbacks/meta`,
       },
     };
     const startService = (name: Service) => {
@@ -130,6 +134,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         const way = ways.get(name);
         if (!way) throw new Error(`no proxy was laid for ${name}`);
         return way;
+      },
+      mend() {
+        for (const way of ways.values()) {
+          way.open();
+          way.release();
+        }
       },
       async behave(behaviour) {
         const body = JSON.stringify(behaviour);

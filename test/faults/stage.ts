@@ -100,7 +100,12 @@ async function runOnce(
     };
     generator.start();
     await sleep(random.between(...BEFORE));
-    await fault.happen({ stack, generator, receiver, random, lasts: seconds * 1_000, minutes, demand });
+    await fault
+      .happen({ stack, generator, receiver, random, lasts: seconds * 1_000, minutes, demand })
+      .catch((error: unknown) => {
+        demand(false, `it did not happen as it should: ${String(error)}`);
+      });
+    stack.mend();
     const over = Date.now();
     await sleep(AFTER);
     await generator.stop();
