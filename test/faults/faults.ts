@@ -123,6 +123,7 @@ const apiFaults: Readonly<Record<string, Fault>> = {
 
 /** Milliseconds from the death of a worker until another one has its messages, which it must not learn from reports. */
 const TAKEN_OVER = 25_000;
+const WHILE_TAKEN_OVER = { rest: 250 };
 
 /** Kills the worker while no report can come, and lets them come when its messages have been taken over. */
 async function killUnreported({ stack }: Scene, release: () => void): Promise<void> {
@@ -156,6 +157,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-before-answer': {
     what: 'kill -9 of the worker when the provider has the request and has not answered',
     stack: { ways: ['worker-provider', 'provider-api'] },
+    mix: WHILE_TAKEN_OVER,
     async happen(scene) {
       const way = scene.stack.way('worker-provider');
       scene.stack.way('provider-api').shut();
@@ -170,6 +172,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-after-answer': {
     what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
     stack: { ways: ['worker-provider', 'worker-postgres', 'provider-api'] },
+    mix: WHILE_TAKEN_OVER,
     async happen(scene) {
       const database = scene.stack.way('worker-postgres');
       scene.stack.way('provider-api').shut();
