@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { check, type Evidence, sentences } from './checker.ts';
+import { readProvider } from './evidence.ts';
+import { openLedger, readLedger } from './ledger.ts';
+
+const ACCEPTED = { is: 'accepted', to: ['a@x.net'], id: 'em_a', due: null, at: 0 } as const;
+/** One email that was accepted, sent once and told of. */
+const GOOD: Evidence = {
+  sender: [ACCEPTED],
+  api: [{ id: 'em_a', batch_id: null, to: 'a@x.net', status: 'delivered' }],
+  provider: new Map([['a@x.net', [1_000]]]),
+  ambiguous: new Map(),
+  events: [{ id: 'ev_1', type: 'email.sent', message: 'em_a' }],
+  webhooks: new Set(['ev_1']),
+};
+const told = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
+const unanswered = { is: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
+const refused = { is: 'refused', to: ['a@x.net'], why: '422' } as const;
+
+/** What is wrong when the evidence is good but for this. */
+function wrong(change: Partial<Evidence>): string[] {
+  return sentences(check({ ...GOOD, ...change }).wrongs);
+}
+
+test('nothing is wrong with a message that was accepted, sent once and told of', () => {
+  const verdict = check(GOOD);
+  assert.deepEqual(sentences(verdict.wrongs), []);
+  assert.deepEqual([verdict.accepted, verdict.taken, verdict.waiting], [1, 1, []]);
+});
+
+const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
+  ['the API lost it', { api: [], provider: new Map() }, ['lost: em_a to a@x.net: the API does not know it']],
+  ['the provider never got it', { provider: new Map() }, ['lost: em_a: delivered, and not at the provider']],
+  ['it is there twice', { provider: new Map([['a@x.net', [1, 2]]]) }, ['twice: em_a: at the provider 2 times']],
+  [
+    'it is there three times, and one attempt was ambiguous',
+    { provider: new Map([['a@x.net', [1, 2, 3]]]), ambiguous: new Map([['em_a', 1]]) },
+    ['twice: em_a: at the provider 3 times'],
+  ],
+  [
+    'another message was ambiguous',
+    { provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_b', 1]]) },
+    ['twice: em_a: at the provider 2 times'],
+  ],
+  ['a webhook is missing', { webhooks: new Set() }, ['untold: em_a: email.sent ev_1']],
+  ['it was given up', { api: told('failed'), provider: new Map() }, ['failed: em_a: at the provider 0 times']],
+  [
+    'it was sent although it is canceled',
+    { api: told('canceled') },
+    ['contradicted: em_a: canceled, and at the provider'],
+  ],
+  [
+    'it was sent although the API had said that it was canceled',
+    { sender: [ACCEPTED, { is: 'canceled', to: ['a@x.net'] }] },
+    ['contradicted: em_a: delivered, though the API said that it was canceled'],
+  ],
+  [
+    'it was sent early',
+    { sender: [{ ...ACCEPTED, due: '1970-01-01T00:00:02.000Z' }] },
+    ['early: em_a: before its time'],
+  ],
+  ['it was refused and is there', { sender: [refused] }, ['contradicted: em_a: stored, though refused: 422']],
+  [
+    'it was never stored and is at the provider',
+    { sender: [refused], api: [], events: [] },
+    ['contradicted: to a@x.net: sent, though it was not accepted: 422'],
+  ],
+  [
+    'one key made two emails',
+    { api: [...told('delivered'), ...told('delivered', { id: 'em_b' })] },
+    ['contradicted: to a@x.net: stored 2 times for one request'],
+  ],
+  ['it has another id', { api: told('delivered', { id: 'em_b' }) }, ['contradicted: em_b: accepted as em_a']],
+  [
+    'half of a batch is stored',
+    { sender: [{ ...unanswered, to: ['a@x.net', 'b@x.net'] }] },
+    ['contradicted: 1 of 2 members of a batch exist: ECONNRESET'],
+  ],
+  ['nobody sent it', { sender: [] }, ['contradicted: em_a: nobody sent it']],
+];
+for (const [what, change, sentence] of CASES)
+  test(`it is noticed when ${what}`, () => assert.deepEqual(wrong(change), sentence));
+
+test('twice is explained by as many ambiguous attempts', () => {
+  const verdict = check({ ...GOOD, provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_a', 1]]) });
+  assert.deepEqual([sentences(verdict.wrongs), verdict.explained], [[], 1]);
+});
+
+test('a request without an answer may have been accepted or not, but what is stored must be sent', () => {
+  assert.deepEqual(wrong({ sender: [unanswered] }), []);
+  assert.deepEqual(wrong({ sender: [unanswered], api: [], provider: new Map(), events: [] }), []);
+  assert.deepEqual(wrong({ sender: [unanswered], provider: new Map() }), [
+    'lost: em_a: delivered, and not at the provider',
+  ]);
+});
+
+test('what is not at its end is waited for', () => {
+  for (const status of ['queued', 'scheduled']) {
+    assert.deepEqual(check({ ...GOOD, api: told(status), provider: new Map() }).waiting, [`em_a: ${status}`]);
+  }
+});
+
+test('ledgers hold what was written, and the provider is read on from where it was read last', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-ledger-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const ledger = await openLedger<number>(join(folder, 'ledger'));
+  await Promise.all([1, 2, 3].map((n) => ledger.write(n)));
+  assert.deepEqual(readLedger(join(folder, 'ledger')), [1, 2, 3]);
+  await ledger.close();
+  await rm(join(folder, 'ledger'));
+
+  const line = (to: string, at: number) => `${JSON.stringify({ recipients: [to], received_at: at })}\t{}\n`;
+  const provider = readProvider(folder);
+  await writeFile(join(folder, '1'), `${line('a', 1)}${line('b', 2)}${line('a', 3).slice(0, 9)}`);
+  assert.deepEqual(provider.read(), new Map(Object.entries({ a: [1], b: [2] })));
+  await writeFile(join(folder, '1'), `${line('a', 1)}${line('b', 2)}${line('a', 3)}`);
+  await writeFile(join(folder, '2'), line('c', 4));
+  assert.deepEqual(provider.read(), new Map(Object.entries({ a: [1, 3], b: [2], c: [4] })));
+});

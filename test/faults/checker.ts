@@ -1,0 +1,149 @@
+import type { SenderEntry } from './generator.ts';
+
+/** What the API says of one message. */
+export interface ToldMessage {
+  readonly id: string;
+  readonly batch_id: string | null;
+  /** The recipient by whom it is known. */
+  readonly to: string;
+  readonly status: string;
+}
+
+/** What everybody saw, each in his own ledger. */
+export interface Evidence {
+  readonly sender: readonly SenderEntry[];
+  readonly api: readonly ToldMessage[];
+  /** By recipient: when the provider took a message to him, in Unix milliseconds. */
+  readonly provider: ReadonlyMap<string, readonly number[]>;
+  /** By message: attempts of which nobody could say how they ended, and that were followed by another one. */
+  readonly ambiguous: ReadonlyMap<string, number>;
+  /** Lines of the messages' timelines. */
+  readonly events: readonly { readonly id: string; readonly type: string; readonly message: string }[];
+  /** Ids of the events that the customer's endpoint has taken. */
+  readonly webhooks: ReadonlySet<string>;
+}
+
+/** What is wrong, in sentences; nothing is when all lists are empty. */
+export interface Wrongs {
+  /** Accepted, and not known to the API, or said to be sent and never at the provider. */
+  readonly lost: string[];
+  /** At the provider more often than its ambiguous attempts explain. */
+  readonly twice: string[];
+  /** The API says one thing, the provider or the sender another. */
+  readonly contradicted: string[];
+  /** Given up, though no fault lasts as long as the tries do. */
+  readonly failed: string[];
+  /** At the provider before its time. */
+  readonly early: string[];
+  /** Events that the endpoint never got. */
+  readonly untold: string[];
+}
+
+export interface Verdict {
+  readonly accepted: number;
+  /** Messages that the provider has. */
+  readonly taken: number;
+  /** Messages that it has twice, as an ambiguous attempt explains. */
+  readonly explained: number;
+  /** Attempts after which nobody could say whether the provider had the message. */
+  readonly ambiguous: number;
+  readonly webhooks: number;
+  /** Not at their end yet. What is wrong counts when nothing is waiting, or when too long was waited. */
+  readonly waiting: string[];
+  readonly wrongs: Wrongs;
+}
+
+const WAITING = new Set(['queued', 'scheduled']);
+const HANDED_OVER = new Set([
+  'sent',
+  'delivery_delayed',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'complained',
+  'read',
+]);
+/** Milliseconds by which the clocks of two processes of one machine may differ when they are rounded. */
+const ROUNDING = 2;
+
+/** Compares what everybody saw. */
+export function check(evidence: Evidence): Verdict {
+  const told = new Map<string, ToldMessage[]>();
+  for (const message of evidence.api) told.set(message.to, [...(told.get(message.to) ?? []), message]);
+  const wrongs: Wrongs = { lost: [], twice: [], contradicted: [], failed: [], early: [], untold: [] };
+  const waiting: string[] = [];
+  const known = new Set<string>();
+  let accepted = 0;
+  let explained = 0;
+
+  const canceled = new Set(evidence.sender.flatMap((entry) => (entry.is === 'canceled' ? entry.to : [])));
+  for (const entry of evidence.sender) {
+    if (entry.is === 'canceled') continue;
+    const existing = entry.to.filter((to) => told.has(to));
+    if (entry.is === 'accepted') accepted += entry.to.length;
+    else if (existing.length > 0 && existing.length < entry.to.length) {
+      wrongs.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
+    }
+    for (const to of entry.to) {
+      known.add(to);
+      checkOne(entry, to);
+    }
+  }
+  for (const { id, to } of evidence.api) if (!known.has(to)) wrongs.contradicted.push(`${id}: nobody sent it`);
+  for (const { id, type, message } of evidence.events) {
+    if (!evidence.webhooks.has(id)) wrongs.untold.push(`${message}: ${type} ${id}`);
+  }
+
+  function checkOne(entry: Exclude<SenderEntry, { is: 'canceled' }>, to: string): void {
+    const messages = told.get(to) ?? [];
+    const arrivals = evidence.provider.get(to) ?? [];
+    const [message] = messages;
+    if (!message) {
+      if (entry.is === 'accepted') wrongs.lost.push(`${entry.id} to ${to}: the API does not know it`);
+      else if (arrivals.length > 0)
+        wrongs.contradicted.push(`to ${to}: sent, though it was not accepted: ${entry.why}`);
+      return;
+    }
+    if (entry.is === 'refused') wrongs.contradicted.push(`${message.id}: stored, though refused: ${entry.why}`);
+    if (messages.length > 1) wrongs.contradicted.push(`to ${to}: stored ${messages.length} times for one request`);
+    if (entry.is === 'accepted' && entry.id !== (message.batch_id ?? message.id)) {
+      wrongs.contradicted.push(`${message.id}: accepted as ${entry.id}`);
+    }
+    const isEarly =
+      entry.is === 'accepted' &&
+      entry.due !== null &&
+      arrivals.some((at) => at + ROUNDING < Date.parse(entry.due as string));
+    if (isEarly) wrongs.early.push(`${message.id}: before its time`);
+    if (canceled.has(to) && message.status !== 'canceled') {
+      wrongs.contradicted.push(`${message.id}: ${message.status}, though the API said that it was canceled`);
+    }
+    judge(message, arrivals.length);
+  }
+
+  function judge({ id, status }: ToldMessage, times: number): void {
+    if (WAITING.has(status)) waiting.push(`${id}: ${status}`);
+    else if (status === 'failed') wrongs.failed.push(`${id}: at the provider ${times} times`);
+    else if (!HANDED_OVER.has(status)) {
+      if (times > 0) wrongs.contradicted.push(`${id}: ${status}, and at the provider`);
+    } else if (times === 0) wrongs.lost.push(`${id}: ${status}, and not at the provider`);
+    if (times < 2) return;
+    if ((evidence.ambiguous.get(id) ?? 0) >= times - 1) explained++;
+    else wrongs.twice.push(`${id}: at the provider ${times} times`);
+  }
+
+  return {
+    accepted,
+    taken: [...evidence.provider.keys()].filter((to) => known.has(to)).length,
+    explained,
+    ambiguous: [...evidence.ambiguous.values()].reduce((sum, count) => sum + count, 0),
+    webhooks: evidence.webhooks.size,
+    waiting,
+    wrongs,
+  };
+}
+
+/** Everything that is wrong, one sentence each. */
+export function sentences(wrongs: Wrongs): string[] {
+  return Object.entries(wrongs).flatMap(([what, list]: [string, string[]]) => list.map((one) => `${what}: ${one}`));
+}

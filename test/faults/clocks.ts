@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault } from './fault.ts';
+
+/** Where Debian's package puts it; LIBFAKETIME names another place. */
+const LIBRARY =
+  process.env['LIBFAKETIME'] ??
+  `/usr/lib/${process.arch === 'x64' ? 'x86_64' : 'aarch64'}-linux-gnu/faketime/libfaketimeMT.so.1`;
+
+/** The time of day of one process is wrong; what it measures durations by is not. */
+function skewed(name: 'api' | 'worker', minutes: number): Fault {
+  const FAKETIME = `${minutes > 0 ? '+' : ''}${minutes}m`;
+  const env = { LD_PRELOAD: LIBRARY, FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1', DONT_FAKE_MONOTONIC: '1' };
+  return {
+    what: `clock of the ${name} ${FAKETIME}`,
+    stack: { env: { [name]: env } },
+    happen: ({ lasts }) => sleep(lasts),
+    missing: () => (existsSync(LIBRARY) ? undefined : 'libfaketime is not installed'),
+  };
+}
+
+export const clocks: Readonly<Record<string, Fault>> = {
+  'clock-api-ahead': skewed('api', 10),
+  'clock-api-behind': skewed('api', -10),
+  'clock-worker-ahead': skewed('worker', 10),
+  'clock-worker-behind': skewed('worker', -10),
+};

@@ -1,0 +1,104 @@
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Evidence, ToldMessage } from './checker.ts';
+import type { SenderEntry } from './generator.ts';
+import { readLedger } from './ledger.ts';
+import type { ReceiverEntry } from './receiver.ts';
+import type { Stack } from './stack.ts';
+import type { Tenant } from './tenant.ts';
+
+/** The provider's ledger, read on from where it was read last. */
+export interface ProviderLedger {
+  /** By recipient, when messages to him were taken. */
+  readonly read: () => ReadonlyMap<string, readonly number[]>;
+}
+
+const NEWLINE = 0x0a;
+const TAB = 0x09;
+
+/** Reads the simulator's inbox from its files: a line is the message's head as JSON, a tab, and the message. */
+export function readProvider(folder: string): ProviderLedger {
+  const taken = new Map<string, number[]>();
+  const offsets = new Map<string, number>();
+  return {
+    read() {
+      for (const name of readdirSync(folder).sort()) {
+        const bytes = readFrom(join(folder, name), offsets.get(name) ?? 0);
+        let start = 0;
+        for (let end; (end = bytes.indexOf(NEWLINE, start)) >= 0; start = end + 1) {
+          const line = bytes.subarray(start, end);
+          const { recipients, received_at: at } = JSON.parse(line.toString('utf8', 0, line.indexOf(TAB))) as {
+            recipients: string[];
+            received_at: number;
+          };
+          for (const to of recipients) taken.set(to, [...(taken.get(to) ?? []), at]);
+        }
+        offsets.set(name, (offsets.get(name) ?? 0) + start);
+      }
+      return taken;
+    },
+  };
+}
+
+function readFrom(path: string, offset: number): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(Math.max(0, fstatSync(file).size - offset));
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, offset));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Gathers what everybody saw of a tenant's messages. */
+export async function gatherEvidence(
+  stack: Stack,
+  tenant: Tenant,
+  ledgers: { readonly sender: string; readonly receiver: string; readonly provider: ProviderLedger },
+): Promise<Evidence> {
+  const { rows: events } = await stack.pool.query<{ id: string; type: string; message: string }>(
+    `SELECT event.id, event.type, email_id AS message FROM email_events AS event JOIN emails ON emails.id = email_id WHERE org_id = $1
+     UNION ALL
+     SELECT event.id, event.type, message_id FROM chat_events AS event JOIN chat_messages AS chat ON chat.id = message_id
+     WHERE org_id = $1`,
+    [tenant.orgId],
+  );
+  const { rows: attempts } = await stack.pool.query<{ message_id: string; count: number }>(
+    `SELECT message_id, count(*)::int AS count FROM attempts
+     WHERE outcome IN ('risked', 'lost') AND message_id IN (
+       SELECT id FROM emails WHERE org_id = $1 UNION ALL SELECT id FROM chat_messages WHERE org_id = $1
+     ) GROUP BY message_id`,
+    [tenant.orgId],
+  );
+  return {
+    sender: readLedger<SenderEntry>(ledgers.sender),
+    api: [...(await list(stack, tenant, 'emails')), ...(await list(stack, tenant, 'chatapp'))],
+    provider: ledgers.provider.read(),
+    ambiguous: new Map(attempts.map(({ message_id, count }) => [message_id, count])),
+    events,
+    webhooks: new Set(readLedger<ReceiverEntry>(ledgers.receiver).map(({ id }) => id)),
+  };
+}
+
+/** All that the API lists, page by page. */
+async function list({ url }: Stack, { headers }: Tenant, name: 'emails' | 'chatapp'): Promise<ToldMessage[]> {
+  const all: ToldMessage[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const answer = await fetch(`${url}/v1/${name}?limit=100${query}`, { headers });
+    if (!answer.ok) throw new Error(`the API does not list ${name}: ${answer.status} ${await answer.text()}`);
+    const page = (await answer.json()) as { next_cursor: string | null } & Record<string, Listed[]>;
+    const items = page[name === 'emails' ? name : 'messages'] ?? [];
+    for (const { id, batch_id = null, to, status } of items)
+      all.push({ id, batch_id, to: [to].flat()[0] ?? '', status });
+    cursor = page.next_cursor;
+  }
+  return all;
+}
+
+interface Listed {
+  readonly id: string;
+  readonly batch_id?: string | null;
+  readonly to: string | readonly string[];
+  readonly status: string;
+}

@@ -1,0 +1,281 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PartName } from '../../src/main/embedded/supervisor.ts';
+import { clocks } from './clocks.ts';
+import { diskFull } from './disk.ts';
+import { type Fault, moment, repeatedly, type Scene } from './fault.ts';
+import { providerFaults } from './provider-faults.ts';
+import { storm } from './storm.ts';
+import type { WayName } from './stack.ts';
+
+const NAMES: Readonly<Record<PartName, string>> = {
+  api: 'the API',
+  worker: 'the worker',
+  simulator: 'the provider',
+  temporal: 'Temporal',
+  postgres: 'Postgres',
+};
+
+function kill(part: PartName): Fault {
+  return { what: `kill -9 of ${NAMES[part]}`, happen: async ({ stack }) => stack.parts.kill(part) };
+}
+
+function freeze(part: PartName): Fault {
+  return { what: `${NAMES[part]} frozen`, happen: ({ stack, lasts }) => stack.parts.freeze(part, lasts) };
+}
+
+function away(part: PartName): Fault {
+  return { what: `${NAMES[part]} away`, happen: ({ stack, lasts }) => stack.parts.away(part, lasts) };
+}
+
+function cuts(what: string, ...ways: WayName[]): Fault {
+  return {
+    what: `connections to ${what} cut`,
+    stack: { ways },
+    happen: (scene) => repeatedly(scene, [50, 800], () => ways.forEach((name) => scene.stack.way(name).cut())),
+  };
+}
+
+function unreachable(what: string, ...ways: WayName[]): Fault {
+  return {
+    what: `${what} unreachable`,
+    stack: { ways },
+    async happen({ stack, lasts }) {
+      for (const name of ways) stack.way(name).shut();
+      await sleep(lasts);
+      for (const name of ways) stack.way(name).open();
+    },
+  };
+}
+
+function silent(what: string, ...ways: WayName[]): Fault {
+  return {
+    what: `the network to ${what} silent`,
+    stack: { ways },
+    async happen({ stack, lasts }) {
+      for (const name of ways) for (const direction of ['there', 'back'] as const) stack.way(name).hold(direction);
+      await sleep(lasts);
+      for (const name of ways) stack.way(name).release();
+    },
+  };
+}
+
+/** All ways to one place. */
+const TO = {
+  postgres: ['Postgres', 'api-postgres', 'worker-postgres'],
+  temporal: ['Temporal', 'api-temporal', 'worker-temporal'],
+  provider: ['the provider', 'worker-provider'],
+} as const;
+
+const BATCH = 10_000;
+/** A batch that is worth killing something in the middle of, and little else. */
+const BESIDE_A_BATCH = { lines: 1, rest: 300 };
+/** The name of the statement that stores emails, as it goes over the wire. */
+const STORES = 'accept_emails';
+/** Milliseconds in which Postgres has surely committed what it was sent. */
+const COMMITTED = 300;
+
+const apiFaults: Readonly<Record<string, Fault>> = {
+  'api-kill': kill('api'),
+  'api-kill-in-batch': {
+    what: 'kill -9 of the API while 10,000 rows are inserted',
+    stack: { ways: ['api-postgres'] },
+    mix: BESIDE_A_BATCH,
+    async happen({ stack, generator, random }) {
+      // It is stored in 40 statements.
+      let left = random.integer(2, 40);
+      const now = moment(stack.way('api-postgres'), (direction, data) => {
+        if (direction === 'there' && data.includes(STORES)) left--;
+        return left <= 0;
+      });
+      const posted = generator.postBatch(BATCH, true);
+      await now;
+      stack.parts.kill('api');
+      await posted;
+    },
+  },
+  'api-kill-after-commit': {
+    what: 'kill -9 of the API between commit and answer',
+    stack: { ways: ['api-postgres'] },
+    async happen({ stack }) {
+      const way = stack.way('api-postgres');
+      await moment(way, (direction, data) => {
+        const isNow = direction === 'there' && data.includes(STORES);
+        if (isNow) way.hold('back');
+        return isNow;
+      });
+      await sleep(COMMITTED);
+      stack.parts.kill('api');
+      way.release();
+    },
+  },
+  'api-kill-in-upload': {
+    what: 'kill -9 of the API at a body of 40 MB',
+    async happen({ stack, generator, random }) {
+      const content = Buffer.alloc(29_000_000, 'x').toString('base64');
+      const posted = generator.postOne(true, { attachments: [{ filename: 'large.txt', content }] });
+      await sleep(random.between(50, 900));
+      stack.parts.kill('api');
+      await posted;
+    },
+  },
+  'api-freeze': freeze('api'),
+};
+
+/** Milliseconds from the death of a worker until another one has its messages, which it must not learn from reports. */
+const TAKEN_OVER = 25_000;
+const WHILE_TAKEN_OVER = { rest: 250 };
+
+/** Kills the worker while no report can come, and lets them come when its messages have been taken over. */
+async function killUnreported({ stack }: Scene, release: () => void): Promise<void> {
+  stack.parts.kill('worker');
+  await stack.parts.serving();
+  release();
+  await sleep(TAKEN_OVER);
+  stack.way('provider-api').open();
+}
+
+/** An HTTP request to a provider that sends. */
+const SENDS = /^POST /;
+
+const workerFaults: Readonly<Record<string, Fault>> = {
+  'worker-kill': kill('worker'),
+  'worker-kill-before-request': {
+    what: 'kill -9 of the worker before the provider has the request',
+    stack: { ways: ['worker-provider'] },
+    async happen({ stack }) {
+      const way = stack.way('worker-provider');
+      await moment(way, (direction, data) => {
+        const isNow = direction === 'there' && SENDS.test(data.toString('latin1', 0, 5));
+        if (isNow) way.hold('there');
+        return isNow;
+      });
+      stack.parts.kill('worker');
+      await stack.parts.serving();
+      way.release();
+    },
+  },
+  'worker-kill-before-answer': {
+    what: 'kill -9 of the worker when the provider has the request and has not answered',
+    stack: { ways: ['worker-provider', 'provider-api'] },
+    mix: WHILE_TAKEN_OVER,
+    async happen(scene) {
+      const way = scene.stack.way('worker-provider');
+      scene.stack.way('provider-api').shut();
+      await moment(way, (direction) => {
+        if (direction === 'back') way.hold('back');
+        return direction === 'back';
+      });
+      await sleep(scene.random.between(0, 500));
+      await killUnreported(scene, way.release);
+    },
+  },
+  'worker-kill-after-answer': {
+    what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
+    stack: { ways: ['worker-provider', 'worker-postgres', 'provider-api'] },
+    mix: WHILE_TAKEN_OVER,
+    async happen(scene) {
+      const database = scene.stack.way('worker-postgres');
+      scene.stack.way('provider-api').shut();
+      await moment(scene.stack.way('worker-provider'), (direction) => {
+        if (direction === 'back') database.hold('there');
+        return direction === 'back';
+      });
+      await sleep(scene.random.between(50, 500));
+      await killUnreported(scene, database.release);
+    },
+  },
+  'worker-kill-in-batch': {
+    what: 'kill -9 of the worker while a batch of 10,000 is sent',
+    mix: BESIDE_A_BATCH,
+    async happen({ stack, generator, random }) {
+      await generator.postBatch(BATCH, true);
+      await sleep(random.between(0, 3_000));
+      stack.parts.kill('worker');
+    },
+  },
+  'worker-freeze': freeze('worker'),
+};
+
+const storeFaults: Readonly<Record<string, Fault>> = {
+  'postgres-kill': kill('postgres'),
+  'postgres-restart-in-batch': {
+    what: 'Postgres restarted while a batch of 10,000 is sent',
+    mix: BESIDE_A_BATCH,
+    async happen({ stack, generator, random }) {
+      await generator.postBatch(BATCH, true);
+      await sleep(random.between(0, 3_000));
+      await stack.parts.end('postgres', 'SIGINT');
+    },
+  },
+  'postgres-away': away('postgres'),
+  'postgres-freeze': freeze('postgres'),
+  'temporal-kill': kill('temporal'),
+  'temporal-away': away('temporal'),
+  'temporal-freeze': freeze('temporal'),
+  'temporal-kill-at-timers': {
+    what: 'kill -9 of Temporal when 2,300 scheduled emails are due',
+    mix: { lines: 1, rest: 300 },
+    async happen({ stack, generator, random }) {
+      const wait = 12_000;
+      const due = Date.now() + wait;
+      const scheduled_at = new Date(due).toISOString();
+      await generator.postBatch(2_000, true, due - Date.now());
+      await Promise.all(Array.from({ length: 300 }, () => generator.postOne(true, { scheduled_at })));
+      await sleep(Math.max(0, due - Date.now() + random.between(-1_500, 1_000)));
+      stack.parts.kill('temporal');
+    },
+  },
+  'cut-postgres': cuts(...TO.postgres),
+  'cut-temporal': cuts(...TO.temporal),
+  'cut-provider': cuts(...TO.provider),
+  'unreachable-postgres': unreachable(...TO.postgres),
+  'unreachable-temporal': unreachable(...TO.temporal),
+  'unreachable-provider': unreachable(...TO.provider),
+  'silent-postgres': silent(...TO.postgres),
+  'silent-temporal': silent(...TO.temporal),
+  'silent-provider': silent(...TO.provider),
+};
+
+/** Milliseconds within which a process that is told to end has finished what is under way. */
+const STOPS_WITHIN = 30_000;
+
+const others: Readonly<Record<string, Fault>> = {
+  shutdown: {
+    what: 'SIGTERM to API and worker',
+    async happen({ stack, demand }) {
+      const endings = await Promise.all([stack.parts.end('api', 'SIGTERM'), stack.parts.end('worker', 'SIGTERM')]);
+      for (const { how, ms } of endings) {
+        demand(how === 'ended with 0', `told to end, it ${how}`);
+        demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
+      }
+    },
+  },
+  'cancel-race': {
+    what: 'emails called back at the moment they are due',
+    mix: { batches: 0, chats: 0, large: 0, scheduled: 1, canceled: 0.9, dueIn: [1_500, 2_500], rest: 20 },
+    happen: ({ lasts }) => sleep(lasts),
+  },
+  'endpoint-down': {
+    what: "the customer's endpoint refuses, then breaks off",
+    async happen({ receiver, random }) {
+      receiver.be(random.chance(0.5) ? 'refuses' : 'breaks off');
+      await sleep(random.between(1_000, 3_000));
+      receiver.be('takes');
+    },
+  },
+};
+
+/** Everything that goes wrong, by name, in the order of the message's path. */
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  ...apiFaults,
+  ...workerFaults,
+  ...storeFaults,
+  'simulator-kill': kill('simulator'),
+  'simulator-away': away('simulator'),
+  'simulator-freeze': freeze('simulator'),
+  ...providerFaults,
+  ...others,
+  ...clocks,
+  'disk-full': diskFull,
+  storm,
+};

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Part, PartFailed, type PartSpec, startPart } from '../../src/main/embedded/part.ts';
+import { send } from '../../src/main/embedded/processes.ts';
+import { PARTS, type PartName, type Supervisor } from '../../src/main/embedded/supervisor.ts';
+
+/** Processes that are kept running, and to which things can be done. */
+export interface Parts extends Supervisor {
+  /** kill -9. It is started again. */
+  readonly kill: (name: PartName) => void;
+  /** Stops a process with all that it has started, and lets them go on after `ms`. */
+  readonly freeze: (name: PartName, ms: number) => Promise<void>;
+  /** kill -9, and it is started again only after `ms`. Resolves when it serves. */
+  readonly away: (name: PartName, ms: number) => Promise<void>;
+  /** Sends a signal that ends it, and says how it ended. It is started again. */
+  readonly end: (name: PartName, signal: NodeJS.Signals) => Promise<Ending>;
+  /** Resolves when all of them serve. */
+  readonly serving: () => Promise<void>;
+}
+
+export interface Ending {
+  /** As in `ended with 0`. */
+  readonly how: string;
+  readonly ms: number;
+}
+
+interface Entry {
+  readonly spec: PartSpec<unknown>;
+  readonly part: Part<unknown>;
+  readonly stopping: AbortController;
+  pid: number;
+  serves: boolean;
+  onDeath: (how: string) => void;
+}
+
+/** Soon, and for ever: a fault is no reason to give up. */
+const BACK_OFF = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
+const SERVES_WITHIN = 60_000;
+
+/** @param say told of every death and return */
+export function makeParts(say: (line: string) => void): Parts {
+  const entries = new Map<PartName, Entry>();
+  let isOver = false;
+
+  function entryOf(name: PartName): Entry {
+    const entry = entries.get(name);
+    if (!entry) throw new Error(`there is no ${name}`);
+    return entry;
+  }
+
+  async function start<Facts>(name: PartName, spec: PartSpec<Facts>): Promise<Facts> {
+    if (isOver) throw new Error('stopping');
+    const stopping = new AbortController();
+    const state = { pid: 0, serves: false, onDeath: () => undefined } as Pick<Entry, 'pid' | 'serves' | 'onDeath'>;
+    const watcher = {
+      onPid: (pid: number) => void (state.pid = pid),
+      onDeath(how: string) {
+        state.serves = false;
+        say(`  ${name} ${how}`);
+        state.onDeath(how);
+      },
+      onReturn(ms: number) {
+        state.serves = true;
+        say(`  ${name} serves again after ${(ms / 1_000).toFixed(1)} s`);
+      },
+    };
+    const part = await startPart(spec, BACK_OFF, watcher, stopping.signal);
+    state.serves = true;
+    entries.set(name, Object.assign(state, { spec, part, stopping }));
+    return part.facts;
+  }
+
+  /** What it needs may be away too: then it may end before it serves. */
+  async function startAtLast(name: PartName, spec: PartSpec<unknown>): Promise<void> {
+    const until = Date.now() + SERVES_WITHIN;
+    for (;;) {
+      try {
+        await start(name, spec);
+        return;
+      } catch (error) {
+        if (!(error instanceof PartFailed) || Date.now() > until) throw error;
+        say(`  ${name} did not start; again`);
+        await sleep(BACK_OFF.first);
+      }
+    }
+  }
+
+  async function serving(): Promise<void> {
+    const until = Date.now() + SERVES_WITHIN;
+    for (;;) {
+      const missing = [...entries].filter(([, { serves }]) => !serves).map(([name]) => name);
+      if (missing.length === 0) return;
+      if (Date.now() > until) throw new Error(`not back after ${SERVES_WITHIN / 1_000} s: ${missing.join(', ')}`);
+      await sleep(20);
+    }
+  }
+
+  return {
+    start,
+    serving,
+    kill(name) {
+      const entry = entryOf(name);
+      entry.serves = false;
+      send(entry.pid, 'SIGKILL');
+    },
+    async freeze(name, ms) {
+      const pids = family(entryOf(name).pid);
+      for (const pid of pids) send(pid, 'SIGSTOP');
+      try {
+        await sleep(ms);
+      } finally {
+        for (const pid of pids) send(pid, 'SIGCONT');
+      }
+    },
+    async away(name, ms) {
+      const entry = entryOf(name);
+      const { spec, part, stopping, pid } = entry;
+      entry.serves = false;
+      stopping.abort();
+      send(pid, 'SIGKILL');
+      await part.stop();
+      await sleep(ms);
+      await startAtLast(name, spec);
+    },
+    async end(name, signal) {
+      const entry = entryOf(name);
+      const began = Date.now();
+      const death = new Promise<string>((resolve) => (entry.onDeath = resolve));
+      entry.serves = false;
+      send(entry.pid, signal);
+      return { how: await death, ms: Date.now() - began };
+    },
+    async stop(names) {
+      if (names === undefined) isOver = true;
+      const stopping = PARTS.filter((name) => names?.includes(name) ?? true).flatMap((name) => entries.get(name) ?? []);
+      for (const entry of stopping) {
+        entry.stopping.abort();
+        for (const pid of family(entry.pid)) send(pid, 'SIGCONT');
+      }
+      for (const { part } of stopping) await part.stop();
+    },
+  };
+}
+
+/** A process and its descendants. */
+function family(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+    return [pid, ...children.flatMap((child) => family(Number(child)))];
+  } catch {
+    return [pid];
+  }
+}

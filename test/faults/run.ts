@@ -1,0 +1,111 @@
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Fault } from './fault.ts';
+import { FAULTS } from './faults.ts';
+import { openResults, printMarkdown, printResults } from './results.ts';
+import { openStage, type RunResult, type Stage, type StageOptions } from './stage.ts';
+
+/**
+ * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
+ * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
+ * `--overlap` begins the next run while the last one settles: the same messages in less time, whose recovery then takes
+ * longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
+ * `--markdown` the same for docs/guarantees.md.
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    runs: { type: 'string', default: '20' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    seconds: { type: 'string', default: '30' },
+    minutes: { type: 'string', default: '10' },
+    load: { type: 'string', default: '1' },
+    dev: { type: 'boolean', default: false },
+    overlap: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
+    table: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
+  },
+});
+const FOLDER = fileURLToPath(new URL('../../.faults/', import.meta.url));
+
+const unknown = positionals.find((name) => !(name in FAULTS));
+if (unknown !== undefined) {
+  console.error(`There is no fault ${unknown}; there are ${Object.keys(FAULTS).join(', ')}.`);
+  process.exit(1);
+}
+const results = openResults(FOLDER);
+const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
+const seed = Number(values.seed);
+/** All ways lie open, so that most faults share a stack. */
+const SHARED: Fault['stack'] = {
+  ways: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
+};
+const options: StageOptions = {
+  seconds: Number(values.seconds),
+  minutes: Number(values.minutes),
+  load: Number(values.load),
+  production: !values.dev,
+  say: (line) => console.log(line),
+};
+let shared: Stage | undefined;
+const settling = new Set<Promise<void>>();
+
+if (!values.table && !values.markdown) {
+  console.log(`Seed ${seed}`);
+  try {
+    for (const [index, name] of names.entries()) await runFault(name, index);
+    await Promise.all(settling);
+  } finally {
+    await shared?.close();
+  }
+}
+if (values.markdown) printMarkdown(results);
+else printResults(results);
+const isWrong = names.some((name) => results.of(name).some(({ wrong }) => wrong.length > 0));
+process.exit(isWrong ? 1 : 0);
+
+async function runFault(name: string, index: number): Promise<void> {
+  const fault = FAULTS[name];
+  if (!fault) return;
+  if (values.again) results.forget(name);
+  const done = results.of(name).length;
+  // One storm is as long as the runs of another fault together.
+  const wanted = name === 'storm' ? 1 : Number(values.runs);
+  if (done >= wanted) {
+    console.log(`${name}: ${done} runs are done`);
+    return;
+  }
+  const missing = fault.missing?.();
+  if (missing !== undefined) {
+    console.log(`${name}: left out, ${missing}`);
+    return;
+  }
+  console.log(`${name} (${index + 1} of ${names.length}): ${fault.what}, ${wanted - done} runs`);
+  const isApart = fault.stack?.env !== undefined || fault.stack?.files !== undefined;
+  const stage = isApart ? await openStage(options, fault.stack) : (shared ??= await openStage(options, SHARED));
+  try {
+    for (let run = done; run < wanted; run++) {
+      const { result } = await stage.run(name, fault, seed + run);
+      const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
+      settling.add(told);
+      told.then(
+        () => settling.delete(told),
+        () => undefined,
+      );
+      if (!values.overlap || isApart) await told;
+    }
+  } finally {
+    if (isApart) await stage.close();
+  }
+}
+
+function tell(result: RunResult, count: string): void {
+  results.add(result);
+  const { fault, seed: own, accepted, explained, handedOver, settled, wrong } = result;
+  const verdict = wrong.length === 0 ? 'all well' : `${wrong.length} WRONG`;
+  const times = `handed over within ${handedOver / 1_000} s, settled within ${settled / 1_000} s`;
+  const numbers = `${accepted} accepted, ${explained} twice as explained`;
+  console.log(`  ${fault} ${count}, seed ${own}: ${numbers}, ${times}: ${verdict}`);
+  for (const sentence of wrong.slice(0, 20)) console.log(`    ${sentence}`);
+}

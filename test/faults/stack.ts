@@ -1,0 +1,202 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { processPart } from '../../bench/processes.ts';
+import { startServers } from '../../bench/servers.ts';
+import { SETTINGS } from '../../src/config.ts';
+import { takeHome, type Home } from '../../src/main/embedded/home.ts';
+import { nodePart } from '../../src/main/embedded/node-part.ts';
+import { makePorts } from '../../src/main/embedded/ports.ts';
+import { readSecrets, type Secrets } from '../../src/main/embedded/secrets.ts';
+import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
+import { temporalDatabase, temporalPart, withoutTemporal } from '../../src/main/embedded/temporal.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { makePool, type Pool } from '../../src/store/pool.ts';
+import { makeParts, type Parts } from './parts.ts';
+import { openWay, type Way } from './way.ts';
+
+/** Connections that a fault may reach for: who connects, and to whom. */
+export type WayName =
+  'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider' | 'provider-api';
+type Service = 'api' | 'worker' | 'simulator';
+
+export interface StackOptions {
+  /** Production's way is `dist` with Temporal's full server; any machine has what `source` with the other one needs. */
+  readonly production: boolean;
+  /** Those that lead through a proxy. */
+  readonly ways?: readonly WayName[];
+  /** Settings of one process on top. */
+  readonly env?: Partial<Record<Service, NodeJS.ProcessEnv>>;
+  /** Where attached files are kept; in the stack's own folder otherwise. */
+  readonly files?: string;
+  readonly say: (line: string) => void;
+}
+
+/** The whole service, each part a process of its own. */
+export interface Stack {
+  readonly folder: string;
+  readonly url: string;
+  /** Straight to the database, past every proxy. */
+  readonly pool: Pool;
+  readonly temporalAddress: string;
+  readonly simulatorUrl: string;
+  /** The provider's ledger: it writes what it takes there before it answers. */
+  readonly inbox: string;
+  readonly parts: Parts;
+  readonly way: (name: WayName) => Way;
+  /** Everything passes every way again. */
+  readonly mend: () => void;
+  /** How providers behave from now on; see the simulator's Behaviour. */
+  readonly behave: (behaviour: object) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+/** Messages are tried again soon, so that a run ends soon, and for long enough to outlast every fault. */
+const RETRIES = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
+
+/** Starts all of it in a folder of its own, which goes with it. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { production, say } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-faults-'));
+  // Postgres may run as an account of its own, which must come in.
+  await chmod(folder, 0o755);
+  const { home, release } = await takeHome(folder);
+  const parts = makeParts(say);
+  const ways = new Map<WayName, Way>();
+  // Postgres and Temporal would outlive us.
+  const interrupt = () => void stop().finally(() => process.exit(130));
+  for (const signal of SIGNALS) process.once(signal, interrupt);
+  const stop = async () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    await parts.stop();
+    await Promise.all([...ways.values()].map((way) => way.close()));
+    await release();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const servers = await startServers(home, parts, { step: (_name, work) => work(silent), say }, production, true);
+    const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
+    const { DATABASE_URL } = servers;
+    await migrate(DATABASE_URL);
+    const secrets = await readSecrets(home.secrets);
+    const ports = makePorts();
+    const [api, simulator, smtp] = [await ports.choose(0), await ports.choose(0), await ports.choose(0)];
+    await ports.release();
+
+    const lay = async (name: WayName, target: number) => {
+      if (!options.ways?.includes(name)) return target;
+      const way = await openWay(target);
+      ways.set(name, way);
+      return way.port;
+    };
+    const url = `http://127.0.0.1:${api}`;
+    const reports = `http://127.0.0.1:${await lay('provider-api', api)}`;
+    const shared = { ...sharedSettings(home, secrets, reports, options.files), SMTP_URL: `smtp://127.0.0.1:${smtp}` };
+    const own = async (name: 'api' | 'worker') => ({
+      DATABASE_URL: withPort(DATABASE_URL, await lay(`${name}-postgres`, Number(new URL(DATABASE_URL).port))),
+      TEMPORAL_ADDRESS: `127.0.0.1:${await lay(`${name}-temporal`, Number(temporalAddress.split(':')[1]))}`,
+    });
+    const provider = `http://127.0.0.1:${await lay('worker-provider', simulator)}`;
+    const providers = { POSTMARK_BASE_URL: provider, TWILIO_BASE_URL: provider, META_BASE_URL: provider };
+    const env: Record<Service, NodeJS.ProcessEnv> = {
+      api: { ...(await own('api')), PORT: String(api), HOST: '127.0.0.1' },
+      worker: { ...(await own('worker')), ...providers },
+      simulator: {
+        SIMULATOR_PORT: String(simulator),
+        SIMULATOR_SMTP_PORT: String(smtp),
+        SIMULATOR_FOLDER: home.inbox,
+        SIMULATOR_CALLBACK_URL: `${reports}/callbacks/postmark`,
+        SIMULATOR_META_CALLBACK_URL: `${reports}/callbacks/meta`,
+      },
+    };
+    const startService = (name: Service) => {
+      const all = { ...shared, ...env[name], ...options.env?.[name] };
+      const log = join(home.logs, `${name}.log`);
+      const spec = production
+        ? processPart(name, all, home.logs)
+        : nodePart(`src/main/${name}.ts`, [], all, home.logs, log, 10_000);
+      return parts.start(name, spec);
+    };
+    await Promise.all((['api', 'worker', 'simulator'] as const).map(startService));
+
+    const pool = makePool(DATABASE_URL, 'faults', 3, () => undefined);
+    const simulatorUrl = `http://127.0.0.1:${simulator}`;
+    return {
+      folder,
+      url,
+      pool,
+      temporalAddress,
+      simulatorUrl,
+      inbox: home.inbox,
+      parts,
+      way(name) {
+        const way = ways.get(name);
+        if (!way) throw new Error(`no proxy was laid for ${name}`);
+        return way;
+      },
+      mend() {
+        for (const way of ways.values()) {
+          way.open();
+          way.release();
+        }
+      },
+      async behave(behaviour) {
+        const body = JSON.stringify(behaviour);
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(`${simulatorUrl}/simulator/behaviour`, { method: 'PUT', headers, body });
+        if (!answer.ok) throw new Error(`the simulator refused ${body}: ${await answer.text()}`);
+      },
+      async stop() {
+        await pool.end();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const silent = { detail: () => undefined, rename: () => undefined };
+
+async function startDevServer(home: Home, parts: Parts): Promise<string> {
+  const cli = await findTemporalCli(process.env, { step: (_name, work) => work(silent), say: () => undefined });
+  const ports = makePorts();
+  const port = await ports.choose(0);
+  const database = await temporalDatabase(home.temporal);
+  const server = { cli, port, database: database.path, namespaces: ['default'] };
+  await parts.start('temporal', temporalPart(server, join(home.logs, 'temporal.log')));
+  await ports.release();
+  return `127.0.0.1:${port}`;
+}
+
+function sharedSettings(home: Home, secrets: Secrets, url: string, files: string | undefined): NodeJS.ProcessEnv {
+  const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
+  const others = Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name));
+  return {
+    ...Object.fromEntries(others),
+    ...RETRIES,
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'warn',
+    SECRET_KEY: secrets.secret_key,
+    PUBLIC_URL: url,
+    ATTACHMENT_STORE: `file:${files ?? home.attachments}`,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    EMAIL_PROVIDERS: 'postmark,smtp',
+    POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
+    POSTMARK_WEBHOOK_USER: secrets.postmark_webhook_user,
+    POSTMARK_WEBHOOK_PASSWORD: secrets.postmark_webhook_password,
+    TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
+    TWILIO_AUTH_TOKEN: secrets.twilio_auth_token,
+    META_ACCESS_TOKEN: secrets.meta_access_token,
+    META_APP_SECRET: secrets.meta_app_secret,
+    META_VERIFY_TOKEN: secrets.meta_verify_token,
+  };
+}
+
+function withPort(url: string, port: number): string {
+  const changed = new URL(url);
+  changed.port = String(port);
+  return changed.href;
+}

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** From who connects, or back to him. */
+export type Direction = 'there' | 'back';
+export type Watcher = (direction: Direction, data: Buffer) => void;
+
+/** A way from one process to another by TCP, on which everything that networks do can happen. */
+export interface Way {
+  readonly port: number;
+  /** Breaks all connections; new ones pass. */
+  readonly cut: () => void;
+  /** Breaks all connections, and new ones at once, until `open`. */
+  readonly shut: () => void;
+  readonly open: () => void;
+  /** Lets nothing pass in this direction, and tells nobody, until `release`. */
+  readonly hold: (direction: Direction) => void;
+  readonly release: () => void;
+  /** Sees all that comes before it goes on; may hold it. @returns a function that ends it */
+  readonly watch: (watcher: Watcher) => () => void;
+  readonly close: () => Promise<void>;
+}
+
+interface Lane {
+  readonly direction: Direction;
+  readonly from: Socket;
+  readonly to: Socket;
+  readonly kept: Buffer[];
+}
+
+/** Opens a way on loopback to a port. */
+export async function openWay(target: number): Promise<Way> {
+  const lanes = new Set<Lane>();
+  const watchers = new Set<Watcher>();
+  const held = new Set<Direction>();
+  let isShut = false;
+
+  const server = createServer({ noDelay: true }, (near) => {
+    near.on('error', () => undefined);
+    if (isShut) {
+      near.destroy();
+      return;
+    }
+    const far = connect({ port: target, host: '127.0.0.1', noDelay: true });
+    far.on('error', () => undefined);
+    lay({ direction: 'there', from: near, to: far, kept: [] });
+    lay({ direction: 'back', from: far, to: near, kept: [] });
+  });
+
+  function lay(lane: Lane): void {
+    const { direction, from, to, kept } = lane;
+    lanes.add(lane);
+    from.on('data', (data: Buffer) => {
+      for (const watcher of watchers) watcher(direction, data);
+      if (held.has(direction)) kept.push(data);
+      else to.write(data);
+    });
+    from.once('close', () => {
+      lanes.delete(lane);
+      // What was sent before the end arrives; what was held has gone with the connection.
+      to.end();
+      to.destroySoon();
+    });
+  }
+
+  const cut = () => {
+    for (const { from } of lanes) from.destroy();
+  };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    shut() {
+      isShut = true;
+      cut();
+    },
+    open: () => (isShut = false),
+    hold: (direction) => held.add(direction),
+    release() {
+      held.clear();
+      for (const { kept, to } of lanes) for (const data of kept.splice(0)) to.write(data);
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      cut();
+      await closed;
+    },
+  };
+}
