@@ -114,7 +114,8 @@ describe('without any signature', () => {
   });
 
   it(`an unsubscribe link that nobody made is not there, ${RUNS} times`, async () => {
-    const token = hostileText.map((text) => encodeURIComponent(formed(text)));
+    // Dots alone are steps in a path, and lead elsewhere.
+    const token = hostileText.filter((text) => !/^\.{0,2}$/.test(text)).map((text) => encodeURIComponent(formed(text)));
     const method = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'DELETE');
     await withoutHarm(
       fc.asyncProperty(method, token, hostileText, async (verb, part, text) => {
