@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { isNamed, missingTests, readTestTable, type TestRow } from './support/test-table.ts';
 
 /**
  * The rules of the interface, kept here so that none drops out of test/README.md: those of what is built, each of which
@@ -45,14 +45,7 @@ const NOT_BUILT = list(`
   Versioning 2
 `);
 
-const ROOT = new URL('../', import.meta.url);
 const NOT_BUILT_YET = 'not built yet';
-
-interface Row {
-  readonly rule: string;
-  readonly file: string;
-  readonly name: string;
-}
 
 function list(text: string): string[] {
   return text
@@ -61,36 +54,8 @@ function list(text: string): string[] {
     .filter((rule) => rule !== '');
 }
 
-/** The table; a rule is what stands before its first colon. */
-async function readTable(): Promise<Row[]> {
-  const readme = await readFile(new URL('test/README.md', ROOT), 'utf8');
-  const [, , ...lines] = readme.split('\n').filter((line) => line.startsWith('|'));
-  return lines.map((line) => {
-    const [rule = '', file = '', name = '', ...more] = line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-    assert.match(rule, /^[^:]+: \S/, 'a rule, a colon, and what it is about');
-    assert.deepEqual(more, [], line);
-    return { rule: rule.split(':', 1).join(), file: bare(file), name: bare(name) };
-  });
-}
-
-function bare(cell: string): string {
-  return cell.replace(/^`(.*)`$/, '$1');
-}
-
-/** Whether a source names a test so: as a whole text, or as the fixed part of a template where `…` stands for the rest. */
-function isNamed(source: string, name: string): boolean {
-  const before = name.startsWith('…') ? ['}'] : ["'", '"', '`'];
-  const fixed = name.replace(/^…|…$/g, '');
-  return before.some((mark) =>
-    source.includes(`${mark}${fixed}${name.endsWith('…') ? '${' : mark === '}' ? '`' : mark}`),
-  );
-}
-
-const rows = await readTable();
-const rulesOf = (wanted: (row: Row) => boolean) => [...new Set(rows.filter(wanted).map(({ rule }) => rule))].sort();
+const rows = await readTestTable('test/README.md');
+const rulesOf = (wanted: (row: TestRow) => boolean) => [...new Set(rows.filter(wanted).map(({ rule }) => rule))].sort();
 
 test('every rule of what is built has a test, and those of the rest say so', () => {
   assert.equal(new Set([...BUILT, ...NOT_BUILT]).size, BUILT.length + NOT_BUILT.length, 'each rule stands here once');
@@ -105,18 +70,8 @@ test('every rule of what is built has a test, and those of the rest say so', () 
 });
 
 test('every file that is named is there and has the test', async () => {
-  const missing: string[] = [];
-  for (const { rule, file, name } of rows) {
-    if (file === NOT_BUILT_YET) {
-      assert.equal(name, '', rule);
-      continue;
-    }
-    assert.match(file, /^test\/.+\.test\.ts$/, rule);
-    assert.match(name, /\S/, rule);
-    const source = await readFile(new URL(file, ROOT), 'utf8').catch(() => '');
-    if (!isNamed(source, name)) missing.push(`${rule}: ${file}: ${name}`);
-  }
-  assert.deepEqual(missing, []);
+  for (const { rule, name } of rows.filter(({ file }) => file === NOT_BUILT_YET)) assert.equal(name, '', rule);
+  assert.deepEqual(await missingTests(rows.filter(({ file }) => file !== NOT_BUILT_YET)), []);
 });
 
 test('a test that was renamed is found out', () => {

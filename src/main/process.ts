@@ -1,5 +1,5 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 /** Milliseconds that a process gets to finish what is under way. */
 const STOP_WITHIN = 30_000;
@@ -7,9 +7,9 @@ const STOP_WITHIN = 30_000;
 /** Where errors of Postgres quote what was to be stored: addresses, subjects, bodies. */
 const QUOTES = ['err.detail', 'err.where', 'err.internalQuery'];
 
-/** The log of one process: JSON lines on standard output. */
-export function makeLog(name: string, level: string): Logger {
-  return pino({ name: `sendwright ${name}`, level, redact: { paths: QUOTES, remove: true } });
+/** The log of one process: JSON lines on standard output, or wherever they are to go. */
+export function makeLog(name: string, level: string, to?: DestinationStream): Logger {
+  return pino({ name: `sendwright ${name}`, level, redact: { paths: QUOTES, remove: true } }, to);
 }
 
 /** Bytes in use from which the heap may grow by little only, and how often they are looked at, in milliseconds. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Runtime } from '@temporalio/worker';
+import { type LogMetadata, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../relay/temporal.ts';
 
@@ -75,15 +75,21 @@ function reasonOf(error: unknown): string {
 export function logTemporalTo(log: Logger): void {
   Runtime.install({
     logger: {
-      log: (level, message, meta) => log[LEVELS[level]](meta ?? {}, message),
-      trace: (message, meta) => log.trace(meta ?? {}, message),
-      debug: (message, meta) => log.debug(meta ?? {}, message),
-      info: (message, meta) => log.info(meta ?? {}, message),
-      warn: (message, meta) => log.warn(meta ?? {}, message),
-      error: (message, meta) => log.error(meta ?? {}, message),
+      log: (level, message, meta) => log[LEVELS[level]](asOurs(meta), message),
+      trace: (message, meta) => log.trace(asOurs(meta), message),
+      debug: (message, meta) => log.debug(asOurs(meta), message),
+      info: (message, meta) => log.info(asOurs(meta), message),
+      warn: (message, meta) => log.warn(asOurs(meta), message),
+      error: (message, meta) => log.error(asOurs(meta), message),
     },
     // Signals are ours: a worker stops when its process is told to.
     shutdownSignals: [],
   });
 }
+
+/** The SDK's `error` is our `err`: so it is logged with its message and stack, and without the row that Postgres quotes. */
+function asOurs({ error, ...meta }: Readonly<Record<string, unknown>> = {}): LogMetadata {
+  return error === undefined ? meta : { ...meta, err: error };
+}
+
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;

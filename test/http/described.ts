@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Answer } from './service.ts';
 
 type Json = Record<string, unknown>;
@@ -30,11 +30,48 @@ export function assertDescribed(api: Described, path: string, method: string, { 
 
 /** A body is of the form that the document gives for an operation's answer of a status. */
 export function assertForm(api: Described, path: string, method: string, status: number, body: unknown): void {
-  const ajv = new Ajv2020({ strict: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
-  ajv.addSchema(closed(api) as Json, 'api');
-  const pointer = [path, method, 'responses', String(status), 'content', 'application/json', 'schema']
+  const validate = validatorOf(api, [
+    path,
+    method,
+    'responses',
+    String(status),
+    'content',
+    'application/json',
+    'schema',
+  ]);
+  const problem = () =>
+    `${method} ${path} ${status}: ${ajvOf(api).errorsText(validate.errors)}; ${JSON.stringify(body)}`;
+  assert.ok(validate(body), validate.errors ? problem() : undefined);
+}
+
+/** Whether a body is one that the document says an operation takes. */
+export function isTaken(api: Described, path: string, method: string, body: unknown): boolean {
+  return validatorOf(api, [path, method, 'requestBody', 'content', 'application/json', 'schema'])(body);
+}
+
+const known = new WeakMap<Described, { ajv: Ajv2020; validators: Map<string, ValidateFunction> }>();
+
+function ajvOf(api: Described): Ajv2020 {
+  return memoryOf(api).ajv;
+}
+
+function memoryOf(api: Described) {
+  let memory = known.get(api);
+  if (!memory) {
+    const ajv = new Ajv2020({ strict: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
+    ajv.addSchema(closed(api) as Json, 'api');
+    known.set(api, (memory = { ajv, validators: new Map() }));
+  }
+  return memory;
+}
+
+/** A validator for what stands at this place below the paths of a document. */
+function validatorOf(api: Described, place: readonly string[]): ValidateFunction {
+  const { ajv, validators } = memoryOf(api);
+  const pointer = place
     .map((part) => part.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D'))
     .join('/');
-  const validate = ajv.compile({ $ref: `api#/paths/${pointer}` });
-  assert.ok(validate(body), `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}; ${JSON.stringify(body)}`);
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `api#/paths/${pointer}` });
+  validators.set(pointer, validate);
+  return validate;
 }

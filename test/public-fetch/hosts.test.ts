@@ -5,33 +5,13 @@ import { parseRanges } from '../../src/domain/ip-ranges.ts';
 import { mayReach } from '../../src/public-fetch/public-address.ts';
 import { publicUrl } from '../../src/public-fetch/public-url.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
+import { OWN_NAMES, PRIVATE_LITERALS } from './private-hosts.ts';
 import { canary, names, REACHABLE, site } from './web.ts';
 
 const NOT_PUBLIC = 'its host cannot be found on the public internet';
 const budget = () => ({ left: 1_000_000 });
 
-/** This machine, its network and its cloud, in every spelling that a URL takes. */
-const HOSTS = [
-  ...['127.0.0.1', '127.1', '127.0.1', '2130706433', '0x7f.1', '0x7f000001', '0177.0.0.1', '017700000001'],
-  ...['①②⑦.⓪.⓪.①', '127。0。0。1', '%31%32%37.0.0.1', '127.0.0.1.', '127.255.255.254', '0', '0.0.0.0', '0.1.2.3'],
-  ...['[::1]', '[::]', '[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[::7f00:1]'],
-  ...['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[::ffff:0:7f00:1]', '[2001:0:7f00:1::]'],
-  ...['[fd00:ec2::254]', '[fc00::1]', '[fe80::1]', '[fec0::1]', '[ff02::1]', '[100::1]', '[2001:db8::1]'],
-  ...['[3fff::1]', '[5f00::1]', '[4000::1]', '[e000::1]', '[2001:2::1]', '[2001:10::1]', '[2001:20::1]'],
-  ...['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.0.1', '169.254.169.254', '100.64.0.1'],
-  ...['100.100.100.200', '168.63.129.16', '192.0.0.8', '192.0.2.1', '192.88.99.1', '198.18.0.1', '198.51.100.1'],
-  ...['203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '3232235521', '0xa9fea9fe'],
-  ...[
-    'localhost',
-    'localhost.',
-    'LOCALHOST',
-    'ｌocalhost',
-    'private.test',
-    'mixed.test',
-    'mapped.test',
-    'unknown.test',
-  ],
-];
+const HOSTS = [...PRIVATE_LITERALS, ...OWN_NAMES, 'private.test', 'mixed.test', 'mapped.test', 'unknown.test'];
 
 test('no host on our side is reached, in whatever spelling', async (t) => {
   const seen = await canary(t);

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { domainToASCII } from 'node:url';
+import addresses from 'email-addresses';
+import fc from 'fast-check';
+import nodemailerParser from 'nodemailer/lib/addressparser';
+import { parseMailbox } from '../../src/domain/address.ts';
+import { formatMailbox } from '../../src/domain/outgoing.ts';
+import { address, nameText, nearAddress } from '../domain/near-addresses.ts';
+
+/**
+ * Our parser against two of other people: nodemailer's, which takes nearly everything, and email-addresses, which reads by
+ * the grammar of RFC 5322 and 6532. Whatever we accept must be the same mailbox to both.
+ */
+
+/** The one mailbox that the grammar finds; null when it refuses the text. */
+function byGrammar(text: string): { name: string | null; address: string } | null {
+  const read = addresses({ input: text, rfc6532: true });
+  if (read === null) return null;
+  const [one] = read.addresses;
+  assert.ok(read.addresses.length === 1 && one?.type === 'mailbox', `${JSON.stringify(text)} is not one mailbox to it`);
+  // It leaves space between a bracket and the address standing where it reads by the obsolete grammar.
+  const address = `${one.local.trimStart()}@${domainToASCII(one.domain.trimEnd())}`;
+  return { name: one.name === '' ? null : one.name, address };
+}
+
+/**
+ * The known difference about white space: only the space of ASCII is any to RFC 6532, where no-break and ideographic ones
+ * are letters, and runs of it in a name are one. We trim all of them, as JavaScript does.
+ */
+const plainSpace = (text: string): string => text.replace(/\s/gu, ' ');
+const oneSpace = (text: string | null): string | null => text && plainSpace(text).replace(/ +/g, ' ').trim();
+
+describe('an address that we accept', () => {
+  it('is no other mailbox by the grammar of RFC 5322, near misses included', () => {
+    const counts = { accepted: 0, refused: 0 };
+    fc.assert(
+      fc.property(fc.oneof(address, nearAddress), (given) => {
+        const text = plainSpace(given);
+        const ours = parseMailbox(text);
+        if (typeof ours === 'string') return;
+        counts.accepted++;
+        const theirs = byGrammar(text);
+        if (theirs === null) {
+          counts.refused++;
+          return;
+        }
+        assert.equal(theirs.address, ours.address, JSON.stringify(text));
+        assert.equal(oneSpace(theirs.name), oneSpace(ours.name), JSON.stringify(text));
+      }),
+      { numRuns: 20_000 },
+    );
+    assert.ok(counts.accepted > 5_000, `only ${counts.accepted} of 20,000 texts were compared`);
+    assert.ok(counts.refused < counts.accepted / 10, `it refuses ${counts.refused} of ${counts.accepted}`);
+  });
+
+  it('is the same mailbox to both, with the same name, as we hand it on', () => {
+    fc.assert(
+      fc.property(nameText, address, (name, text) => {
+        const ours = parseMailbox(text);
+        fc.pre(typeof ours !== 'string' && !name.includes('=?'));
+        const formatted = formatMailbox({ ...ours, name });
+        assert.deepEqual(nodemailerParser(formatted), [{ address: ours.address, name }]);
+        const theirs = byGrammar(formatted);
+        assert.equal(theirs?.address, ours.address, formatted);
+        assert.equal(oneSpace(theirs.name), oneSpace(name), formatted);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+const WORD = '=?utf-8?q?a=40c.example?=@b.example';
+
+describe('what others take and we refuse', () => {
+  /** Text, and the mailboxes that nodemailer and the grammar find in it; null is refused. */
+  const DIFFERENCES: readonly (readonly [text: string, loose: readonly string[], strict: readonly string[] | null])[] =
+    [
+      ['a@b@c.example', ['a@b@c.example'], null],
+      ['a..b@c.example', ['a..b@c.example'], null],
+      ['a@b.example.', ['a@b.example.'], null],
+      ['a@-b.example', ['a@-b.example'], ['a@-b.example']],
+      ['a@b_c.example', ['a@b_c.example'], ['a@b_c.example']],
+      ['a@localhost', ['a@localhost'], ['a@localhost']],
+      ['a@[127.0.0.1]', ['a@[127.0.0.1]'], ['a@[127.0.0.1]']],
+      ['ä@b.example', ['ä@b.example'], ['ä@b.example']],
+      // The grammar's reader drops the quotes, and another mailbox comes out.
+      ['"a@evil.example"@b.example', ['"a@evil.example"@b.example'], ['a@evil.example@b.example']],
+      ['"a b"@c.example', ['"a b"@c.example'], ['a b@c.example']],
+      ['=?utf-8?q?a=40c.example?=@b.example', [WORD], [WORD]],
+      ['a@b.example, c@d.example', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
+      ['Friends: a@b.example, c@d.example;', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
+      ['a@b.example;', ['a@b.example'], null],
+      ['(x)a@b.example', ['a@b.example'], ['a@b.example']],
+      ['Ada (eve@evil.example) <a@b.example>', ['a@b.example'], ['a@b.example']],
+      ['<@evil.example:a@b.example>', ['a@b.example'], ['a@b.example']],
+      ['"Ada" "King" <a@b.example>', ['a@b.example'], ['a@b.example']],
+      ['eve@evil.example <a@b.example>', ['a@b.example'], null],
+      ['<a@b.example> eve@evil.example', ['a@b.example'], null],
+      ['a@b.example eve', ['a@b.example'], null],
+      ['Ada <a@b.example', ['a@b.example'], null],
+      // What a naive sender would put into its envelope.
+      ['a@b.example\r\nRCPT TO:<evil@x.example>', ['evil@x.example'], null],
+    ];
+  for (const [text, loose, strict] of DIFFERENCES) {
+    it(JSON.stringify(text), () => {
+      assert.equal(typeof parseMailbox(text), 'string');
+      assert.deepEqual(addressesOf(nodemailerParser(text)), loose);
+      assert.deepEqual(strictly(text), strict);
+    });
+  }
+});
+
+function addressesOf(found: readonly object[]): string[] {
+  return found.flatMap((each) =>
+    'group' in each ? addressesOf(each.group as object[]) : [(each as { address: string }).address],
+  );
+}
+
+function strictly(text: string): string[] | null {
+  const read = addresses({ input: text, rfc6532: true });
+  return (
+    read &&
+    read.addresses.flatMap((each) => (each.type === 'group' ? each.addresses : [each])).map((each) => each.address)
+  );
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Answer,
+  CALLBACK,
+  CHAT_CALLBACKS,
+  type Organization,
+  type Service,
+  startService,
+} from '../http/service.ts';
+import * as records from '../providers/postmark-records.ts';
+import { edited, hostileEdits, hostileText, hostileValue } from './hostile.ts';
+
+/** What anybody may call without a key and /openapi.json does not tell of: providers' callbacks and unsubscribe links. */
+const RUNS = 500;
+const PUBLIC_URL = 'https://mail.example';
+
+let service: Service;
+let ours: Organization;
+let id: string;
+before(async () => {
+  service = await startService({ publicUrl: PUBLIC_URL });
+  ours = await service.organization();
+  id = await ours.sent();
+});
+after(() => service.close());
+
+function assertOrderly(what: string, { status, text }: Answer): void {
+  assert.ok([200, 400, 401, 404, 405, 413, 415, 422].includes(status), `${what}: ${status} ${text}`);
+}
+
+/** Runs it, and finds no error in the log, and the email still there. */
+async function withoutHarm(property: fc.IAsyncProperty<unknown>, numRuns = RUNS): Promise<void> {
+  const began = service.log.length;
+  await fc.assert(property, { numRuns });
+  const errors = service.log.slice(began).filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
+  assert.deepEqual(errors, []);
+  assert.equal((await ours.email(id))['id'], id);
+}
+
+describe('a callback that is signed as it must be', () => {
+  const basic = `Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
+
+  it(`of Postmark, with anything in it, ${RUNS} times`, async () => {
+    const all = Object.values(records).filter((record) => typeof record === 'object');
+    assert.ok(all.length >= 6, 'there are records of every type');
+    const about = (record: object) => ({ ...record, Metadata: { email: id } });
+    await withoutHarm(
+      fc.asyncProperty(fc.constantFrom(...all), hostileEdits, async (record, edits) => {
+        const json = edited(about(record), edits);
+        const answer = await service.call('POST', '/callbacks/postmark', { json, headers: { authorization: basic } });
+        assertOrderly(JSON.stringify(json), answer);
+      }),
+    );
+  });
+
+  it(`of Twilio, with anything in it, ${RUNS} times`, async () => {
+    const form = { MessageSid: 'SM1', AccountSid: 'AC1', MessageStatus: 'delivered', From: 'whatsapp:+12025550142' };
+    const aField = fc.tuple(fc.oneof(fc.constantFrom(...Object.keys(form)), hostileText), hostileText);
+    await withoutHarm(
+      fc.asyncProperty(fc.array(aField, { maxLength: 4 }), seldom(hostileText.map(formed)), async (fields, m) => {
+        // One value of each name, as Twilio posts.
+        const params = new Map([...Object.entries(form), ...fields].map(([name, value]) => [name, formed(value)]));
+        const path = `/callbacks/twilio${m === undefined ? '' : `?m=${encodeURIComponent(m)}`}`;
+        const sorted = [...params].sort(([a], [b]) => (a < b ? -1 : 1));
+        const text = PUBLIC_URL + path + sorted.flat().join('');
+        const answer = await service.call('POST', path, {
+          raw: new URLSearchParams([...params]).toString(),
+          headers: {
+            'content-type': 'application/x-www-form-urlencoded',
+            'x-twilio-signature': createHmac('sha1', CHAT_CALLBACKS.twilioAuthToken).update(text).digest('base64'),
+          },
+        });
+        assertOrderly(text, answer);
+      }),
+    );
+  });
+
+  it(`of Meta, with anything in it, ${RUNS} times`, async () => {
+    const status = { id: 'wamid.1', status: 'delivered', timestamp: '1772361000', recipient_id: '14165550123' };
+    const whole = { entry: [{ changes: [{ value: { statuses: [{ ...status, errors: [{ code: 131026 }] }] } }] }] };
+    await withoutHarm(
+      fc.asyncProperty(hostileEdits, async (edits) => {
+        const raw = JSON.stringify(edited(whole, edits));
+        const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
+        const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
+        assertOrderly(raw, await service.call('POST', '/callbacks/meta', { raw, headers }));
+      }),
+    );
+  });
+});
+
+describe('without any signature', () => {
+  before(async () => {
+    ours = await service.organization();
+    id = await ours.sent();
+  });
+
+  it(`callbacks are refused and change nothing, whatever they hold, ${RUNS} times`, async () => {
+    const path = fc.constantFrom('/callbacks/postmark', '/callbacks/twilio', '/callbacks/meta');
+    const name = fc.constantFrom('authorization', 'x-twilio-signature', 'x-hub-signature-256', 'x-other');
+    const value = hostileText.map((text) => text.replace(/[^\x20-\x7E]/gu, ''));
+    const type = fc.constantFrom('application/json', 'application/x-www-form-urlencoded', 'text/plain', '');
+    await withoutHarm(
+      fc.asyncProperty(path, name, value, type, hostileValue, async (address, header, given, contentType, json) => {
+        const headers = { 'content-type': contentType, [header]: given };
+        const answer = await service.call('POST', address, { raw: JSON.stringify(json), headers });
+        assert.ok([401, 415].includes(answer.status), `${address}: ${answer.status} ${answer.text}`);
+      }),
+    );
+    assert.equal((await ours.email(id))['status'], 'queued');
+  });
+
+  it(`an unsubscribe link that nobody made is not there, ${RUNS} times`, async () => {
+    // Dots alone are steps in a path, and lead elsewhere.
+    const token = hostileText.filter((text) => !/^\.{0,2}$/.test(text)).map((text) => encodeURIComponent(formed(text)));
+    const method = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'DELETE');
+    await withoutHarm(
+      fc.asyncProperty(method, token, hostileText, async (verb, part, text) => {
+        const raw =
+          verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(text) }).toString() } : {};
+        const headers = verb === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {};
+        const answer = await service.call(verb, `/unsubscribe/${part}`, { ...raw, headers });
+        assert.ok([404, 405].includes(answer.status), `${verb} ${part}: ${answer.status} ${answer.text}`);
+      }),
+    );
+    const { rows } = await service.pool.query('SELECT FROM suppressions WHERE org_id = $1', [ours.id]);
+    assert.equal(rows.length, 0, 'nobody was unsubscribed');
+  });
+});
+
+/** A text that is Unicode: what is none cannot be sent as a form. */
+function formed(text: string): string {
+  return text.toWellFormed();
+}
+
+function seldom<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+}

@@ -1,0 +1,136 @@
+import fc from 'fast-check';
+
+/** Texts that have been trouble for somebody: parsers, databases, shells, headers, logs, and every limit of ours. */
+const TEXTS = [
+  ...[
+    '',
+    ' ',
+    '\0',
+    'a\0b',
+    '\t',
+    '\r\n',
+    'a\r\nBcc: eve@evil.example',
+    '\u2028',
+    '\uFEFF',
+    '\u202E',
+    '\u200B',
+    '😀',
+    'é',
+  ],
+  ...[
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'hasOwnProperty',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    '[]',
+    '{}',
+  ],
+  ...[
+    "'",
+    '"',
+    '\\',
+    '`',
+    "' OR '1'='1",
+    "'; DROP TABLE emails; --",
+    '%00',
+    '%',
+    '%s%n',
+    '$1',
+    '${7*7}',
+    '{{7*7}}',
+    '../',
+    '..\\',
+  ],
+  ...[
+    '<script>alert(1)</script>',
+    '<!--',
+    ']]>',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    '//evil.example',
+    'http://[::1]/',
+  ],
+  ...['-1', '0', '1', '1.5', '1e309', '0x10', '9007199254740993', '99999999999999999999', '-0', ' 1', '1;1', '１'],
+  ...['a@b.example', 'a@b@c.example', '@', 'a@', '<a@b.example>', '+14165550123', '+0', '+', '2026-03-01T00:00:00Z'],
+  ...['9999-12-31T23:59:59Z', '+275760-09-13T00:00:00Z', '0000-00-00', '2026-02-30T00:00:00Z', 'P1D', 'now'],
+  ...['a'.repeat(257), 'a'.repeat(999), '😀'.repeat(300), 'a.'.repeat(200), 'ab'.repeat(5_000), '٣', 'ﷺ', 'İ', 'ß'],
+];
+
+/** A text of any kind, those included that are no Unicode when `lone` is set. */
+export const hostileText = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...TEXTS) },
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: 'grapheme', maxLength: 20 }),
+);
+
+/** Any value that JSON can say. */
+export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 4, arbitrary: hostileText },
+  fc.constantFrom<unknown>(null, true, false, 0, -1, 1, 1.5, 1e308, 9_007_199_254_740_991, [], {}, [[]], [null], ['']),
+  fc.double({ noDefaultInfinity: true, noNaN: true }),
+  fc.array(hostileText, { maxLength: 3 }),
+  fc.dictionary(hostileText, hostileText, { maxKeys: 3 }),
+  fc.jsonValue({ maxDepth: 3 }),
+);
+
+type Edit = readonly [what: 'replace' | 'remove' | 'add' | 'repeat', at: number, key: string, value: unknown];
+
+const EDIT: fc.Arbitrary<Edit> = fc.tuple(
+  fc.constantFrom('replace', 'replace', 'replace', 'remove', 'add', 'repeat'),
+  fc.nat(),
+  hostileText,
+  hostileValue,
+);
+
+/** Up to three changes to any JSON value. */
+export const hostileEdits = fc.array(EDIT, { maxLength: 3 });
+
+/** A value with one change after the other made at places anywhere in it. What it was is left alone. */
+export function edited(value: unknown, edits: readonly Edit[]): unknown {
+  let result = structuredClone(value);
+  for (const [what, at, key, by] of edits) {
+    const places = placesIn(result);
+    const [holder, name] = places[at % places.length] ?? [];
+    if (holder === undefined || name === undefined) {
+      result = by;
+      continue;
+    }
+    const before = holder[name];
+    if (what === 'remove') remove(holder, name);
+    else if (what === 'add' && isObject(before)) set(before, key, by);
+    else if (what === 'repeat') set(holder, name, [before, before]);
+    else set(holder, name, by);
+  }
+  return result;
+}
+
+type Holder = Record<string, unknown>;
+
+function isObject(value: unknown): value is Holder {
+  return typeof value === 'object' && value !== null;
+}
+
+function remove(holder: Holder, name: string): void {
+  if (Array.isArray(holder)) holder.splice(Number(name), 1);
+  else Reflect.deleteProperty(holder, name);
+}
+
+/** As JSON.parse does: a key `__proto__` is a key like any other. */
+function set(holder: Holder, key: string, value: unknown): void {
+  Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Every place of a value, by the object that holds it; the first is the value itself, which nothing holds. */
+function placesIn(value: unknown): [holder?: Holder, key?: string][] {
+  if (!isObject(value)) return [[]];
+  const inside = Object.keys(value).flatMap((key): [Holder, string][] => {
+    const below = placesIn(value[key]).slice(1) as [Holder, string][];
+    return [[value, key], ...below];
+  });
+  return [[], ...inside];
+}

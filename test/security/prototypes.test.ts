@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { assertRefused, type Organization, type Service, startService } from '../http/service.ts';
+import { thingOf } from '../http/things.ts';
+
+/** A key that reaches an object's prototype, at every place of every body that /openapi.json tells of, and in every query. */
+let service: Service;
+let ours: Organization;
+before(async () => {
+  service = await startService({ perSecond: { requests: 0, mails: 0 } });
+  ours = await service.organization();
+  await ours.addDomain('example.com');
+});
+after(() => service.close());
+
+interface Api {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { requestBody?: { content: Record<string, { example?: unknown }> } }>>>
+  >;
+}
+
+const KEYS = [
+  '"__proto__":{"polluted":true}',
+  '"__proto__":null',
+  '"\\u005f\\u005fproto__":{"polluted":true}',
+  '"constructor":{"prototype":{"polluted":true}}',
+];
+
+/** The JSON with a key put first into each of its objects, one at a time. */
+function everywhere(json: string, key: string): string[] {
+  return [...json.matchAll(/\{/g)].map(({ index }) => {
+    const rest = json.slice(index + 1);
+    return `${json.slice(0, index + 1)}${key}${rest.startsWith('}') ? '' : ','}${rest}`;
+  });
+}
+
+it('is refused, and changes no object', async () => {
+  const api = (await service.call('GET', '/openapi.json')).body as Api;
+  const members = Object.getOwnPropertyNames(Object.prototype);
+  const headers = { 'content-type': 'application/json' };
+  let bodies = 0;
+  for (const [path, methods] of Object.entries(api.paths)) {
+    const make = thingOf(path.replace(/\{(\w+)\}/g, ':$1'));
+    const ids = make ? await make(ours) : {};
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'x');
+    for (const [method, { requestBody }] of Object.entries(methods)) {
+      const example = requestBody?.content['application/json']?.example;
+      const verb = method.toUpperCase();
+      for (const query of ['__proto__=1', '__proto__[polluted]=1', 'constructor[prototype][polluted]=1']) {
+        const answer = await ours.call(verb, `${filled}?${query}`, example === undefined ? {} : { json: example });
+        assert.equal(answer.status, 422, `${verb} ${filled}?${query}: ${answer.text}`);
+      }
+      if (example === undefined) continue;
+      // Nothing in an example stands for a brace but braces.
+      const json = JSON.stringify(example);
+      for (const raw of KEYS.flatMap((key) => everywhere(json, key))) {
+        bodies++;
+        const answer = await ours.call(verb, filled, { raw, headers });
+        assert.equal(answer.status, 422, `${verb} ${filled} ${raw}: ${answer.text}`);
+      }
+    }
+  }
+  assert.ok(bodies > 50, `${bodies} bodies`);
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
+  assert.deepEqual(Object.getOwnPropertyNames(Object.prototype), members);
+  const { rows } = await service.pool.query(`SELECT FROM emails WHERE "from" LIKE '%@example.com%'`);
+  assert.equal(rows.length, 0, 'nothing was taken');
+});
+
+it('is a name like any other where names are the caller’s', async () => {
+  const names = { constructor: 'a', prototype: 'b', hasOwnProperty: 'c', toString: 'd', valueOf: 'e' };
+  const id = await ours.sent({ headers: names, tags: Object.keys(names).map((name) => ({ name, value: 'x' })) });
+  assert.deepEqual((await ours.email(id))['headers'], names);
+  for (const name of Object.keys(names)) {
+    const { body } = await ours.call('GET', `/v1/emails?tag=${name}:x`);
+    assert.deepEqual(
+      (body as { emails: { id: string }[] }).emails.map((email) => email.id),
+      [id],
+      name,
+    );
+  }
+  assertRefused(
+    await ours.send({ tags: [{ name: '__proto__', value: 'x', toString: 'y' }] }),
+    422,
+    'validation_error',
+    'tags.0.toString',
+  );
+});

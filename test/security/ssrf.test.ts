@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { request } from 'undici';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
+import { type ApiProcess, startApi } from '../http/api-process.ts';
+import { OWN_NAMES, PRIVATE_LITERALS } from '../public-fetch/private-hosts.ts';
+import { canary, REACHABLE, site } from '../public-fetch/web.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+/** The API as it is put together in production, asked to reach what it may not: nothing arrives where a canary listens. */
+const DOMAIN = 'acme.example';
+const HOSTS = [...PRIVATE_LITERALS, ...OWN_NAMES];
+
+let database: TestDatabase;
+let key: string;
+before(async () => {
+  database = await testDatabase();
+  const organization = await createOrganization(database.pool, 'Acme');
+  key = organization.api_key;
+  await addDomain(database.pool, organization.id, DOMAIN, true);
+});
+after(() => database.drop());
+
+async function post(api: ApiProcess, path: string, json: object): Promise<{ status: number; error: Refusal }> {
+  const { statusCode, body } = await request(api.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(json),
+  });
+  const { error } = (await body.json()) as { error?: Refusal };
+  return { status: statusCode, error: error ?? { code: '', message: '' } };
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly param?: string;
+}
+
+const withPath = (path: string) => ({
+  from: `a@${DOMAIN}`,
+  to: 'b@example.net',
+  subject: 'Hello',
+  text: 'Hi.',
+  attachments: [{ filename: 'the file.pdf', path }],
+});
+
+describe('a URL that a caller gives', () => {
+  let api: ApiProcess;
+  before(async () => {
+    api = await startApi({ DATABASE_URL: database.url });
+  });
+  after(() => api.end());
+
+  it(`of an attachment reaches none of ${HOSTS.length} hosts on our side`, async (t) => {
+    assert.ok(HOSTS.length >= 40, `${HOSTS.length} hosts`);
+    const seen = await canary(t);
+    for (const host of HOSTS) {
+      for (const url of [`http://${host}:${seen.port}/`, `https://user:pass@${host}:${seen.port}/x?y#z`]) {
+        const { status, error } = await post(api, '/v1/emails', withPath(url));
+        assert.deepEqual([status, error.code], [422, 'invalid_attachment'], `${url}: ${error.message}`);
+        assert.match(error.message, /the file\.pdf/, url);
+      }
+    }
+    assert.equal(seen.connections, 0);
+    const { rows } = await database.pool.query('SELECT FROM emails');
+    assert.equal(rows.length, 0, 'nothing is queued');
+  });
+
+  it('of a webhook endpoint, or of a document by chat, may be none of them', async (t) => {
+    const seen = await canary(t);
+    await post(api, '/v1/chatapp/numbers', { number: '+12025550142', provider: 'twilio' });
+    for (const host of HOSTS) {
+      const url = `https://${host}:${seen.port}/hook`;
+      const hook = await post(api, '/v1/webhooks', { url });
+      assert.deepEqual([hook.status, hook.error.code, hook.error.param], [422, 'validation_error', 'url'], url);
+      const document = { link: url, filename: 'a.pdf' };
+      const chat = await post(api, '/v1/chatapp', { to: '+14165550123', type: 'document', document });
+      assert.deepEqual([chat.status, chat.error.code], [422, 'validation_error'], url);
+    }
+    assert.equal(seen.connections, 0);
+  });
+});
+
+describe('a site that we may reach', () => {
+  it('leads us to none of them by a redirect', async (t) => {
+    const api = await startApi({
+      DATABASE_URL: database.url,
+      ATTACHMENT_ALLOW_CIDRS: REACHABLE,
+      ATTACHMENT_STORE: `file:${await temporaryFolder(t)}`,
+    });
+    t.after(() => api.end());
+    const seen = await canary(t);
+    const web = await site(t, ({ url = '' }, response) => {
+      if (url === '/fine') return void response.end('fine');
+      // As its bytes: a header holds no other characters.
+      response.writeHead(302, { location: Buffer.from(decodeURIComponent(url.slice(1))).toString('latin1') }).end();
+    });
+    assert.equal((await post(api, '/v1/emails', withPath(`${web.url}/fine`))).status, 202);
+    const places = HOSTS.flatMap((host) => [`http://${host}:${seen.port}/`, `//${host}:${seen.port}/`]);
+    for (const place of [...places, 'file:///etc/passwd', 'gopher://127.0.0.1/', 'data:,x', `ftp://127.0.0.1/`]) {
+      const { status, error } = await post(api, '/v1/emails', withPath(`${web.url}/${encodeURIComponent(place)}`));
+      assert.deepEqual([status, error.code], [422, 'invalid_attachment'], `${place}: ${error.message}`);
+    }
+    assert.ok(web.requests.length > places.length, 'every redirect was asked for');
+    assert.equal(seen.connections, 0);
+  });
+});

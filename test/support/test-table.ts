@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+
+const ROOT = new URL('../../', import.meta.url);
+
+/** One row of a table that says which test holds what. */
+export interface TestRow {
+  /** What stands before the first colon of the first cell. */
+  readonly rule: string;
+  readonly file: string;
+  readonly name: string;
+}
+
+/** The first table of a document, by its first and its last two columns. */
+export async function readTestTable(document: string): Promise<TestRow[]> {
+  const text = await readFile(new URL(document, ROOT), 'utf8');
+  const [, , ...lines] = text.split('\n').filter((line) => line.startsWith('|'));
+  return lines.map((line) => {
+    const cells = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    const [rule = '', [file = '', name = '']] = [cells[0], cells.slice(-2)];
+    assert.match(rule, /^[^:]+: \S/, `a rule, a colon, and what it is about: ${line}`);
+    return { rule: rule.split(':', 1).join(), file: bare(file), name: bare(name) };
+  });
+}
+
+function bare(cell: string): string {
+  return cell.replace(/^`(.*)`$/, '$1');
+}
+
+/** Whether a source names a test so: as a whole text, or as the fixed part of a template where `…` stands for the rest. */
+export function isNamed(source: string, name: string): boolean {
+  const before = name.startsWith('…') ? ['}'] : ["'", '"', '`'];
+  const fixed = name.replace(/^…|…$/g, '');
+  return before.some((mark) =>
+    source.includes(`${mark}${fixed}${name.endsWith('…') ? '${' : mark === '}' ? '`' : mark}`),
+  );
+}
+
+/** Those rows whose file is not there or does not have the test. */
+export async function missingTests(rows: readonly TestRow[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const { rule, file, name } of rows) {
+    assert.match(file, /^test\/.+\.test\.ts$/, rule);
+    assert.match(name, /\S/, rule);
+    const source = await readFile(new URL(file, ROOT), 'utf8').catch(() => '');
+    if (!isNamed(source, name)) missing.push(`${rule}: ${file}: ${name}`);
+  }
+  return missing;
+}
