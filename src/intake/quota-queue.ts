@@ -4,8 +4,9 @@ const AT_ONCE = 4;
 const MOST = 10_000;
 
 /**
- * Emails of an organization with a quota are counted one after the other, each until its commit. Here they wait for that
- * without a database connection, so that a burst of them leaves the connections to others.
+ * Emails of an organization with a quota are counted one after the other, each until its commit. Those with files, which
+ * are stored one by one, wait here for that without a database connection, so that a burst of them leaves the connections
+ * to others.
  */
 export interface QuotaQueue {
   /** Runs `work` when it is its turn: at once for an organization that is not known to have a quota. */

@@ -22,14 +22,19 @@ export type Mode = 'each' | 'together' | 'later';
 
 /**
  * Decides which emails get a workflow of their own and which share one. When the budget does not reach for all that is
- * waiting, one start takes up to 500 that are due at the same instant, single emails before those of batches. An email
- * that was sent singly for later, and whatever is no start, needs no budget.
+ * waiting, one start takes up to 500 that are due at the same instant: those of batches first of all, and single emails
+ * too where it does not reach for each of them beside the batches. Single emails come before batches. An email that was
+ * sent singly for later, and whatever is no start, needs no budget.
  */
 export function plan(rows: readonly EmailRow[], budget: number, mode: Mode = 'each'): Plan {
   const burst = rows.filter(needsBudget);
   if (mode === 'each' && burst.length <= budget) return { alone: rows, groups: [], later: 0 };
 
-  const groups = mode === 'later' ? [] : bunches(burst).slice(0, budget);
+  const bulk = bunches(burst.filter(({ batch_id }) => batch_id !== null));
+  const singles = burst.filter(({ batch_id }) => batch_id === null);
+  const isEach = mode === 'each' && singles.length + bulk.length <= budget;
+  const bunched = [...(isEach ? singles.map((row) => [row]) : bunches(singles)), ...bulk];
+  const groups = mode === 'later' ? [] : bunched.slice(0, budget);
   // One by itself needs no group.
   const single = groups.filter((group) => group.length === 1).flat();
   const taken = groups.reduce((sum, group) => sum + group.length, 0);
@@ -45,16 +50,10 @@ export function needsBudget({ action, open, waits, batch_id }: EmailRow): boolea
   return action === 'start' && open && (!waits || batch_id !== null);
 }
 
-/** Rows that may share a workflow, those that matter most first. */
-function bunches(burst: readonly EmailRow[]): EmailRow[][] {
-  const [batches, singles] = [
-    burst.filter((row) => row.batch_id !== null),
-    burst.filter((row) => row.batch_id === null),
-  ];
-  return [singles, batches].flatMap((rows) => {
-    const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
-    return [...dueTogether.values()].flatMap((due) => chunks(byOrganization(due)));
-  });
+/** Rows that may share a workflow. */
+function bunches(rows: readonly EmailRow[]): EmailRow[][] {
+  const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
+  return [...dueTogether.values()].flatMap((due) => chunks(byOrganization(due)));
 }
 
 /** Emails of one organization stay together, so that its share of the workers can be told. */

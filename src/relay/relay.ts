@@ -9,6 +9,7 @@ import {
   lockChats,
   lockDomains,
   lockGroups,
+  lockLateSingles,
   lockOutbox,
   lockWakes,
   type OutboxRow,
@@ -163,22 +164,20 @@ async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Wa
   if (away) return { next: 'wait', unreachable: away };
   // Who can start all that it carries out at once leaves the rest to other relays.
   const limit = budget.available() < TAKE ? LOOK : TAKE;
-  const rows = waiting.emails ? await lockOutbox(client, limit) : [];
+  const oldest = waiting.emails ? await lockOutbox(client, limit) : [];
+  const isFull = oldest.length === limit;
+  // A password that somebody waits for does not stand behind a newsletter of 10,000.
+  const rows = isFull ? [...oldest, ...(await lockLateSingles(client, oldest.at(-1)?.id ?? '0', TAKE))] : oldest;
   const apart = pace.groupedAt + GROUPS_APART - performance.now();
-  const isFull = rows.length === limit;
   const isFlood = rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000;
   const mode = isFull || apart < -GROUPS_APART ? 'each' : apart > 0 ? 'later' : isFlood ? 'together' : 'each';
   const { alone, groups, later } = plan(rows, budget.available(), mode);
-  if (groups.length > 0) {
-    budget.spend(groups.length);
-    await fold(client, groups);
-    pace.groupedAt = performance.now();
-    return { next: 'go on' };
-  }
   const taken = alone.slice(0, TAKE);
-  budget.spend(taken.filter(needsBudget).length);
+  budget.spend(groups.length + taken.filter(needsBudget).length);
   const unreachable = await carryOut(deps, client, taken);
-  if (alone.length > TAKE) return { next: 'go on', unreachable };
+  if (groups.length > 0) await fold(client, groups);
+  if (groups.some(([row]) => row?.batch_id === null)) pace.groupedAt = performance.now();
+  if (groups.length > 0 || alone.length > TAKE) return { next: 'go on', unreachable };
   if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
   return { next: isFull || ready.length === TAKE ? 'go on' : 'wait', unreachable };
 }

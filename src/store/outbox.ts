@@ -117,22 +117,36 @@ export async function whatWaits(db: Db): Promise<Waiting> {
   return rows[0] as Waiting;
 }
 
+/** Rows about emails, as SQL up to what is wanted of them: with the email as it is now, not as it was when they were written. */
+const EMAIL_ROWS = `
+  SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
+         email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
+         email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
+         email.schedule_version AS version, email.workflow_id, email.status IN ('queued', 'scheduled') AS open
+  FROM outbox JOIN emails AS email ON email.id = outbox.message_id
+  WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
+
 /**
- * The oldest rows about single emails that no other relay holds, locked until the caller's transaction ends. They speak
- * of the email as it is now, not as it was when they were written: a start after a reschedule waits for the new time.
+ * The oldest rows about emails that no other relay holds, locked until the caller's transaction ends: a start after a
+ * reschedule waits for the new time.
  */
 export async function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
   const { rows } = await db.query<EmailRow>({
     name: 'lock_outbox',
-    text: `SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
-                  email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
-                  email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
-                  email.schedule_version AS version, email.workflow_id,
-                  email.status IN ('queued', 'scheduled') AS open
-           FROM outbox JOIN emails AS email ON email.id = outbox.message_id
-           WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
-           ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
+    text: `${EMAIL_ROWS} ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
+  });
+  return rows;
+}
+
+/** Of the newest rows, those after a certain one about emails that came singly; locked likewise. */
+export async function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
+  const { rows } = await db.query<EmailRow>({
+    name: 'lock_late_singles',
+    text: `${EMAIL_ROWS} AND email.batch_id IS NULL AND outbox.action = 'start'
+             AND outbox.id IN (SELECT id FROM outbox WHERE id > $1 ORDER BY id DESC LIMIT $2)
+           ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
+    values: [afterId, limit],
   });
   return rows;
 }

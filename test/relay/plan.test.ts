@@ -53,6 +53,14 @@ describe('which emails share a workflow', () => {
     assert.equal(later, 200);
   });
 
+  test('single emails have their own beside a batch, while the budget reaches for them and its groups', () => {
+    const waiting = [...rows(1_200, { batch_id: 'bt_1' }), ...rows(4)];
+    const { alone, groups, later } = plan(waiting, 7);
+    assert.deepEqual(alone, waiting.slice(1_200));
+    assert.deepEqual([sizes(groups), later], [[500, 500, 200], 0]);
+    assert.deepEqual(sizes(plan(waiting, 6).groups), [4, 500, 500, 200]);
+  });
+
   test('together, they share one also while the budget reaches for each', () => {
     const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, later } = plan(waiting, 50, 'together');

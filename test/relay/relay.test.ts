@@ -186,6 +186,18 @@ describe('the relay', () => {
     assert.deepEqual(carried.sort(), ids);
   });
 
+  test('an email that came singly does not stand behind a batch of thousands', async () => {
+    for (let part = 0; part < 5; part++) {
+      const members = Array.from({ length: 1_000 }, () => newEmail({ batch_id: 'bt_large' }));
+      await accept(pool, orgId, members);
+    }
+    const [single] = await leave(1);
+    const { carried } = start(undefined, { startsPerSecond: 20 });
+    await empty();
+    assert.equal(carried[0], single);
+    assert.equal(carried.length, 1 + 10, 'and the batch makes ten groups');
+  });
+
   test('in a flood all that comes in a tenth of a second shares one, also where the budget would reach', async () => {
     const groups: GroupRow[] = [];
     const act = async (row: OutboxRow) => {
