@@ -16,7 +16,13 @@ let orgId: string;
 let wakes = 0;
 before(async () => {
   database = await testDatabase(10);
-  deps = { pool: database.pool, wakeRelay: () => wakes++, keepFiles: async () => [], storeEmail: gatherEmails(database.pool), limits: unlimited() };
+  deps = {
+    pool: database.pool,
+    wakeRelay: () => wakes++,
+    keepFiles: async () => [],
+    storeEmail: gatherEmails(database.pool),
+    limits: unlimited(),
+  };
   orgId = (await createOrganization(database.pool, 'Intake')).id;
   await addDomain(database.pool, orgId, 'a.example', true);
 });
