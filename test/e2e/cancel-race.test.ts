@@ -72,7 +72,13 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = { pool, wakeRelay: relay.wake, keepFiles: async () => [], storeEmail: gatherEmails(pool), limits: unlimited() };
+  const deps = {
+    pool,
+    wakeRelay: relay.wake,
+    keepFiles: async () => [],
+    storeEmail: gatherEmails(pool),
+    limits: unlimited(),
+  };
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',
