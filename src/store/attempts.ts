@@ -149,7 +149,10 @@ export async function beginAttempts(
   });
 }
 
-/** Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. */
+/**
+ * Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. Rows are locked in the
+ * order of their keys, so that two that end the same attempts wait for each other, never in a circle.
+ */
 export async function endAttempts(
   db: Db,
   endings: readonly { message_id: string; n: number; outcome: AttemptOutcome; detail: string | null; code?: string }[],
@@ -157,10 +160,15 @@ export async function endAttempts(
   if (endings.length === 0) return;
   await db.query({
     name: 'end_attempts',
-    text: `UPDATE attempts AS attempt
+    text: `WITH ending AS MATERIALIZED (
+             SELECT wish.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])
+                                  AS wish(message_id, n, outcome, detail, code)
+                                JOIN attempts AS attempt USING (message_id, n)
+             ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
+           )
+           UPDATE attempts AS attempt
            SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp()
-           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])
-                  AS ending(message_id, n, outcome, detail, code)
+           FROM ending
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
     values: [
