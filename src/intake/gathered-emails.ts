@@ -12,7 +12,8 @@ export interface Caller {
 /** Stores an email that came by itself; says what became of it when that is committed. */
 export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
-const LIMITS = { atOnce: 100, writers: 1 };
+/** Emails of one statement at most. */
+const AT_ONCE = 100;
 
 /** Emails of one caller that come while others of his are being stored share a statement and its commit. */
 export function gatherEmails(pool: Pool): StoreEmail {
@@ -23,7 +24,7 @@ export function gatherEmails(pool: Pool): StoreEmail {
     let store = callers.get(name);
     if (!store) {
       const write = (emails: readonly NewEmail[]) => storeTogether(pool, { orgId, domainIds }, emails);
-      store = gather(write, LIMITS, () => callers.delete(name));
+      store = gather(write, AT_ONCE, () => callers.delete(name));
       callers.set(name, store);
     }
     return store(email);
@@ -36,15 +37,9 @@ async function storeTogether(
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
   const answers = await acceptEmails(pool, orgId, domainIds, emails);
-  const left = answers.filter(({ refusal }) => refusal === 'quota_exceeded');
-  if (left.length < 2) return answers;
-  // The quota does not reach for all of them together, but perhaps for the first.
-  const again = [];
-  for (const [index, answer] of answers.entries()) {
-    const email = emails[index] as NewEmail;
-    again.push(
-      ...(answer.refusal === 'quota_exceeded' ? await acceptEmails(pool, orgId, domainIds, [email]) : [answer]),
-    );
+  // Then none was stored. It may reach for some of them: each is tried by itself.
+  if (emails.length > 1 && answers.some(({ refusal }) => refusal === 'quota_exceeded')) {
+    throw new Error('the quota does not reach for all of these emails');
   }
-  return again;
+  return answers;
 }

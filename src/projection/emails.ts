@@ -27,7 +27,7 @@ export async function project(
   const changed = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
   const suppressions = changed.flatMap(({ id, event_id, org_id }) => {
     const { recipient, bounce_reason } = rows.get(event_id) as Change;
-    const origin = originOf(change, bounce_reason);
+    const origin = ORIGINS[change]?.(bounce_reason);
     if (recipient === undefined || origin === undefined) return [];
     return {
       id: newId('sup', now),
@@ -43,19 +43,19 @@ export async function project(
   return changed.map(({ id }) => id);
 }
 
-/** Changes after which recipients may be suppressed, which is a statement of its own. */
-const MAY_SUPPRESS: readonly EmailChange[] = ['bounced', 'complained', 'unsubscribed'];
+/** Why recipients are suppressed after a change, where they are. */
+const ORIGINS: { readonly [C in EmailChange]?: (reason: Change['bounce_reason']) => SuppressionOrigin | undefined } = {
+  complained: () => 'complaint',
+  unsubscribed: () => 'unsubscribe',
+  bounced: (reason) => {
+    if (reason === undefined || !SUPPRESSING[reason]) return undefined;
+    return reason === 'provider_suppressed' ? 'provider' : 'bounce';
+  },
+};
 
 /** Whether one call of `project` for this change is a single statement, which needs no transaction around it. */
 export function isOneStatement(change: EmailChange): boolean {
-  return !MAY_SUPPRESS.includes(change);
-}
-
-function originOf(change: EmailChange, reason: Change['bounce_reason']): SuppressionOrigin | undefined {
-  if (change === 'complained') return 'complaint';
-  if (change === 'unsubscribed') return 'unsubscribe';
-  if (change !== 'bounced' || reason === undefined || !SUPPRESSING[reason]) return undefined;
-  return reason === 'provider_suppressed' ? 'provider' : 'bounce';
+  return ORIGINS[change] === undefined;
 }
 
 /** Gives a scheduled email another time. @returns the new time, or undefined when it is not scheduled or time is bad */

@@ -3,7 +3,8 @@ import { gather } from '../store/gather.ts';
 import type { Pool } from '../store/pool.ts';
 import { projectFeedback } from './feedback.ts';
 
-const LIMITS = { atOnce: 200, writers: 1 };
+/** Reports that are written together at most. */
+const AT_ONCE = 200;
 
 /**
  * Writes down what providers report one by one, as `projectFeedback` does, but what arrives while others are being
@@ -14,5 +15,5 @@ export function gatherFeedback(pool: Pool): (report: Feedback) => Promise<void> 
   return gather(async (reports) => {
     await projectFeedback(pool, reports);
     return reports.map(() => undefined);
-  }, LIMITS);
+  }, AT_ONCE);
 }

@@ -18,7 +18,7 @@ import {
 } from '../store/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
 import { type Budget, makeBudget } from './budget.ts';
-import { needsBudget, plan } from './plan.ts';
+import { type Mode, needsBudget, plan } from './plan.ts';
 
 export interface RelayDeps {
   readonly pool: Pool;
@@ -169,8 +169,7 @@ async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Wa
   // A password that somebody waits for does not stand behind a newsletter of 10,000.
   const rows = isFull ? [...oldest, ...(await lockLateSingles(client, oldest.at(-1)?.id ?? '0', TAKE))] : oldest;
   const apart = pace.groupedAt + GROUPS_APART - performance.now();
-  const isFlood = rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000;
-  const mode = isFull || apart < -GROUPS_APART ? 'each' : apart > 0 ? 'later' : isFlood ? 'together' : 'each';
+  const mode = isFull ? 'each' : modeOf(apart, rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000);
   const { alone, groups, later } = plan(rows, budget.available(), mode);
   const taken = alone.slice(0, TAKE);
   budget.spend(groups.length + taken.filter(needsBudget).length);
@@ -180,6 +179,16 @@ async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Wa
   if (groups.length > 0 || alone.length > TAKE) return { next: 'go on', unreachable };
   if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
   return { next: isFull || ready.length === TAKE ? 'go on' : 'wait', unreachable };
+}
+
+/**
+ * What becomes of emails while the last ones that were put together are not long gone.
+ * @param apart milliseconds until it is time for the next round
+ * @param areMany whether more have come than the budget gets in the time between two rounds
+ */
+function modeOf(apart: number, areMany: boolean): Mode {
+  if (apart > 0) return 'later';
+  return areMany && apart >= -GROUPS_APART ? 'together' : 'each';
 }
 
 function sooner(next: Next, wait: number): Next {

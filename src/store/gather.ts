@@ -1,13 +1,5 @@
 import { isUnreachable } from './pool.ts';
 
-/** How many are written at a time. */
-export interface GatherLimits {
-  /** In one write, at most. */
-  readonly atOnce: number;
-  /** Writes under way: while one waits for its commit, the next is filled. */
-  readonly writers: number;
-}
-
 interface Waiting<T, R> {
   readonly item: T;
   readonly resolve: (result: R) => void;
@@ -16,34 +8,35 @@ interface Waiting<T, R> {
 
 /**
  * Writes items that come one by one, but those that come while others are being written share a write, and so its round
- * trip and its commit. An item that cannot be written does not take the others along: they are then written one by one.
+ * trip and its commit: one write at a time, since two at once are shorter and cost more. An item that cannot be written does not take the others along: they are then written one by one.
  * @param write all of the items or none; its results are in their order
+ * @param atOnce items of one write at most
  * @param onIdle told when nothing is left to write
  * @returns writes one item; resolves with its result when it is committed
  */
 export function gather<T, R>(
   write: (items: readonly T[]) => Promise<readonly R[]>,
-  { atOnce, writers }: GatherLimits,
+  atOnce: number,
   onIdle?: () => void,
 ): (item: T) => Promise<R> {
   let waiting: Waiting<T, R>[] = [];
-  let writing = 0;
+  let isWriting = false;
 
   const run = async (): Promise<void> => {
-    writing++;
+    isWriting = true;
     while (waiting.length > 0) {
       const taken = waiting.slice(0, atOnce);
       waiting = waiting.slice(atOnce);
       await writeTogether(write, taken);
     }
-    writing--;
-    if (writing === 0) onIdle?.();
+    isWriting = false;
+    onIdle?.();
   };
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (writing < writers) void run();
+      if (!isWriting) void run();
     });
 }
 

@@ -26,7 +26,7 @@ function writes(refuses: (items: readonly string[]) => Error | undefined = () =>
 describe('items that are gathered', () => {
   test('the first is written at once, and those that come meanwhile share the next write', async () => {
     const { begun, write, endAll } = writes();
-    const add = gather(write, { atOnce: 3, writers: 1 });
+    const add = gather(write, 3);
     const all = Promise.all(['a', 'b', 'c', 'd', 'e'].map(add));
     assert.deepEqual(begun, [['a']]);
     await endAll();
@@ -34,19 +34,19 @@ describe('items that are gathered', () => {
     assert.deepEqual(await all, ['A', 'B', 'C', 'D', 'E']);
   });
 
-  test('no more writes are under way than there are writers', async () => {
+  test('no two writes are under way at once', async () => {
     const { begun, write, endAll } = writes();
-    const add = gather(write, { atOnce: 10, writers: 2 });
+    const add = gather(write, 10);
     const all = Promise.all(['a', 'b', 'c', 'd'].map(add));
-    assert.deepEqual(begun, [['a'], ['b']]);
+    assert.deepEqual(begun, [['a']]);
     await endAll();
-    assert.deepEqual(begun, [['a'], ['b'], ['c', 'd']]);
+    assert.deepEqual(begun, [['a'], ['b', 'c', 'd']]);
     assert.deepEqual(await all, ['A', 'B', 'C', 'D']);
   });
 
   test('one that cannot be written does not take the others along', async () => {
     const { begun, write, endAll } = writes((items) => (items.includes('bad') ? new Error('no') : undefined));
-    const add = gather(write, { atOnce: 10, writers: 1 });
+    const add = gather(write, 10);
     const all = Promise.allSettled(['a', 'b', 'bad', 'c'].map(add));
     await endAll();
     assert.deepEqual(begun, [['a'], ['b', 'bad', 'c'], ['b'], ['bad'], ['c']]);
@@ -61,7 +61,7 @@ describe('items that are gathered', () => {
     const { begun, write, endAll } = writes(() =>
       isAway ? Object.assign(new Error('away'), { code: 'ECONNREFUSED' }) : undefined,
     );
-    const add = gather(write, { atOnce: 10, writers: 1 });
+    const add = gather(write, 10);
     const all = Promise.allSettled(['a', 'b', 'c'].map(add));
     await endAll();
     assert.deepEqual(begun, [['a'], ['b', 'c']]);
@@ -78,7 +78,7 @@ describe('items that are gathered', () => {
   test('says when nothing is left to write', async () => {
     let idle = 0;
     const { write, endAll } = writes();
-    const add = gather(write, { atOnce: 1, writers: 2 }, () => idle++);
+    const add = gather(write, 1, () => idle++);
     const all = Promise.all(['a', 'b', 'c'].map(add));
     assert.equal(idle, 0);
     await endAll();
