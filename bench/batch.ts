@@ -1,8 +1,9 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { medians, quantile } from './figures.ts';
-import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
+import { behave } from '../test/support/behave.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -18,7 +19,7 @@ export async function batch(): Promise<void> {
   const rows = [];
   for (const provider of ['postmark', 'smtp']) {
     const runs = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool) => {
-      await behave(stack, { latency_ms: LATENCY });
+      await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
       await postSingles(stack, { connections: 4, seconds: 2 });
       const measured: Row[] = [];
       for (let run = 0; run < RUNS; run++) measured.push({ provider, ...(await measure(stack, pool)) });

@@ -1,7 +1,8 @@
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { medians } from './figures.ts';
-import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
+import { behave } from '../test/support/behave.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -26,7 +27,7 @@ export async function drain(): Promise<void> {
   for (const amount of PROVIDERS) {
     rows.push(
       ...(await withStack({ env: { EMAIL_PROVIDERS: amount.provider } }, async (stack, pool) => {
-        await behave(stack, { latency_ms: LATENCY });
+        await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
         await postSingles(stack, { connections: 8, seconds: 2 });
         return [await repeat(() => batches(stack, pool, amount)), await repeat(() => singles(stack, pool, amount))];
       })),

@@ -105,14 +105,3 @@ export async function call<T>(stack: DevFile, method: 'GET' | 'POST', path: stri
   if (answer.statusCode >= 300) throw new Error(`${method} ${path} answered ${answer.statusCode}: ${text}`);
   return JSON.parse(text) as T;
 }
-
-/** Tells the simulated providers how to behave. */
-export async function behave({ inbox_url }: DevFile, behaviour: Readonly<Record<string, unknown>>): Promise<void> {
-  const answer = await request(new URL('/simulator/behaviour', inbox_url ?? ''), {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(behaviour),
-  });
-  const text = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`the simulator answered ${answer.statusCode}: ${text}`);
-}

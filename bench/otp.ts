@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { quantile } from './figures.ts';
-import { batchBody, behave, LATENCY, postBatch, postSingles } from './load.ts';
+import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
+import { behave } from '../test/support/behave.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -18,7 +19,7 @@ const ALONE = 5_000;
 /** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
 export async function otp(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
-    await behave(stack, { latency_ms: LATENCY });
+    await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
     await postSingles(stack, { connections: 4, seconds: 2 });
     const body = batchBody(stack, SIZE);
     await untilQuiet(pool);

@@ -10,7 +10,7 @@ type Processes = DevFile['processes'];
 type Use = Partial<Record<keyof Processes, number>>;
 
 /** Megabytes that a process holds in memory; 0 where the system does not say. */
-export async function resident(pid: number | undefined): Promise<number> {
+async function resident(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
 }

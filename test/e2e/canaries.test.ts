@@ -12,6 +12,7 @@ import { inFuture } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
+import { behave } from '../support/behave.ts';
 
 /**
  * Words that stand for what is nobody else's business, each in a place of its own, are sent through everything that a
@@ -111,11 +112,11 @@ async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<
   await call(dev, '/v1/suppressions', { email: WORDS.suppressed });
   // A provider that has lost its way.
   for (const behaviour of [{ reset_after_accept: 1 }, { garbage: 1 }, { fail_next: 1 }]) {
-    await behave(dev, behaviour);
+    await behave(dev.inbox_url ?? '', behaviour);
     const id = await email(dev, {});
     await eventually('it is sent', async () => (await call(dev, `/v1/emails/${id}`))['status'] !== 'queued', 30_000);
   }
-  await behave(dev, {});
+  await behave(dev.inbox_url ?? '', {});
 
   await email(dev, {});
   await email(dev, { to: WORDS.suppressed });
@@ -199,15 +200,6 @@ async function call(
   const answer = (await response.json()) as Json;
   assert.ok(status === undefined ? response.ok : response.status === status, `${path}: ${JSON.stringify(answer)}`);
   return answer;
-}
-
-async function behave(dev: DevFile, behaviour: Json): Promise<void> {
-  const response = await fetch(new URL('/simulator/behaviour', dev.inbox_url ?? ''), {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(behaviour),
-  });
-  assert.equal(response.status, 200);
 }
 
 async function statusCount(dev: DevFile, status: string): Promise<number> {

@@ -2,18 +2,10 @@ import assert from 'node:assert/strict';
 import { Client, Connection } from '@temporalio/client';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
+import { behave } from '../support/behave.ts';
 
 /** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
 export const PATIENCE = 110_000;
-
-async function behave(inbox: string, behaviour: object): Promise<void> {
-  const response = await fetch(new URL('/simulator/behaviour', inbox), {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(behaviour),
-  });
-  assert.equal(response.status, 200);
-}
 
 export async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(dev.base_url + path, {

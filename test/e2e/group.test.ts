@@ -4,20 +4,12 @@ import { Client, Connection } from '@temporalio/client';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
+import { behave } from '../support/behave.ts';
 
 /** More than the budget of starts begins with: they share a workflow. */
 const SIZE = 120;
 /** Milliseconds until a dead worker's heartbeat is missed, and what follows. */
 const PATIENCE = 90_000;
-
-async function behave(dev: DevFile, behaviour: object): Promise<void> {
-  const response = await fetch(new URL('/simulator/behaviour', dev.inbox_url ?? ''), {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(behaviour),
-  });
-  assert.equal(response.status, 200);
-}
 
 async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(dev.base_url + path, {
@@ -55,14 +47,14 @@ async function killInTheMiddle(
 ): Promise<void> {
   const started = await startSendwright(t, await emptyHome());
   const dev = await started.dev();
-  await behave(dev, behaviour);
+  await behave(dev.inbox_url ?? '', behaviour);
   const emails = Array.from({ length: SIZE }, (_, i) => {
     return { from: dev.from, to: `person-${i}@example.net`, subject: 'Hello', text: 'Hi.' };
   });
   const { id } = await call(dev, '/v1/emails/batch', { emails });
   await eventually('the moment has come', () => moment(dev), 20_000);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
-  await behave(dev, { latency_ms: 0 });
+  await behave(dev.inbox_url ?? '', { latency_ms: 0 });
   const counts = async () => (await call(dev, `/v1/emails/batch/${String(id)}`))['counts'];
   const ended = async () => Object.keys((await counts()) as object).every((status) => status === 'delivered');
   await eventually('all of them are delivered', ended, PATIENCE);

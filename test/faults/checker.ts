@@ -1,3 +1,4 @@
+import { REPORTED } from '../../src/domain/email-states.ts';
 import type { SenderEntry } from './generator.ts';
 
 /** What the API says of one message. */
@@ -54,16 +55,8 @@ export interface Verdict {
 }
 
 const WAITING = new Set(['queued', 'scheduled']);
-const HANDED_OVER = new Set([
-  'sent',
-  'delivery_delayed',
-  'delivered',
-  'opened',
-  'clicked',
-  'bounced',
-  'complained',
-  'read',
-]);
+/** The provider has it: of emails and of chat-app messages. */
+const HANDED_OVER = new Set<string>([...REPORTED, 'read']);
 /** Milliseconds by which the clocks of two processes of one machine may differ when they are rounded. */
 const ROUNDING = 2;
 

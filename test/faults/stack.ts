@@ -12,6 +12,7 @@ import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
 import { temporalDatabase, temporalPart, withoutTemporal } from '../../src/main/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { makePool, type Pool } from '../../src/store/pool.ts';
+import { behave } from '../support/behave.ts';
 import { makeParts, type Parts } from './parts.ts';
 import { openWay, type Way } from './way.ts';
 
@@ -141,12 +142,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           way.release();
         }
       },
-      async behave(behaviour) {
-        const body = JSON.stringify(behaviour);
-        const headers = { 'content-type': 'application/json' };
-        const answer = await fetch(`${simulatorUrl}/simulator/behaviour`, { method: 'PUT', headers, body });
-        if (!answer.ok) throw new Error(`the simulator refused ${body}: ${await answer.text()}`);
-      },
+      behave: (behaviour) => behave(simulatorUrl, behaviour),
       async stop() {
         await pool.end();
         await stop();
