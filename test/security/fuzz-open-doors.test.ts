@@ -107,7 +107,7 @@ describe('without any signature', () => {
       fc.asyncProperty(path, name, value, type, hostileValue, async (address, header, given, contentType, json) => {
         const headers = { 'content-type': contentType, [header]: given };
         const answer = await service.call('POST', address, { raw: JSON.stringify(json), headers });
-        assert.ok([401, 415].includes(answer.status), `${address}: ${answer.status} ${answer.text}`);
+        assert.ok([401, 413, 415].includes(answer.status), `${address}: ${answer.status} ${answer.text}`);
       }),
     );
     assert.equal((await ours.email(id))['status'], 'queued');
@@ -123,7 +123,8 @@ describe('without any signature', () => {
           verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(text) }).toString() } : {};
         const headers = verb === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {};
         const answer = await service.call(verb, `/unsubscribe/${part}`, { ...raw, headers });
-        assert.ok([404, 405].includes(answer.status), `${verb} ${part}: ${answer.status} ${answer.text}`);
+        // 413: an overlong text takes more room still as a form.
+        assert.ok([404, 405, 413].includes(answer.status), `${verb} ${part}: ${answer.status} ${answer.text}`);
       }),
     );
     const { rows } = await service.pool.query('SELECT FROM suppressions WHERE org_id = $1', [ours.id]);
