@@ -131,7 +131,8 @@ export async function scheduledMembers(db: Db, batchId: string): Promise<string[
 
 /**
  * Of the batches that these emails belong to, or that these are, those whose members have all stopped waiting and of which
- * customers have not been told. Members end in about their order, so that one which still waits is found from the end.
+ * customers have not been told. Members end in about their order, so that one which still waits is found from the end: the
+ * planner takes a CASE for true of every second member, and so reads the index backwards until it meets one.
  */
 export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
@@ -144,7 +145,7 @@ export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: st
            ) AS named JOIN batches AS batch USING (id)
            WHERE batch.announced_at IS NULL AND NOT EXISTS (
              SELECT FROM (
-               SELECT FROM emails WHERE batch_id = batch.id AND status IN ('queued', 'scheduled')
+               SELECT FROM emails WHERE batch_id = batch.id AND CASE WHEN status IN ('queued', 'scheduled') THEN true END
                ORDER BY created_at DESC, id DESC LIMIT 1
              ) AS waiting
            )`,

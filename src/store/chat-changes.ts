@@ -47,19 +47,22 @@ export async function changeChats(
 }
 
 /**
- * Rows are locked in the order of their ids. The timeline is written before the message, since its unique index alone can
+ * Rows are locked in the order of their ids, each looked up by itself. The timeline is written before the message, since its unique index alone can
  * tell what has been noted already. Of what a provider calls the message, the first name stays. Upkeep looks after messages
  * that Twilio took: Meta cannot be asked.
  */
 const CHANGE_CHATS = `
   WITH found AS MATERIALIZED (
-    SELECT message.id, message.org_id, message."from", message."to", message.country, message.type AS kind,
-           message.status, message.status = ANY ($2::text[]) AS moves, message.last_event_at, wish.*
-    FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-           AS wish(message_id, event_id, dedupe_key, error, error_code, provider, provider_message_id)
-         JOIN chat_messages AS message ON message.id = wish.message_id
+    SELECT message.*, message.status = ANY ($2::text[]) AS moves, wish.*
+    FROM (
+      SELECT * FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+        AS wish(message_id, event_id, dedupe_key, error, error_code, provider, provider_message_id)
+      ORDER BY message_id COLLATE "C"
+    ) AS wish CROSS JOIN LATERAL (
+      SELECT id, org_id, "from", "to", country, type AS kind, status, last_event_at
+      FROM chat_messages WHERE id = wish.message_id FOR UPDATE
+    ) AS message
     WHERE message.status = ANY ($2::text[] || $3::text[])
-    ORDER BY message.id FOR UPDATE OF message
   ), noted AS (
     INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
     SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key FROM found

@@ -64,29 +64,35 @@ const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 
 /**
- * Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle.
+ * Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle. Each
+ * is looked up by itself (see PLANNER in pool.ts), and its event's time in a map, where a join would compare each with each.
  * The timeline is written before the email: what it has noted already, also by a change that has only just committed,
  * its unique index alone can tell.
  */
 const CHANGE_EMAILS = `
   WITH found AS MATERIALIZED (
-    SELECT email.id, email.org_id, email.batch_id, email.status, email.status = ANY ($2::text[]) AS moves,
-           email.last_event_at, email.created_at AS accepted_at,
-           coalesce(email.scheduled_at, email.created_at) AS due_at, wish.*
-    FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[])
-           AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link)
-         JOIN emails AS email ON email.id = wish.email_id
+    SELECT email.*, email.status = ANY ($2::text[]) AS moves, wish.*
+    FROM (
+      SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[])
+        AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link)
+      ORDER BY email_id COLLATE "C"
+    ) AS wish CROSS JOIN LATERAL (
+      SELECT id, org_id, batch_id, status, last_event_at, created_at AS accepted_at,
+             coalesce(scheduled_at, created_at) AS due_at
+      FROM emails WHERE id = wish.email_id FOR UPDATE
+    ) AS email
     WHERE ($5::text IS NULL OR email.org_id = $5) AND email.status = ANY ($2::text[] || $3::text[])
-    ORDER BY email.id FOR UPDATE OF email
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
     SELECT id, event_id, $4, ${NEXT_EVENT_AT}, dedupe_key, recipient
     FROM found WHERE $4::text IS NOT NULL
     ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING id AS event_id, created_at
+  ), times AS MATERIALIZED (
+    SELECT jsonb_object_agg(event_id, created_at) AS of_event FROM noted
   ), changed AS MATERIALIZED (
-    SELECT found.*, noted.created_at FROM found LEFT JOIN noted USING (event_id)
-    WHERE $4::text IS NULL OR noted.event_id IS NOT NULL
+    SELECT found.*, (of_event ->> event_id)::timestamptz AS created_at FROM found CROSS JOIN times
+    WHERE $4::text IS NULL OR of_event ? event_id
   ), first AS MATERIALIZED (
     SELECT DISTINCT ON (id) *, max(created_at) OVER (PARTITION BY id) AS latest_at FROM changed ORDER BY id, created_at
   ), ${COUNT_CHANGED}, counted AS (

@@ -247,10 +247,14 @@ export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<v
     name: 'fold_outbox',
     text: `WITH joining AS MATERIALIZED (
              SELECT wish.*, email.org_id, email.batch_id, email.scheduled_at
-             FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[]) AS wish(outbox_id, id, version, group_id)
-                  JOIN emails AS email USING (id)
+             FROM (
+               SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[])
+                 AS wish(outbox_id, id, version, group_id)
+               ORDER BY id COLLATE "C"
+             ) AS wish CROSS JOIN LATERAL (
+               SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = wish.id FOR UPDATE
+             ) AS email
              WHERE email.schedule_version = wish.version AND email.status IN ('queued', 'scheduled')
-             ORDER BY email.id FOR UPDATE OF email
            ), carried AS (
              UPDATE emails SET workflow_id = joining.group_id FROM joining WHERE emails.id = joining.id
            ), gone AS (
@@ -286,9 +290,13 @@ export async function leaveGroup(
   await db.query({
     name: 'leave_group',
     text: `WITH leaving AS MATERIALIZED (
-             SELECT email.id, wish.wait
-             FROM unnest($2::text[], $3::float8[]) AS wish(id, wait) JOIN emails AS email USING (id)
-             WHERE email.workflow_id = $1 ORDER BY email.id FOR UPDATE OF email
+             SELECT wish.*
+             FROM (
+               SELECT * FROM unnest($2::text[], $3::float8[]) AS wish(id, wait) ORDER BY id COLLATE "C"
+             ) AS wish CROSS JOIN LATERAL (
+               SELECT workflow_id FROM emails WHERE id = wish.id FOR UPDATE
+             ) AS email
+             WHERE email.workflow_id = $1
            ), carried AS (
              UPDATE emails SET workflow_id = emails.id FROM leaving WHERE emails.id = leaving.id
            )

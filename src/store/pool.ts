@@ -10,7 +10,9 @@ types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, (text) => new Date(text).toIS
 
 /**
  * Every statement here has an index that serves it, but a prepared one keeps the plan that was best for tables that
- * were empty when it was made: then a group of 500 emails reads a whole batch 500 times, until somebody analyzes.
+ * were empty when it was made: then a group of 500 emails reads a whole batch 500 times, until somebody analyzes. For the
+ * same reason, rows that a statement is given by id are looked up one by one, in a LATERAL subquery with FOR UPDATE, which
+ * the planner cannot turn round: joined, it reads all that are queued, and throws away what was not asked for.
  * And compiling a plan takes longer than any of ours runs.
  */
 const PLANNER = '-c enable_seqscan=off -c jit=off';

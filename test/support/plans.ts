@@ -30,9 +30,26 @@ export function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
   return { query } as unknown as Db;
 }
 
+/** Runs each statement by the plan that its connection has kept of it, notes how that went, and gives no rows. */
+export function explainingKept(client: pg.PoolClient, plans: PlanNode[]): Db {
+  const query = async ({ name, values }: pg.QueryConfig) => {
+    const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE ${pg.escapeIdentifier(name ?? '')} (${literals})`,
+    );
+    plans.push(...(rows[0]?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan));
+    return { rows: [] };
+  };
+  return { query } as unknown as Db;
+}
+
 function literal(value: unknown): string {
   if (value === null) return 'NULL';
-  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : `${value as string | number}`);
+  return pg.escapeLiteral(Array.isArray(value) ? arrayOf(value) : `${value as string | number}`);
+}
+
+function arrayOf(values: readonly unknown[]): string {
+  return `{${values.map((value) => (value === null ? 'NULL' : JSON.stringify(`${value as string | number}`))).join()}}`;
 }
 
 /** A step and all below it. */

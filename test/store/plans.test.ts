@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type pg from 'pg';
+import type { Transition } from '../../src/domain/email-states.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { endAttempts, lastAttempts, lockStatuses, weigh } from '../../src/store/attempts.ts';
+import { changeEmails } from '../../src/store/email-changes.ts';
+import { foldOutbox, leaveGroup, lockOutbox } from '../../src/store/outbox.ts';
+import type { Db } from '../../src/store/pool.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
+import { accept, newEmail, organization } from './mail.ts';
+
+/** Times after which Postgres keeps a plan for good, which is then the one for tables of a few rows. */
+const UNTIL_KEPT = 8;
+const STORED = 3_000;
+const ASKED = 5;
+
+const SENT: Transition = { from: ['queued', 'failed'], to: 'sent', noted: ['sent', 'delivered'], event: 'email.sent' };
+
+/** What is done with a few emails that are known by their ids. */
+const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Promise<unknown>>> = {
+  changeEmails: (db, ids) =>
+    changeEmails(
+      db,
+      SENT,
+      ids.map((id) => ({ id, event_id: newId('evt', Date.now()), dedupe_key: 'sent call_1' })),
+    ),
+  foldOutbox: (db, ids) =>
+    foldOutbox(
+      db,
+      ids.map((id, i) => ({ outboxId: String(i), id, version: 0, group: 'grp_1' })),
+    ),
+  leaveGroup: (db, ids) =>
+    leaveGroup(
+      db,
+      'grp_1',
+      ids.map((id) => ({ id, wait: 0 })),
+    ),
+  lockOutbox: (db, ids) => lockOutbox(db, ids.length),
+  lockStatuses: (db, ids) => lockStatuses(db, ids),
+  weigh: (db, ids) => weigh(db, ids),
+  lastAttempts: (db, ids) => lastAttempts(db, ids),
+  endAttempts: (db, ids) =>
+    endAttempts(
+      db,
+      ids.map((id) => ({ message_id: id, n: 1, outcome: 'sent', detail: null })),
+    ),
+};
+
+describe('a plan that was made for tables with a few rows', () => {
+  let database: TestDatabase;
+  let client: pg.PoolClient;
+  let orgId: string;
+
+  const store = async (count: number) => {
+    const emails = Array.from({ length: count }, () => newEmail({ batch_id: 'bt_1' }));
+    await accept(database.pool, orgId, emails);
+    return emails.map(({ id }) => id);
+  };
+
+  before(async () => {
+    database = await testDatabase();
+    orgId = await organization(database.pool);
+    await database.pool.query('INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now())', [
+      'bt_1',
+      orgId,
+      STORED,
+    ]);
+    const few = await store(ASKED);
+    client = await database.pool.connect();
+    for (const work of Object.values(STATEMENTS)) {
+      for (let i = 0; i < UNTIL_KEPT; i++) {
+        await client.query('BEGIN');
+        await work(client, few);
+        await client.query('ROLLBACK');
+      }
+    }
+  });
+  after(async () => {
+    client.release();
+    await database.drop();
+  });
+
+  test('reads what it was asked for, and no more, when there are thousands', async () => {
+    const stored = await store(STORED);
+    const asked = stored.slice(-ASKED);
+    for (const [name, work] of Object.entries(STATEMENTS)) {
+      const plans: PlanNode[] = [];
+      await client.query('BEGIN');
+      await work(explainingKept(client, plans), asked);
+      await client.query('ROLLBACK');
+      assert.equal(plans.length, 1, `${name} is one statement`);
+      for (const node of plans.flatMap(flat)) {
+        const most = 10 * ASKED;
+        assert.ok(readBy(node) <= most, `${name} has read ${readBy(node)} rows: ${JSON.stringify(plans, null, 1)}`);
+      }
+    }
+  });
+});
