@@ -62,13 +62,18 @@ export function smtp(url: string, times = TIMES): EmailProvider {
   async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
     const progress: Progress = { wroteAll: false };
     const given: Given = { progress, signer: email.dkim };
-    const message = { ...toMessage(email), ...given, signal: AbortSignal.timeout(times.whole) };
+    // Not AbortSignal.timeout(), which goes off for every message, long after it was sent.
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), times.whole);
+    const message = { ...toMessage(email), ...given, signal: late.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
       const refused = refusedRecipients(rejectedErrors);
       return { kind: 'sent', messageId: email.messageId, ...(refused.length > 0 && { refused }) };
     } catch (error) {
       return classifyFailure(error as SmtpError, progress, recipients(email).length);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
