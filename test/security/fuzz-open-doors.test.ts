@@ -115,12 +115,17 @@ describe('without any signature', () => {
 
   it(`an unsubscribe link that nobody made is not there, ${RUNS} times`, async () => {
     // Dots alone are steps in a path, and lead elsewhere.
-    const token = hostileText.filter((text) => !/^\.{0,2}$/.test(text)).map((text) => encodeURIComponent(formed(text)));
+    const text = hostileText.filter((each) => !/^\.{0,2}$/.test(each)).map((each) => encodeURIComponent(formed(each)));
+    // Of an email that is there, with a signature that is not its own.
+    const forged = fc
+      .tuple(fc.nat({ max: 2 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
+      .map(([position, signature]) => `${id}.${position}.${Buffer.from(signature).toString('base64url')}`);
+    const token = fc.oneof(text, forged);
     const method = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'DELETE');
     await withoutHarm(
-      fc.asyncProperty(method, token, hostileText, async (verb, part, text) => {
+      fc.asyncProperty(method, token, hostileText, async (verb, part, value) => {
         const raw =
-          verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(text) }).toString() } : {};
+          verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(value) }).toString() } : {};
         const headers = verb === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {};
         const answer = await service.call(verb, `/unsubscribe/${part}`, { ...raw, headers });
         // 413: an overlong text takes more room still as a form.
