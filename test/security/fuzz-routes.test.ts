@@ -5,7 +5,17 @@ import { assertDescribed, isTaken } from '../http/described.ts';
 import { type Answer, type Call, inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { type Ids, thingOf } from '../http/things.ts';
 import { site } from '../public-fetch/web.ts';
-import { edited, hostileEdits, hostileText, hostileValue, IN_NO_LINE, NOWHERE, ODD, OVERLONG, textsOf } from './hostile.ts';
+import {
+  edited,
+  hostileEdits,
+  hostileText,
+  hostileValue,
+  IN_NO_LINE,
+  NOWHERE,
+  ODD,
+  OVERLONG,
+  textsOf,
+} from './hostile.ts';
 
 /**
  * Every operation of /openapi.json with its example changed: at random in its path, its query, its headers and its body,
@@ -52,14 +62,28 @@ const META = { provider: 'meta', phone_number_id: '1099' };
 const wholeBodies = (url: string): Readonly<Record<string, readonly object[]>> => ({
   'post /v1/emails': [
     {
-      ...{ from: `Ada <a@${DOCUMENTED}>`, to: ['b@example.net'], cc: 'c@example.net', bcc: ['Bob <d@example.net>'] },
-      ...{ reply_to: 'e@example.net', subject: 'Hello', html: '<p>', text: 'Hi.', tags: [{ name: 'a', value: 'b' }] },
-      ...{ headers: { 'X-A': 'a' }, scheduled_at: inFuture({ days: 2 }), attachments: [FILE, { filename: 'b.txt', path: url }] },
+      from: `Ada <a@${DOCUMENTED}>`,
+      to: ['b@example.net'],
+      cc: 'c@example.net',
+      bcc: ['Bob <d@example.net>'],
+      reply_to: 'e@example.net',
+      subject: 'Hello',
+      html: '<p>',
+      text: 'Hi.',
+      tags: [{ name: 'a', value: 'b' }],
+      headers: { 'X-A': 'a' },
+      scheduled_at: inFuture({ days: 2 }),
+      attachments: [FILE, { filename: 'b.txt', path: url }],
     },
   ],
   'post /v1/chatapp': [
     { from: A_NUMBER, to: '+14165550123', type: 'text', text: 'Hi.' },
-    { from: A_NUMBER, to: '+14165550123', type: 'template', template: { name: 'a', language: 'en', components: COMPONENTS } },
+    {
+      from: A_NUMBER,
+      to: '+14165550123',
+      type: 'template',
+      template: { name: 'a', language: 'en', components: COMPONENTS },
+    },
     { from: A_NUMBER, to: '+14165550123', type: 'image', image: { link: 'https://example.com/a.png', caption: 'A' } },
     {
       ...{ from: A_NUMBER, to: '+14165550123', type: 'document', text: 'A' },
@@ -82,6 +106,8 @@ const wholeBodies = (url: string): Readonly<Record<string, readonly object[]>> =
     { preset: 'read_only', name: 'A', expires_at: inFuture({ days: 2 }), allowed_ips: ['203.0.113.7'] },
   ],
 });
+/** Operations after which the next may ask about the same thing: a domain takes long to make. */
+const LEFT_AS_IT_IS = /^get |\/verify$/;
 /** Fields that may have several lines, by the ends of their paths. */
 const LINES = /(?:^|\.)(?:html|text|caption)$|^template\.components\./;
 /** As long as a request may be, and no longer a text of ours. */
@@ -235,7 +261,7 @@ describe('an operation of /openapi.json', () => {
   it(`answers whatever it is asked as its description says, ${RUNS} times each`, { timeout: 200_000 }, async (t) => {
     const members = Object.getOwnPropertyNames(Object.prototype);
     for (const tried of everyOperation()) {
-      const { path, method, operation, name, make } = tried;
+      const { path, operation, name, make } = tried;
       await t.test(name, async () => {
         const statuses = new Map<number, number>();
         const example = BODIES[name] ?? operation.requestBody?.content['application/json'].example;
@@ -247,7 +273,7 @@ describe('an operation of /openapi.json', () => {
           statuses.set(status, (statuses.get(status) ?? 0) + 1);
           if (status >= 300) return;
           assert.ok(!strange, `${address}: a query parameter that nobody knows was taken`);
-          if (method !== 'get') ids = await make();
+          if (!LEFT_AS_IT_IS.test(name)) ids = await make();
         };
         await askChanged({ parts: [], query: [], stranger: undefined, edits: [], unasked: undefined, headers: [] });
         await fc.assert(fc.asyncProperty(change, askChanged), { numRuns: RUNS });
@@ -265,7 +291,7 @@ describe('an operation of /openapi.json', () => {
     const { url } = await site(t, (_, response) => void response.end('a file'));
     const whole = wholeBodies(url);
     for (const tried of everyOperation()) {
-      const { path, method, operation, name, make } = tried;
+      const { path, operation, name, make } = tried;
       const example = BODIES[name] ?? operation.requestBody?.content['application/json'].example;
       if (example === undefined) continue;
       await t.test(name, async () => {
@@ -274,7 +300,7 @@ describe('an operation of /openapi.json', () => {
         const askWith = async (json: unknown): Promise<Answer> => {
           const address = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(ids[id] ?? 'x'));
           const answer = await ask(tried, address, { json });
-          if (answer.status < 300) ids = await make();
+          if (answer.status < 300 && !LEFT_AS_IT_IS.test(name)) ids = await make();
           return answer;
         };
         for (const body of whole[name] ?? [example]) {
@@ -283,7 +309,8 @@ describe('an operation of /openapi.json', () => {
           for (const { at, value, put } of textsOf(body)) {
             texts++;
             const refused = LINES.test(at) ? NOWHERE : [...NOWHERE, ...IN_NO_LINE];
-            for (const bad of refused.flatMap((each) => placed(each, value))) assertNotTaken(at, bad, await askWith(put(bad)));
+            for (const bad of refused.flatMap((each) => placed(each, value)))
+              assertNotTaken(at, bad, await askWith(put(bad)));
             for (const odd of ODD) await askWith(put(value + odd));
             if (!PASSED_ON.test(at)) assertNotTaken(at, OVERLONG, await askWith(put(OVERLONG)));
           }
@@ -306,7 +333,7 @@ describe('an operation of /openapi.json', () => {
         const filled = (bad?: string, text = '') =>
           path.replace(/\{(\w+)\}/g, (_, part: string) => {
             const id = ids[part] ?? 'x';
-            return part === bad ? placed(text, id).map(escaped)[1] ?? '' : encodeURIComponent(id);
+            return part === bad ? (placed(text, id).map(escaped)[1] ?? '') : encodeURIComponent(id);
           });
         for (const text of ['\0', ...IN_NO_LINE]) {
           const addresses = [
