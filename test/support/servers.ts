@@ -83,6 +83,7 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
       TEST_TEMPORAL_ADDRESS: temporal,
       TEST_RUN: run,
       TEST_HOMES: join(folder, HOMES),
+      TEST_WORKFLOW_BUNDLE: join(folder, 'workflows.js'),
       TEMPORAL_CLI_PATH: cli,
       TEMPORAL_TEST_SERVER_PATH: timeSkipping,
     };
