@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/config.ts';
@@ -8,6 +9,7 @@ import { Problem } from '../src/main/embedded/problem.ts';
 import { killGroup } from '../src/main/embedded/processes.ts';
 import { duration, makeProgress } from '../src/main/embedded/progress.ts';
 import { findChromium } from './support/chromium.ts';
+import { compiled } from './support/compiled.ts';
 import { startServers } from './support/servers.ts';
 
 /**
@@ -83,9 +85,10 @@ function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> {
   if (paths.length === 0) return 0;
   stopping.signal.throwIfAborted();
+  const programs = paths.map((path) => join(String(environment['TEST_COMPILED']), compiled(path)));
   const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${FILE_WITHIN}`, '--test-reporter=spec'];
   // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
-  const child = spawn(process.execPath, ['--import', 'tsx', '--test', ...options, ...flags, ...paths], {
+  const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,
     stdio: ['ignore', 'inherit', 'inherit'],
