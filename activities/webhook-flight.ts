@@ -49,6 +49,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
   let gone = false;
   let failures = 0;
   let nextAt = 0;
+  const mayBegin = (): boolean => !gone && goesOn();
 
   const lineTo = (url: string): Line => {
     const line = lines.get(url) ?? openLine(url, IN_FLIGHT, ANSWER_BYTES);
@@ -57,7 +58,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
   };
 
   const fill = (): void => {
-    while (target && queue.length > 0 && flying.size < IN_FLIGHT && goesOn() && !gone && performance.now() >= nextAt) {
+    while (target && queue.length > 0 && flying.size < IN_FLIGHT && mayBegin() && performance.now() >= nextAt) {
       const delivery = queue.shift() as DueDelivery;
       if (failures >= PATIENCE) nextAt = performance.now() + APART;
       flying.add(delivery.id);
@@ -120,7 +121,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
     },
     async news(until) {
       fill();
-      const hasRoom = queue.length > 0 && flying.size < IN_FLIGHT && goesOn();
+      const hasRoom = queue.length > 0 && flying.size < IN_FLIGHT && mayBegin();
       const within = Math.min(until, hasRoom ? nextAt : Infinity) - performance.now();
       if (ended.length > 0 || broken || within <= 0) return;
       await new Promise<void>((resolve) => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/config.ts';
@@ -8,15 +9,22 @@ import { Problem } from '../src/main/embedded/problem.ts';
 import { killGroup } from '../src/main/embedded/processes.ts';
 import { duration, makeProgress } from '../src/main/embedded/progress.ts';
 import { findChromium } from './support/chromium.ts';
+import { compiled } from './support/compiled.ts';
 import { startServers } from './support/servers.ts';
 
 /**
  * `npm test [-- files and flags of node --test]`: starts the servers that tests need, runs all test files or the given
- * ones, and stops the servers. Files under test/e2e/ and test/browser/ have the machine to themselves, after the others.
+ * ones, and stops the servers. Files under test/e2e/ and test/browser/ that keep the machine busy come after the others,
+ * fewer at a time.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = /^test\/.*\.test\.ts$/;
-const END_TO_END = /^test\/(?:e2e|browser)\//;
+const BUSY = /^test\/(?:e2e|browser)\//;
+/** Those of them that mostly wait: for a dead worker's heartbeat to be missed, a minute to be over, a time to come. */
+const WAITING = /^test\/e2e\/(?:cancel-race|chat|chat-kill|group)\.test\.ts$/;
+/** Files at a time, of which some always wait for a clock or for each other's servers, and of those that are busy. */
+const TOGETHER = 3;
+const BUSY_TOGETHER = 2;
 const IN_BROWSER = /^test\/browser\//;
 /** Milliseconds that a file may take, so that one that hangs fails. */
 const FILE_WITHIN = 240_000;
@@ -48,9 +56,15 @@ async function main(): Promise<number> {
     // Those tests look for it too, and fail with what to install; here it may be fetched in its own time.
     if (all.some((file) => IN_BROWSER.test(file)))
       await findChromium(process.env, progress, stopping.signal).catch(say);
-    const alone = all.filter((file) => END_TO_END.test(file));
-    const together = all.filter((file) => !END_TO_END.test(file));
-    const codes = [await runFiles(together, 2, environment), await runFiles(alone, 1, environment)];
+    const isBusy = (file: string) => BUSY.test(file) && !WAITING.test(file);
+    const codes = [
+      await runFiles(
+        all.filter((file) => !isBusy(file)),
+        TOGETHER,
+        environment,
+      ),
+      await runFiles(all.filter(isBusy), BUSY_TOGETHER, environment),
+    ];
     return codes.find((code) => code !== 0) ?? 0;
   } finally {
     await servers.stop();
@@ -83,9 +97,10 @@ function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> {
   if (paths.length === 0) return 0;
   stopping.signal.throwIfAborted();
+  const programs = paths.map((path) => join(String(environment['TEST_COMPILED']), compiled(path)));
   const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${FILE_WITHIN}`, '--test-reporter=spec'];
   // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
-  const child = spawn(process.execPath, ['--import', 'tsx', '--test', ...options, ...flags, ...paths], {
+  const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,
     stdio: ['ignore', 'inherit', 'inherit'],

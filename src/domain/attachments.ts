@@ -48,8 +48,10 @@ export function contentTypeProblem(type: string): string | undefined {
   if (type.length > CONTENT_TYPE_LENGTH) return `must be at most ${CONTENT_TYPE_LENGTH} characters`;
   const [essence = '', ...parameters] = type.split(';');
   const halves = essence.trimEnd().split('/');
+  // First, since trimming would take line breaks for blanks.
+  const isPrintable = /^[\x20-\x7E]*$/.test(type);
   const isType = halves.length === 2 && halves.every((half) => TOKEN.test(half)) && parameters.every(isParameter);
-  if (!isType) return 'must be a MIME type such as application/pdf';
+  if (!isPrintable || !isType) return 'must be a MIME type such as application/pdf';
   // It would promise parts inside that a file does not have.
   return /^multipart\//i.test(type) ? 'must be the type of one file, not multipart' : undefined;
 }
@@ -62,7 +64,9 @@ function isParameter(text: string): boolean {
 
 /** What is wrong with a `path` that nobody should try to read as a URL, if anything. */
 export function pathProblem(path: string): string | undefined {
-  return path.length > ATTACHMENT_PATH_LENGTH ? `must be at most ${ATTACHMENT_PATH_LENGTH} characters` : undefined;
+  if (path.length > ATTACHMENT_PATH_LENGTH) return `must be at most ${ATTACHMENT_PATH_LENGTH} characters`;
+  // The parser of URLs would drop the ones and put something else in place of the others.
+  return controlProblem(path);
 }
 
 /** The MIME type of a file: what the request says, else what its name says. */

@@ -1,4 +1,5 @@
 import { parseDomain } from '../domain/address.ts';
+import { controlProblem } from '../domain/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 
 /**
@@ -6,7 +7,8 @@ import { ServiceError } from '../domain/errors.ts';
  * @throws ServiceError validation_error
  */
 export function domainName(text: string, param: string): string {
-  const name = parseDomain(text.trim());
+  // Blanks around it are nobody's mistake; line breaks, which trimming would drop likewise, are.
+  const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;
   if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
   return name;
 }

@@ -10,6 +10,8 @@ import { Unfetchable } from './unfetchable.ts';
 export function endpointUrl(text: string, allowed: Ranges): URL {
   // The parser would drop white space and line breaks instead of refusing them.
   if (/[\s\p{Cc}]/u.test(text)) throw new Unfetchable('it holds white space or control characters');
+  // And put something else in place of these.
+  if (!text.isWellFormed()) throw new Unfetchable('it is not well-formed Unicode');
   const url = publicUrl(text, allowed);
   const given = new URL(text);
   if (given.username !== '' || given.password !== '') throw new Unfetchable('it holds a user name or a password');

@@ -16,7 +16,7 @@ import { findEmail } from '../../src/store/emails.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
-import { silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
 const EMAILS = 500;
 /** Milliseconds until all are due: enough for their workflows to be waiting by then. */
@@ -57,7 +57,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   });
   const { connection, namespace, client } = temporal;
   const workers = await Promise.all([
-    Worker.create({ connection, namespace, taskQueue: 'messages', workflowsPath }),
+    Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
     Worker.create({ connection, namespace, taskQueue: 'email', activities }),
   ]);
   const relay = startRelay({ pool, log, carryOut: temporalCarrier(client, RETRY), startsPerSecond: 1_000_000 });

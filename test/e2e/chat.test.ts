@@ -1,55 +1,58 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { eventually } from '../support/eventually.ts';
 import { call, ended, killBeforeTheAnswer, nothingRuns, numbers, PATIENCE, taken } from './chats.ts';
 
-test('every type goes out by both providers, up to read, and one fails', async (t) => {
-  const dev = await (await startSendwright(t, await emptyHome())).dev();
-  const from = await numbers(dev);
-  const link = 'https://files.example.com/a';
-  const bodies = [
-    { text: 'Hello' },
-    { type: 'template', template: { name: 'hello_world', language: 'en_US' } },
-    { type: 'image', image: { link: `${link}.png`, caption: 'A picture' } },
-    { type: 'document', document: { link } },
-  ];
-  for (const provider of ['twilio', 'meta'] as const) {
-    for (const body of bodies) {
-      const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+491512345 0002', ...body });
-      const { events } = (await ended(dev, String(id), 'read')) as { events: { type: string }[] };
-      assert.deepEqual(
-        events.map(({ type }) => type).sort(),
-        ['chatapp.delivered', 'chatapp.queued', 'chatapp.read', 'chatapp.sent'],
-        `${provider} ${JSON.stringify(body)}`,
-      );
+// Side by side: each mostly waits, in a stack of its own.
+describe('messages by chat', { concurrency: true }, () => {
+  test('every type goes out by both providers, up to read, and one fails', async (t) => {
+    const dev = await (await startSendwright(t, await emptyHome())).dev();
+    const from = await numbers(dev);
+    const link = 'https://files.example.com/a';
+    const bodies = [
+      { text: 'Hello' },
+      { type: 'template', template: { name: 'hello_world', language: 'en_US' } },
+      { type: 'image', image: { link: `${link}.png`, caption: 'A picture' } },
+      { type: 'document', document: { link } },
+    ];
+    for (const provider of ['twilio', 'meta'] as const) {
+      for (const body of bodies) {
+        const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+491512345 0002', ...body });
+        const { events } = (await ended(dev, String(id), 'read')) as { events: { type: string }[] };
+        assert.deepEqual(
+          events.map(({ type }) => type).sort(),
+          ['chatapp.delivered', 'chatapp.queued', 'chatapp.read', 'chatapp.sent'],
+          `${provider} ${JSON.stringify(body)}`,
+        );
+      }
+      const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+4915123450001', text: 'Hello' });
+      const { error, error_code } = await ended(dev, String(id), 'failed');
+      assert.match(String(error), new RegExp(String(error_code)));
     }
-    const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+4915123450001', text: 'Hello' });
-    const { error, error_code } = await ended(dev, String(id), 'failed');
-    assert.match(String(error), new RegExp(String(error_code)));
-  }
-  const inbox = await (await fetch(`${dev.inbox_url ?? ''}/messages?to=%2B4915123450002`)).json();
-  assert.deepEqual(
-    new Set((inbox as { provider: string; type: string }[]).map(({ provider, type }) => `${provider} ${type}`)).size,
-    8,
-  );
-});
+    const inbox = await (await fetch(`${dev.inbox_url ?? ''}/messages?to=%2B4915123450002`)).json();
+    assert.deepEqual(
+      new Set((inbox as { provider: string; type: string }[]).map(({ provider, type }) => `${provider} ${type}`)).size,
+      8,
+    );
+  });
 
-test('a worker killed before a provider has answered: its report tells, and the message arrives once', async (t) => {
-  const started = await startSendwright(t, await emptyHome());
-  const dev = await started.dev();
-  const inbox = dev.inbox_url ?? '';
-  const from = await numbers(dev);
-  for (const [sender, to] of [
-    [from.twilio, '+4915123456001'],
-    [from.meta, '+4915123456002'],
-  ] as const) {
-    // The worker is another process after each time.
-    const id = await killBeforeTheAnswer(await started.dev(), inbox, sender, to);
-    await ended(dev, id, 'delivered');
-    assert.equal(await taken(inbox, to), 1);
-    const carried = () => nothingRuns(dev);
-    await eventually('its workflow has ended without sending it again', carried, PATIENCE);
-    assert.equal(await taken(inbox, to), 1);
-  }
+  test('a worker killed before a provider has answered: its report tells, and the message arrives once', async (t) => {
+    const started = await startSendwright(t, await emptyHome());
+    const dev = await started.dev();
+    const inbox = dev.inbox_url ?? '';
+    const from = await numbers(dev);
+    for (const [sender, to] of [
+      [from.twilio, '+4915123456001'],
+      [from.meta, '+4915123456002'],
+    ] as const) {
+      // The worker is another process after each time.
+      const id = await killBeforeTheAnswer(await started.dev(), inbox, sender, to);
+      await ended(dev, id, 'delivered');
+      assert.equal(await taken(inbox, to), 1);
+      const carried = () => nothingRuns(dev);
+      await eventually('its workflow has ended without sending it again', carried, PATIENCE);
+      assert.equal(await taken(inbox, to), 1);
+    }
+  });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
@@ -63,14 +63,17 @@ async function killInTheMiddle(
   assert.deepEqual((await taken(dev)).sort(), emails.map(({ to }) => to).sort());
 }
 
-test('a worker killed while the provider has a group but has not answered: each email arrives once', async (t) => {
-  await killInTheMiddle(t, { latency_ms: 8_000 }, async (dev) => (await taken(dev)).length === SIZE);
-});
+// Side by side: each mostly waits, in a stack of its own.
+describe('a group whose worker is killed', { concurrency: true }, () => {
+  test('a worker killed while the provider has a group but has not answered: each email arrives once', async (t) => {
+    await killInTheMiddle(t, { latency_ms: 8_000 }, async (dev) => (await taken(dev)).length === SIZE);
+  });
 
-test('a worker killed before the provider has a group: each email arrives once', async (t) => {
-  const queued = async (dev: DevFile) => {
-    const { emails } = (await call(dev, '/v1/emails?status=queued&limit=1')) as { emails: unknown[] };
-    return emails.length > 0;
-  };
-  await killInTheMiddle(t, {}, queued);
+  test('a worker killed before the provider has a group: each email arrives once', async (t) => {
+    const queued = async (dev: DevFile) => {
+      const { emails } = (await call(dev, '/v1/emails?status=queued&limit=1')) as { emails: unknown[] };
+      return emails.length > 0;
+    };
+    await killInTheMiddle(t, {}, queued);
+  });
 });

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
+import { provided } from '../support/provided.ts';
 import { SECRET_KEY } from './service.ts';
 
-const ENTRY = join(import.meta.dirname, '../../src/main/api.ts');
 
 /** The API in a process of its own, as it runs in production; Temporal is away. */
 export interface ApiProcess {
@@ -19,8 +19,8 @@ export interface ApiProcess {
 /** Waits until it serves. */
 export async function startApi(env: Record<string, string>): Promise<ApiProcess> {
   let printed = '';
-  const child = fork(ENTRY, {
-    execArgv: ['--import', 'tsx'],
+  const child = fork(join(provided('TEST_COMPILED'), 'src/main/api.mjs'), {
+    execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], PORT: '0', TEMPORAL_ADDRESS: '127.0.0.1:1', SECRET_KEY, ...env },
   });

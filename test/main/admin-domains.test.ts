@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { command } from './command-line.ts';
 
 interface Domain {
   readonly id: string;
@@ -26,17 +23,13 @@ describe('domain add, list, show, verify, remove', () => {
   after(() => Promise.all([database.drop(), dns.close()]));
 
   function admin(action: string, ...more: string[]) {
-    const command = ['--import', 'tsx', 'src/main/admin.ts', 'domain', action, '--organization', orgId, ...more];
     const settings = {
       DATABASE_URL: database.url,
       SECRET_KEY: 'a secret key for tests, and long enough',
       DNS_SERVERS: dns.address,
       SMTP_URL: 'smtp://smtp.example.net:25',
     };
-    const options = { cwd: ROOT, env: { PATH: process.env['PATH'], ...settings } };
-    return new Promise<{ failed: boolean; out: string; err: string }>((resolve) => {
-      execFile(process.execPath, command, options, (error, out, err) => resolve({ failed: error !== null, out, err }));
-    });
+    return command(['domain', action, '--organization', orgId, ...more], settings);
   }
   async function printed(action: string, ...more: string[]): Promise<unknown> {
     const { out, err } = await admin(action, ...more);
@@ -69,12 +62,12 @@ describe('domain add, list, show, verify, remove', () => {
     );
     assert.deepEqual(await printed('remove', ...name), { id: added.id });
     const gone = await admin('show', ...name);
-    assert.deepEqual([gone.failed, gone.err], [true, 'name: the organization has no domain hand.example.com\n']);
+    assert.deepEqual([gone.code, gone.err], [1, 'name: the organization has no domain hand.example.com\n']);
   });
 
   it('refuse a public suffix', async () => {
-    const { failed, err } = await admin('add', '--name', 'co.uk');
-    assert.ok(failed, 'it fails');
+    const { code, err } = await admin('add', '--name', 'co.uk');
+    assert.equal(code, 1);
     assert.match(err, /^name: co\.uk is a public suffix/);
   });
 });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -7,8 +6,8 @@ import { chatSeal } from '../../src/intake/chat-numbers.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { command } from './command-line.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const TOKEN = 'EAAG-token';
 
@@ -22,11 +21,7 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
   after(() => database.drop());
 
   function add(args: readonly string[], env: Record<string, string> = { DATABASE_URL: database.url, SECRET_KEY }) {
-    const command = ['--import', 'tsx', 'src/main/admin.ts', 'number', 'add', ...args];
-    const options = { cwd: ROOT, env: { PATH: process.env['PATH'], ...env } };
-    return new Promise<{ failed: boolean; out: string; err: string }>((resolve) => {
-      execFile(process.execPath, command, options, (error, out, err) => resolve({ failed: error !== null, out, err }));
-    });
+    return command(['number', 'add', ...args], env);
   }
 
   /** What is kept of the number that was made; its token opens with this key. */
@@ -60,7 +55,7 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
       token: TOKEN,
     });
     const again = await add(['--organization', orgId, ...options]);
-    assert.deepEqual(again, { failed: true, out: '', err: 'number: is connected already\n' });
+    assert.deepEqual(again, { code: 1, out: '', err: 'number: is connected already\n' });
   });
 
   it('seals a token with the key of the npm start whose database it is', async (t) => {
@@ -98,8 +93,8 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
     ['an empty token', [...NUMBER, '--provider', 'twilio', '--token', ''], /^--token is missing/],
   ] as const) {
     it(`says what is wrong: ${what}`, async () => {
-      const { failed, out, err } = await add(['--organization', orgId, ...args]);
-      assert.deepEqual([failed, out], [true, '']);
+      const { code, out, err } = await add(['--organization', orgId, ...args]);
+      assert.deepEqual([code, out], [1, '']);
       assert.match(err, sentence);
     });
   }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -9,8 +8,8 @@ import { showSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { command } from './command-line.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const URL_ = 'https://example.com/hook';
 
@@ -23,16 +22,8 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
   });
   after(() => database.drop());
 
-  function add(env: Record<string, string>, ...args: string[]): Promise<{ failed: boolean; out: string; err: string }> {
-    const command = ['--import', 'tsx', 'src/main/admin.ts', 'webhook', 'add', ...args];
-    return new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        command,
-        { cwd: ROOT, env: { PATH: process.env['PATH'], ...env } },
-        (error, out, err) => resolve({ failed: error !== null, out, err }),
-      );
-    });
+  function add(env: Record<string, string>, ...args: string[]) {
+    return command(['webhook', 'add', ...args], env);
   }
 
   /** What was made, and the URL and the types that are kept of it; its secret opens with this key. */
@@ -87,13 +78,13 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
     ['no URL', [], /^--url is missing\nusage:/],
   ] as const) {
     it(`says what is wrong: ${what}`, async () => {
-      const { failed, out, err } = await add(
+      const { code, out, err } = await add(
         { DATABASE_URL: database.url, SECRET_KEY },
         '--organization',
         orgId,
         ...args,
       );
-      assert.deepEqual([failed, out], [true, '']);
+      assert.deepEqual([code, out], [1, '']);
       assert.match(err, sentence);
     });
   }

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +7,8 @@ import { parseApiKey } from '../../src/intake/keys.ts';
 import { signIn } from '../../src/intake/sign-in.ts';
 import { findKey } from '../../src/store/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { command, migrate, type Outcome, outcomeOf, startCommand } from './command-line.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const ABSENT = `org_${'0'.repeat(26)}`;
 
 let database: TestDatabase;
@@ -24,28 +22,7 @@ after(async () => {
   await database.drop();
 });
 
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs a command as `npm run admin` and `npm run migrate` do. */
-async function run(script: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
-  const child = spawn(process.execPath, ['--import', 'tsx', `src/main/${script}.ts`, ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let out = '';
-  let err = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, out, err };
-}
-
-const admin = (...args: string[]) => run('admin', args, { DATABASE_URL: database.url });
+const admin = (...args: string[]) => command(args, { DATABASE_URL: database.url });
 
 /** The JSON on standard output of a command that went well. */
 async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
@@ -188,19 +165,11 @@ describe('suppression', () => {
 describe('user create', () => {
   const org = async () => (await printed<{ id: string }>('organization', 'create', '--name=Users')).id;
   const withInput = async (id: string, email: string, input: string | null) => {
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', 'src/main/admin.ts', 'user', 'create', '--organization', id, '--email', email],
-      { cwd: ROOT, env: { PATH: process.env['PATH'], DATABASE_URL: database.url } },
-    );
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    const args = ['user', 'create', '--organization', id, '--email', email];
+    const running = startCommand(args, { DATABASE_URL: database.url }, 'pipe');
     // null leaves the pipe open, as programs do that think of no input.
-    if (input !== null) child.stdin.end(input);
-    const [code] = (await once(child, 'close')) as [number | null];
-    return { code, out, err };
+    if (input !== null) running.child.stdin?.end(input);
+    return outcomeOf(running);
   };
 
   it('makes up a password and tells it', async () => {
@@ -274,7 +243,7 @@ describe('what is no command is told with the usage', { concurrency: 2 }, () => 
 });
 
 describe('the database', { concurrency: 2 }, () => {
-  const list = (env: Record<string, string>) => run('admin', ['organization', 'list'], env);
+  const list = (env: Record<string, string>) => command(['organization', 'list'], env);
   const home = async (name: string, dev: string) => {
     const path = join(folder, name);
     await mkdir(path);
@@ -333,7 +302,7 @@ describe('the database', { concurrency: 2 }, () => {
       const url = new URL(database.url);
       change(url);
       assertFailed(await list({ DATABASE_URL: url.href }), sentence);
-      assertFailed(await run('migrate', [], { DATABASE_URL: url.href }), sentence);
+      assertFailed(await migrate({ DATABASE_URL: url.href }), sentence);
     });
   }
 
@@ -345,10 +314,10 @@ describe('the database', { concurrency: 2 }, () => {
     try {
       const env = { DATABASE_URL: url.href };
       assertFailed(await list(env), 'the database lacks migrations: npm run migrate');
-      const migrated = await run('migrate', [], env);
+      const migrated = await migrate(env);
       assert.equal(migrated.code, 0, migrated.err);
       assert.match(migrated.out, /^Applied 0001-emails\.sql.*\.\n$/);
-      assert.equal((await run('migrate', [], env)).out, 'The database is up to date.\n');
+      assert.equal((await migrate(env)).out, 'The database is up to date.\n');
       assert.deepEqual(JSON.parse((await list(env)).out), []);
     } finally {
       await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { provided } from '../support/provided.ts';
 
 /** A command line that runs. */
 export interface Running {
@@ -12,25 +13,49 @@ export interface Running {
   readonly ended: Promise<number | null>;
 }
 
-/** Starts `npm run admin -- …` with these settings and no others. */
-export function startCommand(args: readonly string[], env: Record<string, string>): Running {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main/admin.ts', ...args], {
-    cwd: join(import.meta.dirname, '../..'),
+/** How a command ended, and what it printed. */
+export interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const program = (name: string): string => join(provided('TEST_COMPILED'), `src/main/${name}.mjs`);
+
+/** Starts `sendwright …` with these settings and no others. @param stdin what it may read from */
+export function startCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): Running {
+  const child = spawn(process.execPath, [program('admin'), ...args], {
+    cwd: ROOT,
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
+  return follow(child);
+}
+
+/** Runs a command to its end. */
+export async function command(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Outcome> {
+  return outcomeOf(startCommand(args, env));
+}
+
+/** Runs `npm run migrate` with these settings and no others. */
+export async function migrate(env: Readonly<Record<string, string>>): Promise<Outcome> {
+  const options = { cwd: ROOT, env: { PATH: process.env['PATH'], ...env } };
+  return outcomeOf(follow(spawn(process.execPath, [program('migrate')], options)));
+}
+
+function follow(child: ChildProcess): Running {
   let [out, err] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
   const ended = once(child, 'close').then(([code]) => code as number | null);
   return { child, out: () => out, err: () => err, ended };
 }
 
-/** Runs a command to its end. */
-export async function command(
-  args: readonly string[],
-  env: Record<string, string>,
-): Promise<{ code: number | null; out: string; err: string }> {
-  const running = startCommand(args, env);
+export async function outcomeOf(running: Running): Promise<Outcome> {
   return { code: await running.ended, out: running.out(), err: running.err() };
 }

@@ -7,7 +7,7 @@ import { ensureSchedules } from '../../src/main/schedules.ts';
 import type { Chore } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
-import { silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
 test(
   'upkeep is on a timetable, however often workers start, and its chores are done',
@@ -63,7 +63,7 @@ test(
       deleteOldDeliveries: step('deleteOldDeliveries', 1),
     };
     const workers = await Promise.all([
-      Worker.create({ connection, namespace, taskQueue: 'messages', workflowsPath }),
+      Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
       Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
     ]);
     const running = Promise.all(workers.map((worker) => worker.run()));

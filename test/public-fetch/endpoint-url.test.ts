@@ -35,6 +35,7 @@ describe('the URL of an endpoint (decisions 7.4)', () => {
     'https://:password@example.com/',
     ' https://example.com/',
     'https://exam\nple.com/',
+    'https://example.com/\uD83D',
     'https://example.com/a b',
     'https://example.com:5432/',
     'https://example.com:25/',

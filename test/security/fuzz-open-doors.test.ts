@@ -101,7 +101,15 @@ describe('without any signature', () => {
   it(`callbacks are refused and change nothing, whatever they hold, ${RUNS} times`, async () => {
     const path = fc.constantFrom('/callbacks/postmark', '/callbacks/twilio', '/callbacks/meta');
     const name = fc.constantFrom('authorization', 'x-twilio-signature', 'x-hub-signature-256', 'x-other');
-    const value = hostileText.map((text) => text.replace(/[^\x20-\x7E]/gu, ''));
+    // Some look like signatures, and are somebody else's.
+    const forged = fc.uint8Array({ minLength: 32, maxLength: 32 }).chain((bytes) => {
+      const [hex, base64] = (['hex', 'base64'] as const).map((form) => Buffer.from(bytes).toString(form));
+      return fc.constantFrom(`sha256=${hex ?? ''}`, `Basic ${base64 ?? ''}`, base64 ?? '');
+    });
+    const value = fc.oneof(
+      hostileText.map((text) => text.replace(/[^\x20-\x7E]/gu, '')),
+      forged,
+    );
     const type = fc.constantFrom('application/json', 'application/x-www-form-urlencoded', 'text/plain', '');
     await withoutHarm(
       fc.asyncProperty(path, name, value, type, hostileValue, async (address, header, given, contentType, json) => {
@@ -115,12 +123,17 @@ describe('without any signature', () => {
 
   it(`an unsubscribe link that nobody made is not there, ${RUNS} times`, async () => {
     // Dots alone are steps in a path, and lead elsewhere.
-    const token = hostileText.filter((text) => !/^\.{0,2}$/.test(text)).map((text) => encodeURIComponent(formed(text)));
+    const text = hostileText.filter((each) => !/^\.{0,2}$/.test(each)).map((each) => encodeURIComponent(formed(each)));
+    // Of an email that is there, with a signature that is not its own.
+    const forged = fc
+      .tuple(fc.nat({ max: 2 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
+      .map(([position, signature]) => `${id}.${position}.${Buffer.from(signature).toString('base64url')}`);
+    const token = fc.oneof(text, forged);
     const method = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'DELETE');
     await withoutHarm(
-      fc.asyncProperty(method, token, hostileText, async (verb, part, text) => {
+      fc.asyncProperty(method, token, hostileText, async (verb, part, value) => {
         const raw =
-          verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(text) }).toString() } : {};
+          verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(value) }).toString() } : {};
         const headers = verb === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {};
         const answer = await service.call(verb, `/unsubscribe/${part}`, { ...raw, headers });
         // 413: an overlong text takes more room still as a form.

@@ -2,14 +2,26 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { assertDescribed, isTaken } from '../http/described.ts';
-import { type Call, inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { type Answer, type Call, inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { type Ids, thingOf } from '../http/things.ts';
-import { edited, hostileEdits, hostileText, hostileValue } from './hostile.ts';
+import { site } from '../public-fetch/web.ts';
+import {
+  edited,
+  hostileEdits,
+  hostileText,
+  hostileValue,
+  IN_NO_LINE,
+  NOWHERE,
+  ODD,
+  OVERLONG,
+  textsOf,
+} from './hostile.ts';
 
 /**
- * Every operation of /openapi.json with its example changed at random: in its path, its query, its headers and its body.
- * Each answer must be one that the description tells of, in time; one that says yes must be to a request that is as
- * described; and no request may leave an error in the log or anything behind in the process.
+ * Every operation of /openapi.json with its example changed: at random in its path, its query, its headers and its body,
+ * and by certain texts at each place where a text stands. Each answer must be one that the description tells of, in time;
+ * one that says yes must be to a request that is as described; and no request may leave an error in the log or anything
+ * behind in the process.
  */
 const RUNS = 60;
 /** Milliseconds for one answer, on a machine that has other things to do. */
@@ -38,6 +50,68 @@ const BODIES: Readonly<Record<string, unknown>> = {
     ],
   },
 };
+const A_NUMBER = '+12025550142';
+const FILE = { filename: 'a.txt', content: 'SGVsbG8=', content_type: 'text/plain', content_id: 'a' };
+const COMPONENTS = [{ type: 'body', parameters: [{ type: 'text', text: 'Ada' }] }];
+const META = { provider: 'meta', phone_number_id: '1099' };
+
+/**
+ * Bodies with a text wherever one may be, where the description's example has not all of them, or is taken only once.
+ * @param url where a file is
+ */
+const wholeBodies = (url: string): Readonly<Record<string, readonly object[]>> => ({
+  'post /v1/emails': [
+    {
+      from: `Ada <a@${DOCUMENTED}>`,
+      to: ['b@example.net'],
+      cc: 'c@example.net',
+      bcc: ['Bob <d@example.net>'],
+      reply_to: 'e@example.net',
+      subject: 'Hello',
+      html: '<p>',
+      text: 'Hi.',
+      tags: [{ name: 'a', value: 'b' }],
+      headers: { 'X-A': 'a' },
+      scheduled_at: inFuture({ days: 2 }),
+      attachments: [FILE, { filename: 'b.txt', path: url }],
+    },
+  ],
+  'post /v1/chatapp': [
+    { from: A_NUMBER, to: '+14165550123', type: 'text', text: 'Hi.' },
+    {
+      from: A_NUMBER,
+      to: '+14165550123',
+      type: 'template',
+      template: { name: 'a', language: 'en', components: COMPONENTS },
+    },
+    { from: A_NUMBER, to: '+14165550123', type: 'image', image: { link: 'https://example.com/a.png', caption: 'A' } },
+    {
+      ...{ from: A_NUMBER, to: '+14165550123', type: 'document', text: 'A' },
+      document: { link: 'https://example.com/a.pdf', filename: 'a.pdf' },
+    },
+  ],
+  'post /v1/chatapp/numbers': [
+    { number: '+12025550171', ...META, access_token: 'token' },
+    {
+      ...{ number: '+12025550172', provider: 'twilio', account_sid: `AC${'0'.repeat(32)}`, auth_token: 'token' },
+      templates: [{ name: 'a', language: 'en', content_sid: `HX${'0'.repeat(32)}`, variables: ['1'] }],
+    },
+  ],
+  'post /v1/domains': [{ name: 'texts.example.org' }],
+  'post /v1/suppressions': [{ email: 'f@example.net' }, { emails: ['g@example.net'] }],
+  'patch /v1/webhooks/{id}': [
+    { url: 'https://example.com/a', description: 'A', events: ['email.sent'], status: 'enabled' },
+  ],
+  'post /v1/keys': [
+    { preset: 'read_only', name: 'A', expires_at: inFuture({ days: 2 }), allowed_ips: ['203.0.113.7'] },
+  ],
+});
+/** Operations after which the next may ask about the same thing: a domain takes long to make. */
+const LEFT_AS_IT_IS = /^get |\/verify$/;
+/** Fields that may have several lines, by the ends of their paths. */
+const LINES = /(?:^|\.)(?:html|text|caption)$|^template\.components\./;
+/** As long as a request may be, and no longer a text of ours. */
+const PASSED_ON = /^template\.components\./;
 /** It asks for a signed link, which a random query is not. */
 const NEVER_YES = ['get /v1/emails/{id}/attachments/{attachmentId}/download'];
 
@@ -144,45 +218,150 @@ function errorsSince(line: number): string[] {
   return service.log.slice(line).filter((each) => (JSON.parse(each) as { level: number }).level >= 50);
 }
 
+/** One operation as a test meets it. */
+interface Tried {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+  /** As BODIES names it. */
+  readonly name: string;
+  /** Makes something new that its path can name. */
+  readonly make: () => Promise<Ids>;
+}
+
+function everyOperation(): Tried[] {
+  const all = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): Tried => {
+      const make = thingOf(path.replace(/\{(\w+)\}/g, ':$1'));
+      return { path, method, operation, name: `${method} ${path}`, make: async () => make?.(ours) ?? {} };
+    }),
+  );
+  assert.ok(all.length >= 46, `${all.length} operations`);
+  return all;
+}
+
+/** Asks, and holds the answer to the description. */
+async function ask({ path, method, operation }: Tried, address: string, call: Call): Promise<Answer> {
+  const what = `${method} ${address} ${shown(call)}`;
+  const answer = await inTime(what, ours.call(method.toUpperCase(), address, call));
+  assert.ok(answer.status < 500, `${what}: ${answer.status} ${answer.text}`);
+  if (answer.status !== 204 && answer.body !== undefined) assertDescribed(api, path, method, answer);
+  else assert.ok(operation.responses[answer.status], `${what}: ${answer.status}`);
+  if (answer.status < 300 && operation.requestBody) {
+    assert.ok(isTaken(api, path, method, call.json), `${what}: taken, but not as described`);
+  }
+  return answer;
+}
+
+function shown(call: Call): string {
+  return JSON.stringify(call).slice(0, 2_000);
+}
+
 describe('an operation of /openapi.json', () => {
   it(`answers whatever it is asked as its description says, ${RUNS} times each`, { timeout: 200_000 }, async (t) => {
     const members = Object.getOwnPropertyNames(Object.prototype);
-    let operations = 0;
-    for (const [path, methods] of Object.entries(api.paths)) {
-      for (const [method, operation] of Object.entries(methods)) {
-        operations++;
-        const name = `${method} ${path}`;
-        await t.test(name, async () => {
-          const statuses = new Map<number, number>();
-          const example = BODIES[name] ?? operation.requestBody?.content['application/json'].example;
-          const began = service.log.length;
-          const make = thingOf(path.replace(/\{(\w+)\}/g, ':$1')) ?? (async () => ({}));
-          let ids = await make(ours);
-          const ask = async (change: Change): Promise<void> => {
-            const { address, strange, ...call } = requestOf(path, operation, example, ids, change);
-            const what = `${method} ${address} ${JSON.stringify(call)}`;
-            const answer = await inTime(what, ours.call(method.toUpperCase(), address, call));
-            statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-            assert.ok(answer.status < 500, `${what}: ${answer.status} ${answer.text}`);
-            if (answer.status !== 204 && answer.body !== undefined) assertDescribed(api, path, method, answer);
-            else assert.ok(operation.responses[answer.status], `${what}: ${answer.status}`);
-            if (answer.status >= 300) return;
-            assert.ok(!strange, `${what}: a query parameter that nobody knows was taken`);
-            if (operation.requestBody) {
-              assert.ok(isTaken(api, path, method, call.json), `${what}: taken, but not as described`);
-            }
-            if (method !== 'get') ids = await make(ours);
-          };
-          await ask({ parts: [], query: [], stranger: undefined, edits: [], unasked: undefined, headers: [] });
-          await fc.assert(fc.asyncProperty(change, ask), { numRuns: RUNS });
-          assert.deepEqual(errorsSince(began), []);
-          const saidYes = [...statuses.keys()].some((status) => status < 300);
-          assert.equal(saidYes, !NEVER_YES.includes(name), `${name}: ${JSON.stringify([...statuses])}`);
-        });
-      }
+    for (const tried of everyOperation()) {
+      const { path, operation, name, make } = tried;
+      await t.test(name, async () => {
+        const statuses = new Map<number, number>();
+        const example = BODIES[name] ?? operation.requestBody?.content['application/json'].example;
+        const began = service.log.length;
+        let ids = await make();
+        const askChanged = async (change: Change): Promise<void> => {
+          const { address, strange, ...call } = requestOf(path, operation, example, ids, change);
+          const { status } = await ask(tried, address, call);
+          statuses.set(status, (statuses.get(status) ?? 0) + 1);
+          if (status >= 300) return;
+          assert.ok(!strange, `${address}: a query parameter that nobody knows was taken`);
+          if (!LEFT_AS_IT_IS.test(name)) ids = await make();
+        };
+        await askChanged({ parts: [], query: [], stranger: undefined, edits: [], unasked: undefined, headers: [] });
+        await fc.assert(fc.asyncProperty(change, askChanged), { numRuns: RUNS });
+        assert.deepEqual(errorsSince(began), []);
+        const saidYes = [...statuses.keys()].some((status) => status < 300);
+        assert.equal(saidYes, !NEVER_YES.includes(name), `${name}: ${JSON.stringify([...statuses])}`);
+      });
     }
-    assert.ok(operations >= 46, `${operations} operations`);
     assert.deepEqual(Object.getOwnPropertyNames(Object.prototype), members);
     assert.equal((await service.call('GET', '/readyz')).status, 200);
   });
+
+  it('takes no control character and nothing overlong in any text of its body', { timeout: 100_000 }, async (t) => {
+    let texts = 0;
+    const { url } = await site(t, (_, response) => void response.end('a file'));
+    const whole = wholeBodies(url);
+    for (const tried of everyOperation()) {
+      const { path, operation, name, make } = tried;
+      const example = BODIES[name] ?? operation.requestBody?.content['application/json'].example;
+      if (example === undefined) continue;
+      await t.test(name, async () => {
+        const began = service.log.length;
+        let ids = await make();
+        const askWith = async (json: unknown): Promise<Answer> => {
+          const address = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(ids[id] ?? 'x'));
+          const answer = await ask(tried, address, { json });
+          if (answer.status < 300 && !LEFT_AS_IT_IS.test(name)) ids = await make();
+          return answer;
+        };
+        for (const body of whole[name] ?? [example]) {
+          const { status, text } = await askWith(body);
+          assert.ok(status < 300, `${name} ${JSON.stringify(body)}: ${text}`);
+          for (const { at, value, put } of textsOf(body)) {
+            texts++;
+            const refused = LINES.test(at) ? NOWHERE : [...NOWHERE, ...IN_NO_LINE];
+            for (const bad of refused.flatMap((each) => placed(each, value)))
+              assertNotTaken(at, bad, await askWith(put(bad)));
+            for (const odd of ODD) await askWith(put(value + odd));
+            if (!PASSED_ON.test(at)) assertNotTaken(at, OVERLONG, await askWith(put(OVERLONG)));
+          }
+        }
+        assert.deepEqual(errorsSince(began), []);
+      });
+    }
+    assert.ok(texts >= 60, `${texts} texts`);
+  });
+
+  it('finds nothing by a control character in its path or its query', { timeout: 100_000 }, async (t) => {
+    for (const tried of everyOperation()) {
+      const { path, operation, name, make } = tried;
+      const known = (operation.parameters ?? []).filter((each) => each.in === 'query');
+      const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([, part = '']) => part);
+      if (known.length + parts.length === 0) continue;
+      await t.test(name, async () => {
+        const began = service.log.length;
+        const ids = await make();
+        const filled = (bad?: string, text = '') =>
+          path.replace(/\{(\w+)\}/g, (_, part: string) => {
+            const id = ids[part] ?? 'x';
+            return part === bad ? (placed(text, id).map(escaped)[1] ?? '') : encodeURIComponent(id);
+          });
+        for (const text of ['\0', ...IN_NO_LINE]) {
+          const addresses = [
+            ...parts.map((part) => filled(part, text)),
+            ...known.map((one) => `${filled()}?${one.name}=${escaped(exampleOf(one))}${escaped(text)}`),
+          ];
+          for (const address of addresses) {
+            const { status } = await ask(tried, address, {});
+            assert.ok(status >= 400, `${name} ${address}: ${status}`);
+          }
+        }
+        assert.deepEqual(errorsSince(began), []);
+      });
+    }
+  });
 });
+
+/** A text before, in the middle of and behind another one: what trims must not hide it. */
+function placed(text: string, value: string): string[] {
+  const middle = Math.ceil(value.length / 2);
+  return [text + value, value.slice(0, middle) + text + value.slice(middle), value + text];
+}
+
+/** Refused, and for the very text that was changed. */
+function assertNotTaken(at: string, text: string, { status, body, text: answered }: Answer): void {
+  const what = `${at} ${JSON.stringify(text.slice(0, 100))}: ${status} ${answered}`;
+  assert.ok(status === 422 || (status === 413 && text.length > 1_000_000), what);
+  if (status === 413) return;
+  const { param = '' } = (body as { error: { param?: string } }).error;
+  assert.ok(param !== '' && (at.startsWith(param) || param.startsWith(at)), what);
+}

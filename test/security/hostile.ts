@@ -61,6 +61,15 @@ const TEXTS = [
   ...['a'.repeat(257), 'a'.repeat(999), '😀'.repeat(300), 'a.'.repeat(200), 'ab'.repeat(5_000), '٣', 'ﷺ', 'İ', 'ß'],
 ];
 
+/** Neither Postgres nor UTF-8 has these: refused wherever they stand. */
+export const NOWHERE = ['\0', '\uD83D', '\uDE00'];
+/** Refused in whatever has one line. A list of its own, so that the domain's is held to it. */
+export const IN_NO_LINE = ['\t', '\n', '\r\nBcc: eve@evil.example', '\x1B[31m', '\x7F', '\u2028', '\u2029'];
+/** Taken or refused, but in good order. */
+export const ODD = ['\u202E', '\u200B', '\uFEFF', '\u0085', '\uFFFE', '😀', '%00', '=?utf-8?q?x?='];
+/** Longer than anything may be but a file. */
+export const OVERLONG = 'a'.repeat(1_000_001);
+
 /** A text of any kind, those included that are no Unicode when `lone` is set. */
 export const hostileText = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...TEXTS) },
@@ -133,4 +142,26 @@ function placesIn(value: unknown): [holder?: Holder, key?: string][] {
     return [[value, key], ...below];
   });
   return [[], ...inside];
+}
+
+/** A text within a JSON value. */
+interface Place {
+  /** Its dotted path. */
+  readonly at: string;
+  readonly value: string;
+  /** The whole with another text there. What it was is left alone. */
+  readonly put: (text: unknown) => unknown;
+}
+
+/** Every text of a value, and the names of what `headers` holds: those are texts of the caller's too. */
+export function textsOf(value: unknown, at: readonly string[] = [], put: Place['put'] = (text) => text): Place[] {
+  if (typeof value === 'string') return [{ at: at.join('.'), value, put }];
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]): Place[] => {
+    const name = { at: at.join('.'), value: key, put: (text: unknown) => put({ [String(text)]: inner }) };
+    const within = textsOf(inner, [...at, key], (changed) =>
+      put(Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed }),
+    );
+    return at.at(-1) === 'headers' ? [name, ...within] : within;
+  });
 }

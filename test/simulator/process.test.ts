@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { provided } from '../support/provided.ts';
 import { mail, timed } from './start.ts';
 
-const ENTRY = join(import.meta.dirname, '../../src/main/simulator.ts');
+const program = (): string => join(provided('TEST_COMPILED'), 'src/main/simulator.mjs');
 
 interface Ready {
   ready: boolean;
@@ -18,8 +19,8 @@ interface Ready {
 }
 
 async function run(t: TestContext, env: Record<string, string> = {}): Promise<{ child: ChildProcess; ready: Ready }> {
-  const options = { execArgv: ['--import', 'tsx'], env: { PATH: process.env['PATH'], LOG_LEVEL: 'error', ...env } };
-  const child = fork(ENTRY, options);
+  const options = { execArgv: [], env: { PATH: process.env['PATH'], LOG_LEVEL: 'error', ...env } };
+  const child = fork(program(), options);
   t.after(() => child.kill('SIGKILL'));
   const [ready] = (await once(child, 'message')) as [Ready];
   return { child, ready };
@@ -90,7 +91,7 @@ test('a setting that is wrong stops the process with one line that names it', as
   await Promise.all(
     cases.map(async ([env, reason]) => {
       const options = { env: { PATH: process.env['PATH'], ...env } };
-      const failure = promisify(execFile)(process.execPath, ['--import', 'tsx', ENTRY], options);
+      const failure = promisify(execFile)(process.execPath, [program()], options);
       await assert.rejects(failure, ({ code, stderr }: { code: number; stderr: string }) => {
         assert.equal(code, 1);
         assert.match(stderr, reason);

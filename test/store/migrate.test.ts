@@ -102,7 +102,7 @@ describe('migrating', () => {
 });
 
 async function migrateInProcess(url: string): Promise<string[]> {
-  const code = `import { migrate } from ${JSON.stringify(import.meta.resolve('../../src/store/migrate.ts'))};
+  const code = `import { migrate } from ${JSON.stringify(new URL('../../src/store/migrate.ts', import.meta.url).href)};
     console.log(JSON.stringify(await migrate(${JSON.stringify(url)})));`;
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],

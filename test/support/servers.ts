@@ -11,6 +11,7 @@ import { makeSupervisor, onFreePorts, type Processes } from '../../src/main/embe
 import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
 import { temporalPart } from '../../src/main/embedded/temporal.ts';
 import { findTimeSkippingServer } from '../../src/main/embedded/time-skipping.ts';
+import { compileInto } from './compiled.ts';
 import { dropRun } from './database.ts';
 
 /** The servers that a test run needs, and how to end them. */
@@ -22,6 +23,7 @@ export interface Servers {
 
 const PREFIX = 'sendwright-test-';
 const HOMES = 'homes';
+const COMPILED = 'compiled';
 /** Nothing of a test run outlives it, so nothing needs to reach the disk. */
 const FORGETFUL = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
@@ -76,6 +78,7 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
       env['DATABASE_URL'] || progress.step('Postgres', startPostgres),
       findTemporalCli(env, progress, signal),
       findTimeSkippingServer(env, progress, signal),
+      compileInto(join(folder, COMPILED)),
     ]);
     const temporal = env['TEMPORAL_ADDRESS'] || (await progress.step('Temporal server', () => startTemporal(cli)));
     const environment = {
@@ -83,6 +86,8 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
       TEST_TEMPORAL_ADDRESS: temporal,
       TEST_RUN: run,
       TEST_HOMES: join(folder, HOMES),
+      TEST_WORKFLOW_BUNDLE: join(folder, 'workflows.js'),
+      TEST_COMPILED: join(folder, COMPILED),
       TEMPORAL_CLI_PATH: cli,
       TEMPORAL_TEST_SERVER_PATH: timeSkipping,
     };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { deliverChat } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { ChatOffice } from './chat-office.ts';
 import { keepHistory } from './histories.ts';
 
@@ -14,14 +14,14 @@ const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_0
 
 describe('deliverChat', () => {
   let env: TestWorkflowEnvironment;
-  let bundle: WorkflowBundleWithSourceMap;
+  let bundle: { readonly codePath: string };
   let office: ChatOffice;
   let count = 0;
 
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await workflowBundle();
     office = new ChatOffice(() => env.currentTimeMs());
   });
   after(() => env.teardown());

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { GroupOffice } from './group-office.ts';
 import { keepHistory } from './histories.ts';
 import { PostOffice } from './post-office.ts';
@@ -16,7 +16,7 @@ const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_0
 
 describe('deliverGroup', () => {
   let env: TestWorkflowEnvironment;
-  let bundle: WorkflowBundleWithSourceMap;
+  let bundle: { readonly codePath: string };
   let office: PostOffice;
   let groups: GroupOffice;
   let count = 0;
@@ -24,7 +24,7 @@ describe('deliverGroup', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await workflowBundle();
     office = new PostOffice(() => env.currentTimeMs());
     groups = new GroupOffice(office);
   });

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { Worker } from '@temporalio/worker';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keptHistories } from './histories.ts';
 
 describe('workflow code of today replays every history that was kept', async () => {
   const histories = await keptHistories();
-  let workflowBundle: WorkflowBundleWithSourceMap;
+  let bundle: { readonly codePath: string };
   before(async () => {
     silenceTemporal();
-    workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await workflowBundle();
   });
 
   for (const [name, history] of histories) {
-    test(name, () => Worker.runReplayHistory({ workflowBundle, replayName: name }, history));
+    test(name, () => Worker.runReplayHistory({ workflowBundle: bundle, replayName: name }, history));
   }
 
   test('histories of every way are kept', () => {
@@ -25,7 +25,7 @@ describe('workflow code of today replays every history that was kept', async () 
     const text = JSON.stringify(history);
     const other = text.replace(/"activityType":\{"name":"deliverEmail"/, '"activityType":{"name":"deliverLetter"');
     assert.notEqual(other, text);
-    await assert.rejects(Worker.runReplayHistory({ workflowBundle }, JSON.parse(other) as unknown), {
+    await assert.rejects(Worker.runReplayHistory({ workflowBundle: bundle }, JSON.parse(other) as unknown), {
       name: 'DeterminismViolationError',
     });
   });

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import type { DomainActivities, Watched } from '../../activities/index.ts';
 import { lookAgain, watchDomain } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 
 const MINUTE = 60_000;
@@ -17,13 +17,13 @@ const asleep = (inMs: number): Watched => ({ state: 'asleep', inMs });
 
 describe('watchDomain', () => {
   let env: TestWorkflowEnvironment;
-  let bundle: WorkflowBundleWithSourceMap;
+  let bundle: { readonly codePath: string };
   let count = 0;
 
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await workflowBundle();
   });
   after(() => env.teardown());
 
