@@ -11,3 +11,8 @@ export function silenceTemporal(): void {
 
 /** Where the workflow code begins. */
 export const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
+/** All that is bundled for a worker. */
+export const workflowCode = {
+  workflowsPath,
+  workflowInterceptorModules: [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))],
+};

@@ -5,7 +5,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { deliverChat } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { ChatOffice } from './chat-office.ts';
 import { keepHistory } from './histories.ts';
 
@@ -21,7 +21,7 @@ describe('deliverChat', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
     office = new ChatOffice(() => env.currentTimeMs());
   });
   after(() => env.teardown());

@@ -5,7 +5,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 import { PostOffice } from './post-office.ts';
 
@@ -22,7 +22,7 @@ describe('deliverEmail', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
     office = new PostOffice(() => env.currentTimeMs());
   });
   after(() => env.teardown());

@@ -5,7 +5,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { GroupOffice } from './group-office.ts';
 import { keepHistory } from './histories.ts';
 import { PostOffice } from './post-office.ts';
@@ -24,7 +24,7 @@ describe('deliverGroup', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
     office = new PostOffice(() => env.currentTimeMs());
     groups = new GroupOffice(office);
   });

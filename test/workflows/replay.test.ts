@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { keptHistories } from './histories.ts';
 
 describe('workflow code of today replays every history that was kept', async () => {
@@ -9,7 +9,7 @@ describe('workflow code of today replays every history that was kept', async () 
   let workflowBundle: WorkflowBundleWithSourceMap;
   before(async () => {
     silenceTemporal();
-    workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    workflowBundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
   });
 
   for (const [name, history] of histories) {

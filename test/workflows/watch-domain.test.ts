@@ -7,7 +7,7 @@ import type { DomainActivities, Watched } from '../../activities/index.ts';
 import { lookAgain, watchDomain } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 
 const MINUTE = 60_000;
@@ -23,7 +23,7 @@ describe('watchDomain', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
   });
   after(() => env.teardown());
 

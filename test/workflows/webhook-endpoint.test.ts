@@ -7,7 +7,7 @@ import type { Drained, WebhookActivities } from '../../activities/index.ts';
 import { wake, webhookEndpoint } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { timeSkipping } from '../support/temporal.ts';
-import { quiet, silenceTemporal, workflowsPath } from '../support/workflows.ts';
+import { quiet, silenceTemporal, workflowCode } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 
 const HOUR = 3_600_000;
@@ -24,7 +24,7 @@ describe('webhookEndpoint', () => {
   before(async () => {
     silenceTemporal();
     env = await timeSkipping();
-    bundle = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+    bundle = await bundleWorkflowCode({ ...workflowCode, logger: quiet });
   });
   after(() => env.teardown());
 
