@@ -20,15 +20,14 @@ import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
-import { connectToTemporal, freeAddress, installTemporal, temporalUi } from './temporal.ts';
+import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
 import { openTracer, tellWorkflows } from './tracing.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
-const sdk = await freeAddress();
-installTemporal(log, sdk);
-const tracer = await openTracer(config, 'sendwright-api');
+const sdk = await installWithMetrics(log);
+const tracer = await openTracer(config, 'sendwright-api', log);
 keepHeapSmall();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>

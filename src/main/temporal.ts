@@ -101,8 +101,24 @@ function metricsOf(bindAddress: string): MetricsExporterConfig {
   };
 }
 
+/** Addresses that are tried for the SDK's metrics: what was free may be taken a moment later. */
+const ADDRESSES = 5;
+
+/** Does likewise, and has the SDK serve its metrics on this machine. @returns where, as `host:port` */
+export async function installWithMetrics(log: Logger): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const address = await freeAddress();
+    try {
+      installTemporal(log, address);
+      return address;
+    } catch (error) {
+      if (tries === ADDRESSES) throw error;
+    }
+  }
+}
+
 /** An address of this machine that was free just now: the SDK would take any, and not say which. */
-export async function freeAddress(): Promise<string> {
+async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { address, port } = server.address() as AddressInfo;

@@ -31,7 +31,7 @@ import { openMetrics, serveMetrics } from './metrics.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { ensureSchedules } from './schedules.ts';
-import { connectToTemporal, freeAddress, installTemporal } from './temporal.ts';
+import { connectToTemporal, installTemporal, installWithMetrics } from './temporal.ts';
 import { followActivities, openTracer } from './tracing.ts';
 
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
@@ -39,7 +39,7 @@ type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
-const tracer = await openTracer(config, 'sendwright-worker');
+const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
@@ -154,8 +154,8 @@ const FLEETS = {
 type Fleet = keyof typeof FLEETS;
 
 const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
-const sdk = config.METRICS_PORT === undefined ? undefined : await freeAddress();
-installTemporal(log, sdk);
+const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
+if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];
 const stopMetrics = await tellMetrics();
 const running = run();

@@ -1,15 +1,36 @@
-import { context, propagation, ROOT_CONTEXT, type Context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Context,
+  context,
+  diag,
+  DiagLogLevel,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { SpanOptions, Tracer } from './tracer.ts';
 
+/** Milliseconds for the last spans of a process. */
+const LAST_WORDS = 1_000;
+
 /**
  * The one file that knows OpenTelemetry; loaded only where traces are wanted. Where to, how much of them and under which
  * name is for OpenTelemetry's own settings (`OTEL_…`) to say.
  * @param name what the process is called, unless `OTEL_SERVICE_NAME` says otherwise
+ * @param warn told of spans that could not be sent; they are dropped
  */
-export function startTracer(name: string): Tracer & { readonly stop: () => Promise<void> } {
+export function startTracer(
+  name: string,
+  warn: (message: string) => void,
+): Tracer & { readonly stop: () => Promise<void> } {
+  const ignore = (): void => undefined;
+  const logger = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const provider = new NodeTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': name }))
@@ -49,7 +70,8 @@ export function startTracer(name: string): Tracer & { readonly stop: () => Promi
       propagation.inject(context.active(), carrier);
       return carrier.traceparent;
     },
-    stop: () => provider.shutdown(),
+    // Who ends a process does not wait for a collector that is gone.
+    stop: () => Promise.race([provider.shutdown().catch(ignore), sleep(LAST_WORDS, undefined, { ref: false })]),
   };
 }
 
