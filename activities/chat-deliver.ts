@@ -9,6 +9,7 @@ import type { ChatOutcome } from '../src/providers/chat-provider.ts';
 import { type Attempt, type AttemptOutcome, beginAttempts, endAttempts, lastAttempts } from '../src/store/attempts.ts';
 import { lockChat, type StoredChat } from '../src/store/chat-attempts.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
+import { handedOver } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult, ClaimedChat } from './chat-contract.ts';
 import { settleChat } from './chat-settle.ts';
 import { isUnsettled } from './claim.ts';
@@ -96,6 +97,8 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
   await persist(async () => {
     result = await transaction(deps.pool, (client) => record(deps, client, claimed, outcome));
   });
+  const after = (claimed.message.late + performance.now() - claimed.claimedAt) / 1_000;
+  if (outcome.kind === 'sent') handedOver.tell({ kind: 'chatapp', after: [after] });
   logOutcome(deps.log, claimed, outcome);
   if (!result) throw new Error('a call came to nothing');
   return result;
@@ -158,7 +161,7 @@ async function record(
   return { state: 'again', reason: outcome.detail, ...(after !== undefined && { after }) };
 }
 
-function logOutcome(log: Logger, { message, provider, call, n }: ClaimedChat, outcome: ChatOutcome): void {
+function logOutcome(log: Logger, { message, provider, call, n, claimedAt }: ClaimedChat, outcome: ChatOutcome): void {
   const line = {
     message: message.id,
     org: message.org_id,
@@ -168,6 +171,7 @@ function logOutcome(log: Logger, { message, provider, call, n }: ClaimedChat, ou
     outcome: outcome.kind,
     code: 'code' in outcome ? outcome.code : undefined,
     detail: 'detail' in outcome ? maskNumbers(outcome.detail) : undefined,
+    ms: Math.round(performance.now() - claimedAt),
   };
   if (outcome.kind === 'account') log.error(line, 'the provider refuses our account');
   else log.info(line, 'chat-app message handed to a provider');

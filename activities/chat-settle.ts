@@ -2,7 +2,8 @@ import { projectChat } from '../src/projection/chat.ts';
 import type { ChatProvider } from '../src/providers/chat-provider.ts';
 import { type Attempt, type AttemptOutcome, endAttempts, noteChecks } from '../src/store/attempts.ts';
 import { isAnotherChats, lockChatStatuses, type StoredChat } from '../src/store/chat-attempts.ts';
-import { transaction } from '../src/store/pool.ts';
+import { afterCommit, transaction } from '../src/store/pool.ts';
+import { settlement, type Settlement } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './chat-contract.ts';
 import { CALL_IS_OVER, endOfCall } from './settle.ts';
 
@@ -31,6 +32,7 @@ export async function settleChat(deps: ChatDeps, message: StoredChat, attempt: A
   if (found === 'denied') {
     if ((attempt.denied_for ?? -1) >= deps.believeDenialAfter) {
       await endAttempts(pool, [ending(attempt, 'lost', `${provider.name} does not have it.`)]);
+      tell(attempt, 'lost');
       return 'lost';
     }
     await noteChecks(pool, attempt.call, [id], true);
@@ -40,6 +42,7 @@ export async function settleChat(deps: ChatDeps, message: StoredChat, attempt: A
   return transaction(pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'sent', null)]);
+    afterCommit(client, () => tell(attempt, 'found'));
     const wish = { id, provider: provider.name, provider_message_id: found.messageId };
     const statuses = await projectChat(client, 'sent', [{ ...wish, dedupe_key: endOfCall('sent', attempt.call) }]);
     return { state: 'ended', status: statuses.get(id) ?? 'sent', provider: provider.name };
@@ -73,17 +76,23 @@ async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attemp
   );
   if (deps.ambiguousSend === 'retry') {
     await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
+    tell(attempt, 'risked');
     return 'lost';
   }
   const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
   return transaction(deps.pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'unknown', error)]);
+    afterCommit(client, () => tell(attempt, 'given_up'));
     const statuses = await projectChat(client, 'failed', [
       { id, error, dedupe_key: endOfCall('rejected', attempt.call) },
     ]);
     return { state: 'ended', status: statuses.get(id) ?? 'sent' };
   });
+}
+
+function tell({ provider }: Attempt, outcome: Settlement): void {
+  settlement.tell({ kind: 'chatapp', provider, outcome, count: 1 });
 }
 
 function ending({ message_id, n }: Attempt, outcome: AttemptOutcome, detail: string | null) {

@@ -5,7 +5,7 @@ import { maskNumbers } from '../src/domain/mask.ts';
 import { projectChat } from '../src/projection/chat.ts';
 import { lastAttempts } from '../src/store/attempts.ts';
 import { lockChat } from '../src/store/chat-attempts.ts';
-import { transaction } from '../src/store/pool.ts';
+import { afterCommit, transaction } from '../src/store/pool.ts';
 import type { ChatDeps, ChatResult } from './chat-contract.ts';
 import { deliver } from './chat-deliver.ts';
 import { whyGivenUp } from './endings.ts';
@@ -45,6 +45,7 @@ export function makeChatActivities(deps: ChatDeps) {
         if (error === undefined) return 'queued';
         const code = last?.code ?? undefined;
         await projectChat(client, 'failed', [{ id, error, dedupe_key: 'failed', ...(code && { error_code: code }) }]);
+        afterCommit(client, () => deps.log.warn({ message: id, maximumAttempts, code }, 'chat-app message given up'));
         return 'failed';
       });
     },

@@ -5,7 +5,8 @@ import { type OutgoingEmail, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type Attempt, beginAttempts, lastAttempts, type LockedEmail, lockEmails } from '../src/store/attempts.ts';
-import { type Db, transaction } from '../src/store/pool.ts';
+import { afterCommit, type Db, transaction } from '../src/store/pool.ts';
+import { claimed } from '../src/telemetry/topics.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
 import type { FilesOfEmails } from './files.ts';
@@ -27,6 +28,8 @@ export interface ClaimedEmail {
   readonly call: string;
   /** Of the monotonic clock, in milliseconds. */
   readonly claimedAt: number;
+  /** Milliseconds for which it had been due by then. */
+  readonly late: number;
 }
 
 /** An email whose last attempt has no certain outcome: its provider must be asked before it is sent again. */
@@ -85,6 +88,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
       'claimed',
       scheduled.map(({ id }) => ({ id })),
     );
+    const lateness = scheduled.map(({ late }) => late / 1_000);
+    afterCommit(client, () => claimed.tell({ lateness }));
     const { ready, ended } = await assign(deps, client, due, attempts, files);
     return { ready, unsettled, unread, results: [...results, ...ended] };
   });
@@ -156,7 +161,7 @@ async function assign(
     }
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
     const call = callOf(provider, copies.length);
-    ready.push({ id: email.id, copies, orgId: email.org_id, provider, n, call, claimedAt });
+    ready.push({ id: email.id, copies, orgId: email.org_id, provider, n, call, claimedAt, late: email.late });
   }
   await beginAttempts(
     client,

@@ -4,6 +4,7 @@ import { groupBy } from '../src/domain/group.ts';
 import { maskAddresses } from '../src/domain/mask.ts';
 import type { SendOutcome } from '../src/domain/retry.ts';
 import { transaction } from '../src/store/pool.ts';
+import { handedOver, tally } from '../src/telemetry/topics.ts';
 import { claim, type ClaimedEmail, UNREADABLE, type UnreadEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import type { FilesOfEmails } from './files.ts';
@@ -68,7 +69,9 @@ async function makeCall(deps: EmailDeps, emails: readonly ClaimedEmail[]): Promi
   await persist(async () => {
     results = await transaction(deps.pool, (client) => record(deps, client, sent));
   });
-  for (const entry of sent) logOutcome(deps.log, entry);
+  const taken = sent.filter(({ outcomes }) => outcomeOf(outcomes).kind === 'sent');
+  handedOver.tell({ kind: 'email', after: taken.map(({ email }) => secondsAfterDue(email)) });
+  logCall(deps.log, sent);
   return results;
 }
 
@@ -91,7 +94,33 @@ function storable(outcome: SendOutcome): SendOutcome {
   return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
 }
 
-function logOutcome(log: Logger, { email, outcomes }: Sent): void {
+/** Seconds from when an email was due until now. */
+function secondsAfterDue({ late, claimedAt }: ClaimedEmail): number {
+  return (late + performance.now() - claimedAt) / 1_000;
+}
+
+/** One line for a call, with what became of all its emails; of several, each has its own only where details are wanted. */
+function logCall(log: Logger, sent: readonly Sent[]): void {
+  const [first] = sent as [Sent];
+  if (sent.length === 1) {
+    logOutcome(log, 'info', first);
+    return;
+  }
+  const kinds = sent.map(({ outcomes }) => outcomeOf(outcomes).kind);
+  const { provider, call, claimedAt } = first.email;
+  const line = {
+    call,
+    provider: provider.name,
+    emails: sent.length,
+    outcomes: Object.fromEntries(tally(kinds)),
+    ms: Math.round(performance.now() - claimedAt),
+  };
+  if (kinds.includes('account')) log.error(line, 'the provider refuses our account');
+  else log.info(line, 'emails handed to a provider');
+  for (const entry of sent) logOutcome(log, 'debug', entry);
+}
+
+function logOutcome(log: Logger, level: 'info' | 'debug', { email, outcomes }: Sent): void {
   const outcome = outcomeOf(outcomes);
   const line = {
     email: email.id,
@@ -102,7 +131,8 @@ function logOutcome(log: Logger, { email, outcomes }: Sent): void {
     ...(outcomes.length > 1 && { copies: outcomes.length }),
     outcome: outcome.kind,
     detail: 'detail' in outcome ? maskAddresses(outcome.detail) : undefined,
+    ms: Math.round(performance.now() - email.claimedAt),
   };
-  if (outcome.kind === 'account') log.error(line, 'the provider refuses our account');
-  else log.info(line, 'email handed to a provider');
+  if (outcome.kind === 'account' && level === 'info') log.error(line, 'the provider refuses our account');
+  else log[level](line, 'email handed to a provider');
 }

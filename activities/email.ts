@@ -38,6 +38,7 @@ export function makeEmailActivities(deps: EmailDeps) {
      */
     async giveUpEmail({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<EmailStatus> {
       const status = (await giveUp(deps.pool, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      if (status !== 'queued') deps.log.warn({ email: id, status, maximumAttempts }, 'email given up');
       await announce(deps, [id]);
       return status;
     },

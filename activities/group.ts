@@ -60,6 +60,9 @@ export function makeGroupActivities(deps: EmailDeps) {
         leaving.map((result) => ({ id: result.id, wait: wait(result) })),
       );
       const staying = again.filter((result) => !leaving.includes(result));
+      const delivery = summary(members, results, leaving.length);
+      const { counts } = delivery;
+      deps.log.info({ group: id, emails: members.length, ...counts, again: staying.length }, 'group attempted');
       const [first] = staying;
       if (first) {
         throw ApplicationFailure.create({
@@ -69,13 +72,15 @@ export function makeGroupActivities(deps: EmailDeps) {
           nextRetryDelay: Math.ceil(Math.max(1, ...staying.map(wait))),
         });
       }
-      return summary(members, results, leaving.length);
+      return delivery;
     },
 
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
-      await giveUp(deps.pool, ids, maximumAttempts, id);
+      const statuses = await giveUp(deps.pool, ids, maximumAttempts, id);
+      const failed = [...statuses.values()].filter((status) => status === 'failed').length;
+      if (failed > 0) deps.log.warn({ group: id, emails: members.length, failed }, 'emails of a group given up');
       await announce(deps, ids);
     },
 

@@ -6,6 +6,7 @@ import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type AttemptOutcome, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
+import { settlement, type Settlement } from '../src/telemetry/topics.ts';
 import type { UnsettledEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
@@ -70,6 +71,8 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
     );
     return { taken, believed, open };
   });
+  tell(provider.name, 'found', taken);
+  tell(provider.name, 'lost', believed);
   deps.log.info(
     { call: attempt.call, provider: provider.name, taken: taken.length, lost: believed.length, open: open.length },
     'asked a provider about a call without an answer',
@@ -140,6 +143,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
   );
   if (deps.ambiguousSend === 'retry') {
     await endAttempts(deps.pool, over.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')));
+    tell(over[0]?.attempt.provider, 'risked', over);
     return { lost: over.map(({ member }) => member), results };
   }
   const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
@@ -150,7 +154,12 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
       over.map(({ member: { id } }) => ({ id, error })),
     );
   });
+  tell(over[0]?.attempt.provider, 'given_up', over);
   return { lost: [], results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))] };
+}
+
+function tell(provider: string | undefined, outcome: Settlement, { length: count }: readonly UnsettledEmail[]): void {
+  if (provider !== undefined && count > 0) settlement.tell({ kind: 'email', provider, outcome, count });
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {

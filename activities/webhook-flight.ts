@@ -2,6 +2,7 @@ import { ANSWER_BYTES, TELLING_TRIES, waitAfter } from '../src/domain/webhooks.t
 import type { Line } from '../src/public-fetch/post.ts';
 import type { Health, OpenEndpoint } from '../src/store/webhook-sleep.ts';
 import type { DueDelivery, Try } from '../src/store/webhook-tries.ts';
+import { posted } from '../src/telemetry/topics.ts';
 import { type Attempt, attempt, isGone, succeeded } from '../src/webhooks/attempt.ts';
 import type { WebhookDeps } from './webhook-contract.ts';
 
@@ -86,6 +87,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
       telling: health.telling || (!took && delivery.tries + 1 >= TELLING_TRIES),
     };
     ended.push(toTry(delivery, result, performance.now() - began));
+    posted.tell({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
         delivery: delivery.id,
@@ -140,6 +142,12 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
       for (const line of lines.values()) line.close();
     },
   };
+}
+
+function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'gone' {
+  if (succeeded(result)) return 'delivered';
+  if (result.statusCode === null) return 'unanswered';
+  return isGone(result) ? 'gone' : 'refused';
 }
 
 function toTry({ id, tries }: DueDelivery, result: Attempt, ago: number): Try {

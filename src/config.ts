@@ -101,7 +101,23 @@ function secretKey(text: string): string {
 /** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
-  HOST: { meaning: 'address the API listens on', example: '0.0.0.0', parse: text, fallback: '127.0.0.1' },
+  HOST: {
+    meaning: 'address on which the API listens, and a worker with METRICS_PORT',
+    example: '0.0.0.0',
+    parse: text,
+    fallback: '127.0.0.1',
+  },
+  METRICS_PORT: {
+    meaning: 'port on which a worker answers /metrics and /healthz; without it, on none',
+    example: '9464',
+    parse: integer(1, 65_535),
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    meaning:
+      "where traces are sent (OTLP over HTTP); without it, none are made. OpenTelemetry's other settings count too",
+    example: 'http://localhost:4318',
+    parse: url('http:', 'https:'),
+  },
   TRUST_PROXY: {
     meaning: 'addresses and ranges of the proxies in front of the API, whose X-Forwarded-For is believed',
     example: '10.0.0.0/8',

@@ -38,6 +38,12 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['65536', ...NO_NUMBERS],
   },
   HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
+  METRICS_PORT: { fallback: undefined, good: [['9464', 9_464]], bad: ['0', '65536', ...NO_NUMBERS] },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    fallback: undefined,
+    good: any('http://localhost:4318', 'https://traces.example.com/otlp'),
+    bad: ['localhost:4318', 'grpc://localhost:4317', 'x'],
+  },
   TRUST_PROXY: {
     fallback: undefined,
     good: [

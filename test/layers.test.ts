@@ -10,6 +10,7 @@ import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
  */
 const ORDER: readonly (readonly string[])[] = [
   ['src/domain'],
+  ['src/telemetry'],
   ['src/public-fetch', 'src/store', 'src/providers'],
   ['src/webhooks', 'src/projection', 'src/sender-domains'],
   ['src/intake', 'activities'],
@@ -21,6 +22,8 @@ const ORDER: readonly (readonly string[])[] = [
 /** Packages that belong to certain folders; everybody else asks those folders. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pg: ['src/store'],
+  'prom-client': ['src/telemetry'],
+  '@opentelemetry': ['src/telemetry'],
   '@temporalio/client': ['src/relay', 'src/main'],
   '@temporalio/worker': ['src/main'],
   '@temporalio/workflow': ['workflows'],
@@ -90,6 +93,18 @@ const RULES: IForbiddenRuleType[] = [
         '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
       ],
     },
+  },
+  {
+    name: 'what counts and what traces is for the processes to start: others tell topics, and are handed a tracer',
+    severity: 'error',
+    from: { path: '^(?:src|activities|workflows)/', pathNot: ['^src/telemetry/', '^src/main/'] },
+    to: { path: '^src/telemetry/', pathNot: '^src/telemetry/(?:topics|tracer)\\.ts$' },
+  },
+  {
+    name: 'OpenTelemetry is loaded where traces are wanted, and nowhere by the way',
+    severity: 'error',
+    from: {},
+    to: { path: '^src/telemetry/otel\\.ts$', dynamic: false },
   },
   {
     name: 'every import leads somewhere',

@@ -43,6 +43,8 @@ import * as suppressions from './routes/suppressions.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
 import { ErrorBody, errorResponses } from './schemas/common.ts';
+import { answered } from '../telemetry/topics.ts';
+import { followed } from './follow.ts';
 import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
 
@@ -61,6 +63,7 @@ export interface HttpDeps
   /** What Postmark must give to be believed; without it every callback is refused. */
   readonly postmarkCallback: callbacks.Credentials | null;
   readonly chatCallbacks: chatCallbacks.ChatCallbackSecrets;
+  readonly metrics: health.Metrics;
 }
 
 declare module 'fastify' {
@@ -133,6 +136,7 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
 
     ['GET', '/healthz', 'public', health.healthz],
     ['GET', '/readyz', 'public', health.readyz(deps.pool)],
+    ['GET', '/metrics', 'public', health.metrics(deps.metrics)],
     ['GET', '/openapi.json', 'public', apiDescription(describeApi)],
   ];
 }
@@ -183,8 +187,11 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   limitBodiesInFlight(app, deps.maxBodyBytes);
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;
-    const line = { method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) };
-    request.log.info({ ...line, org: caller?.org_id, key: caller?.id }, 'request');
+    const { statusCode: status, elapsedTime } = reply;
+    answered.tell({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
+    const line = { method, route: routeOptions.url, status, ms: Math.round(elapsedTime) };
+    const made = request.madeId ?? undefined;
+    request.log.info({ ...line, org: caller?.org_id, key: caller?.id, made }, 'request');
   });
   for (const row of table) if (!row[3].isPage && !row[3].isRaw) serve(app, deps, row);
   await app.register(async (pages) => {
@@ -205,10 +212,22 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
   const described = { ...schema, ...answers };
   // What changes the account is noted with who did it.
-  const isChange = scope === 'manage' && method !== 'GET';
-  const audit = isChange ? { preSerialization: noteMade, onSend: noteChange(deps.pool) } : {};
+  const isAudited = scope === 'manage' && method !== 'GET';
+  const noting = {
+    ...(scope !== 'public' && method !== 'GET' && { preSerialization: noteMade }),
+    ...(isAudited && { onSend: noteChange(deps.pool) }),
+  };
   const config = { scope, guard };
-  app.route({ method, url, schema: described, handler, attachValidation, ...limit, ...audit, config });
+  app.route({
+    method,
+    url,
+    schema: described,
+    handler: deps.tracer && scope !== 'public' ? followed(deps.tracer, handler) : handler,
+    attachValidation,
+    ...limit,
+    ...noting,
+    config,
+  });
 }
 
 /** Who calls, may he, not too often, and is the body small enough: all of it before a byte of the body is read. */

@@ -4,7 +4,7 @@ import type { Db } from '../store/pool.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The id of what a request has made or changed, for the audit log. */
+    /** The id of what a request has made or changed, for the log and the audit log. */
     madeId: string | null;
   }
 }

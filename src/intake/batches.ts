@@ -10,7 +10,8 @@ import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { type Db, transaction } from '../store/pool.ts';
 import { countBatch } from '../store/quota.ts';
-import { senderAndTime, type IntakeDeps, newEmail, refused } from './emails.ts';
+import { accepted } from '../telemetry/topics.ts';
+import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused } from './emails.ts';
 import type { Caller } from './gathered-emails.ts';
 import { unlessUsed } from './once.ts';
 import { quotaExceeded } from './quota.ts';
@@ -38,6 +39,7 @@ export async function acceptBatch(
   };
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
+  const traceparent = deps.tracer?.current();
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
@@ -45,18 +47,19 @@ export async function acceptBatch(
     if (judgement) refuse(judgement.index, judgement.refusal);
     deps.limits.mails?.take(caller.orgId, total);
     tokens = total;
-    const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
+    const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
     if (left !== null && left < total) throw await quotaExceeded(client, caller.orgId, total);
-    await storeMembers(client, caller, requests, parsed, id, refuse);
+    await storeMembers(client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
     if (left !== null && !(await countBatch(client, caller.orgId, total))) {
       throw await quotaExceeded(client, caller.orgId, total);
     }
-    return accepted;
+    return batch;
   });
   const batch = await unlessUsed(storing).catch((error: unknown) => {
     if (tokens > 0) deps.limits.mails?.giveBack(caller.orgId, tokens);
     throw error;
   });
+  accepted.tell({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
   return batch;
 }
@@ -67,14 +70,14 @@ async function storeMembers(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
-  batchId: string,
+  origin: Origin,
   refuse: (index: number, refusal: Refusal) => never,
 ): Promise<void> {
   let before: Promise<void> | undefined;
   for (let from = 0; from < requests.length; from += CHUNK) {
     const emails = requests
       .slice(from, from + CHUNK)
-      .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, batchId));
+      .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin));
     const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
       // A domain that was given up between the two statements.
       const index = answers.findIndex(({ refusal }) => refusal !== null);

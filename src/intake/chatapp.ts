@@ -7,6 +7,7 @@ import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { acceptChat, acceptChatOnce, type ChatAcceptance, type ChatRefusal } from '../store/chat-messages.ts';
 import type { Once } from '../store/idempotency.ts';
+import { accepted } from '../telemetry/topics.ts';
 import type { IntakeDeps } from './emails.ts';
 import { unlessUsed } from './once.ts';
 
@@ -29,7 +30,7 @@ export type AcceptedChat = Omit<Extract<ChatAcceptance, { refusal: null }>, 'ref
  *   no_chatapp_account; concurrent_idempotent_requests when the key has been used meanwhile
  */
 export async function sendChat(
-  { pool, wakeRelay }: Pick<IntakeDeps, 'pool' | 'wakeRelay'>,
+  { pool, wakeRelay, tracer }: Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>,
   orgId: string,
   { from, to, type, content }: ChatRequest,
   once?: Once,
@@ -47,12 +48,14 @@ export async function sendChat(
     country: recipient.country,
     type,
     content,
+    traceparent: tracer?.current(),
   };
   const acceptance = once
     ? await unlessUsed(acceptChatOnce(pool, orgId, chat, once))
     : await acceptChat(pool, orgId, chat);
   if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
   if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);
+  accepted.tell({ kind: 'chatapp', by: 'single', count: 1 });
   wakeRelay();
   const { id, status, created_at } = acceptance;
   return { id, status, type, from: acceptance.from, country: chat.country, created_at };

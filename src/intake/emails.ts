@@ -18,6 +18,8 @@ import {
 import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { accepted } from '../telemetry/topics.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import type { KeepFiles } from './attachments.ts';
 import type { Caller, StoreEmail } from './gathered-emails.ts';
 import { unlessUsed } from './once.ts';
@@ -40,6 +42,8 @@ export interface IntakeDeps {
   readonly keepFiles: KeepFiles;
   readonly storeEmail: StoreEmail;
   readonly limits: Limits;
+  /** There where requests are followed. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /**
@@ -57,7 +61,8 @@ export async function acceptEmail(
   once?: Once,
 ): Promise<Acceptance> {
   const { orgId, domainIds } = caller;
-  const email = { ...newEmail(request, senderAndTime(request), null), once };
+  const origin = { batchId: null, traceparent: deps.tracer?.current() };
+  const email = { ...newEmail(request, senderAndTime(request), origin), once };
   const judge = async (): Promise<void> => {
     const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
     if (judgement) throw refused(judgement.refusal, request);
@@ -73,9 +78,9 @@ export async function acceptEmail(
   const storeWith = (files: readonly Attachment[]) =>
     transaction(deps.pool, async (client) => {
       const storing = acceptEmails(client, orgId, domainIds, [email]).then(([answer]) => answer);
-      const accepted = await judged(client, storing);
+      const acceptance = await judged(client, storing);
       await insertAttachments(client, orgId, email.id, files);
-      return accepted;
+      return acceptance;
     });
   const hasFiles = attachments.length > 0;
   // What may not be sent at all is told before anybody looks at its files.
@@ -92,6 +97,7 @@ export async function acceptEmail(
     const acceptance = hasFiles
       ? await deps.limits.quota.run(orgId, () => storeWith(files))
       : await judged(deps.pool, deps.storeEmail(caller, email));
+    accepted.tell({ kind: 'email', by: 'single', count: 1 });
     deps.wakeRelay();
     return acceptance;
   } catch (error) {
@@ -100,10 +106,17 @@ export async function acceptEmail(
   }
 }
 
+/** What an email came in. */
+export interface Origin {
+  readonly batchId: string | null;
+  /** The span of the request, where requests are followed. */
+  readonly traceparent: string | undefined;
+}
+
 /** A request on its way into the table. */
-export function newEmail(request: EmailRequest, parsed: SenderAndTime, batchId: string | null): NewEmail {
+export function newEmail(request: EmailRequest, parsed: SenderAndTime, { batchId, traceparent }: Origin): NewEmail {
   const now = Date.now();
-  return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId };
+  return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId, traceparent };
 }
 
 /** The parts of a request that the database judges it by. */

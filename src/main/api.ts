@@ -13,17 +13,21 @@ import { temporalCarrier } from '../relay/temporal.ts';
 import { openKeyRing } from '../store/key-ring.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
+import { readDue, readOutbox } from '../store/waiting.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
+import { openMetrics } from './metrics.ts';
 import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
-import { connectToTemporal, logTemporalTo, temporalUi } from './temporal.ts';
+import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
+import { openTracer, tellWorkflows } from './tracing.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
-logTemporalTo(log);
+const sdk = await installWithMetrics(log);
+const tracer = await openTracer(config, 'sendwright-api', log);
 keepHeapSmall();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
@@ -78,6 +82,15 @@ const deps = {
     metaVerifyToken: config.META_VERIFY_TOKEN,
   },
   temporalUi: temporalUi(config.TEMPORAL_UI_URL),
+  metrics: openMetrics({
+    pool,
+    sdk,
+    waiting: async () => {
+      const [outbox, backlog] = await Promise.all([readOutbox(pool), readDue(pool)]);
+      return { outbox, backlog };
+    },
+  }),
+  tracer,
   wakeRelay: () => {
     relay.wake();
     notify();
@@ -91,7 +104,7 @@ stopOnSignals(log, async () => {
   await app.close();
   await Promise.all([relay.stop(), stopListening(), stopFolding(), keys.stop(), limits.stop()]);
   await (await connected)?.close();
-  await pool.end();
+  await Promise.all([pool.end(), tracer?.stop()]);
 });
 
 const url = await app.listen({ port: config.PORT, host: config.HOST });
@@ -101,11 +114,14 @@ sayReady({ url });
 async function connect(): Promise<NativeConnection | undefined> {
   try {
     const { connection, namespace } = await connectToTemporal(log, ending.signal);
-    carryOut = temporalCarrier(new Client({ connection, namespace }), {
+    const interceptors = tracer && { workflow: [tellWorkflows(tracer)] };
+    const client = new Client({ connection, namespace, ...(interceptors && { interceptors }) });
+    const retry = {
       maximumAttempts: config.SEND_MAX_ATTEMPTS,
       initialInterval: config.SEND_INITIAL_INTERVAL,
       maximumInterval: config.SEND_MAX_INTERVAL,
-    });
+    };
+    carryOut = temporalCarrier(client, retry, tracer);
     relay.wake();
     return connection;
   } catch (error) {

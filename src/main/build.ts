@@ -41,6 +41,7 @@ for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {
 
 const { code } = await bundleWorkflowCode({
   workflowsPath: inRoot('workflows/index.ts'),
+  workflowInterceptorModules: [inRoot('workflows/interceptors.ts')],
   logger: new DefaultLogger('ERROR'),
 });
 writeFileSync(inRoot('dist/workflow-bundle.js'), code);

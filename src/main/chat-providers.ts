@@ -4,10 +4,12 @@ import type { ChatProviderName } from '../domain/chat.ts';
 import { chatSeal } from '../intake/chat-numbers.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { metaProvider } from '../providers/meta.ts';
+import { observedChat } from '../providers/observed.ts';
 import type { TwilioAccount } from '../providers/twilio-client.ts';
 import { twilioProvider } from '../providers/twilio.ts';
 import type { SendingNumber } from '../store/chat-attempts.ts';
 import type { Pool } from '../store/pool.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
 
 /** Numbers whose ways out are kept in memory. */
@@ -21,6 +23,7 @@ export function makeChatProviders(
   pool: Pool,
   config: Config & { readonly SECRET_KEY: string },
   log: Logger,
+  tracer?: Tracer,
 ): (number: SendingNumber) => ChatProvider {
   const seal = chatSeal(config.SECRET_KEY);
   const contents = makeContents(pool, log);
@@ -61,7 +64,7 @@ export function makeChatProviders(
   return (number) => {
     const { id, phone_number_id, account_sid, credentials } = number;
     const key = [id, phone_number_id, account_sid, credentials?.toString('base64')].join(' ');
-    const provider = made.get(key) ?? make(number);
+    const provider = made.get(key) ?? observedChat(make(number), tracer);
     if (made.size >= KEPT) made.clear();
     made.set(key, provider);
     return provider;

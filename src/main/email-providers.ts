@@ -1,14 +1,16 @@
 import type { Config } from '../config.ts';
 import type { EmailProviderName } from '../domain/email.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
+import { observedEmail } from '../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../providers/postmark.ts';
 import { postmarkSuppressions } from '../providers/postmark-suppressions.ts';
 import { smtp } from '../providers/smtp.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import { readSettings } from './env.ts';
 
 /** The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. */
-export function makeEmailProviders(): EmailProvider[] {
-  return emailProviderNames(readSettings()).map((name) => MAKERS[name]());
+export function makeEmailProviders(tracer?: Tracer): EmailProvider[] {
+  return emailProviderNames(readSettings()).map((name) => observedEmail(MAKERS[name](), tracer));
 }
 
 /** The names of those, whether they have what they need or not. */
@@ -21,7 +23,7 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
 
 /** Asks Postmark about messages that it took, also where new email goes out by others; undefined without its token. */
 export function makeAskPostmark(): EmailProvider['reports'] | undefined {
-  return readSettings().POSTMARK_SERVER_TOKEN === undefined ? undefined : MAKERS.postmark().reports;
+  return readSettings().POSTMARK_SERVER_TOKEN === undefined ? undefined : observedEmail(MAKERS.postmark()).reports;
 }
 
 /** Takes an address off Postmark's own list, also where new email goes out by others; undefined without its token. */

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { type LogMetadata, NativeConnection, Runtime } from '@temporalio/worker';
+import { type LogMetadata, type MetricsExporterConfig, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../relay/temporal.ts';
 
@@ -71,9 +73,13 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Sends the SDK's own log lines where ours go. Once per process, before the first connection. */
-export function logTemporalTo(log: Logger): void {
+/**
+ * Sends the SDK's own log lines where ours go. Once per process, before the first connection.
+ * @param metricsAt `host:port` where it is to serve its metrics; without it, it keeps none
+ */
+export function installTemporal(log: Logger, metricsAt?: string): void {
   Runtime.install({
+    ...(metricsAt !== undefined && { telemetryOptions: { metrics: metricsOf(metricsAt) } }),
     logger: {
       log: (level, message, meta) => log[LEVELS[level]](asOurs(meta), message),
       trace: (message, meta) => log.trace(asOurs(meta), message),
@@ -85,6 +91,40 @@ export function logTemporalTo(log: Logger): void {
     // Signals are ours: a worker stops when its process is told to.
     shutdownSignals: [],
   });
+}
+
+/** Names and units as Prometheus has them. */
+function metricsOf(bindAddress: string): MetricsExporterConfig {
+  return {
+    attachServiceName: false,
+    prometheus: { bindAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
+  };
+}
+
+/** Addresses that are tried for the SDK's metrics: what was free may be taken a moment later. */
+const ADDRESSES = 5;
+
+/** Does likewise, and has the SDK serve its metrics on this machine. @returns where, as `host:port` */
+export async function installWithMetrics(log: Logger): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const address = await freeAddress();
+    try {
+      installTemporal(log, address);
+      return address;
+    } catch (error) {
+      if (tries === ADDRESSES) throw error;
+    }
+  }
+}
+
+/** An address of this machine that was free just now: the SDK would take any, and not say which. */
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { address, port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `${address}:${port}`;
 }
 
 /** The SDK's `error` is our `err`: so it is logged with its message and stack, and without the row that Postgres quotes. */

@@ -27,16 +27,19 @@ import { makeChatProviders } from './chat-providers.ts';
 import { describeWorkflow } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
 import { readSettings } from './env.ts';
+import { openMetrics, serveMetrics } from './metrics.ts';
 import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { ensureSchedules } from './schedules.ts';
-import { connectToTemporal, logTemporalTo } from './temporal.ts';
+import { connectToTemporal, installTemporal, installWithMetrics } from './temporal.ts';
+import { followActivities, openTracer } from './tracing.ts';
 
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
+const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
@@ -68,7 +71,7 @@ const FLEETS = {
   email: (): QueueOptions[] => {
     const deps = {
       pool,
-      providers: makeEmailProviders(),
+      providers: makeEmailProviders(tracer),
       maximumInterval: config.SEND_MAX_INTERVAL,
       ambiguousSend: config.AMBIGUOUS_SEND,
       believeDenialAfter: 60_000,
@@ -151,14 +154,16 @@ const FLEETS = {
 type Fleet = keyof typeof FLEETS;
 
 const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
-logTemporalTo(log);
+const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
+if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];
+const stopMetrics = await tellMetrics();
 const running = run();
 stopOnSignals(log, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
   await running;
-  await pool.end();
+  await Promise.all([pool.end(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
 
@@ -176,8 +181,8 @@ async function run(): Promise<void> {
         connection,
         namespace,
         shutdownGraceTime: '25 s',
-        interceptors: { activity: [tellRelay] },
         ...queue,
+        interceptors: { ...queue.interceptors, activity: [...(tracer ? [followActivities(tracer)] : []), tellRelay] },
       }),
     ),
   );
@@ -189,6 +194,17 @@ async function run(): Promise<void> {
   sayReady();
   await Promise.all(workers.map((worker) => worker.run()));
   await connection.close();
+}
+
+/** @returns what ends it; undefined where nobody wants them */
+async function tellMetrics(): Promise<(() => Promise<void>) | undefined> {
+  const { METRICS_PORT: port, HOST: host } = config;
+  if (port === undefined || sdk === undefined) return undefined;
+  const metrics = openMetrics({ pool, sdk });
+  const isReady = () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING');
+  return serveMetrics(metrics, { port, host }, isReady).catch((error: unknown) =>
+    endWith(`METRICS_PORT ${port} cannot be used: ${(error as Error).message}`),
+  );
 }
 
 /** Activities leave word in the outbox, for endpoints above all; the relay is in another process. */
@@ -221,7 +237,7 @@ function makeReportedChatProviders(): ChatDeps['providerOf'] {
   if (config.PUBLIC_URL === undefined) {
     log.warn('PUBLIC_URL is not set: what becomes of chat-app messages at Twilio is asked for, and known late');
   }
-  return makeChatProviders(pool, config, log);
+  return makeChatProviders(pool, config, log, tracer);
 }
 
 function readFleets(): Fleet[] {
@@ -237,8 +253,11 @@ function readFleets(): Fleet[] {
 }
 
 /** The bundle that `npm run build` made, or, from source, one that is made now. */
-function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath' | 'interceptors'> {
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
   if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
-  return { workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)) };
+  return {
+    workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
+    interceptors: { workflowModules: [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))] },
+  };
 }

@@ -5,7 +5,8 @@ import { newId } from '../domain/ids.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
 import { lockChatStatuses } from '../store/chat-attempts.ts';
 import { type ChangedChat, changeChats } from '../store/chat-changes.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { afterCommit, type Db, type Pool, transaction } from '../store/pool.ts';
+import { noted } from '../telemetry/topics.ts';
 
 /** A change of one message. */
 export type ChatWish = Omit<ChangedChat, 'event_id' | 'dedupe_key'> & {
@@ -29,7 +30,10 @@ export async function projectChat(
     event_id: newId('evt', now),
     dedupe_key: change === 'sent' ? 'sent' : message.dedupe_key,
   }));
-  const changed = await changeChats(db, CHAT_TRANSITIONS[change], wishes);
+  const transition = CHAT_TRANSITIONS[change];
+  const changed = await changeChats(db, transition, wishes);
+  const event = transition.event.slice('chatapp.'.length);
+  if (changed.length > 0) afterCommit(db, () => noted.tell({ kind: 'chatapp', event, count: changed.length }));
   return new Map(changed.map(({ id, status }) => [id, status]));
 }
 

@@ -2,8 +2,9 @@ import { type EmailChange, TRANSITIONS } from '../domain/email-states.ts';
 import { newId } from '../domain/ids.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/suppression.ts';
 import { type ChangedEmail, changeEmails, moveEmail } from '../store/email-changes.ts';
-import type { Db } from '../store/pool.ts';
+import { afterCommit, type Db } from '../store/pool.ts';
 import { addSuppressions } from '../store/suppressions.ts';
+import { noted, tally } from '../telemetry/topics.ts';
 
 /** A change of one email, or of one of its recipients. */
 export type Change = Omit<ChangedEmail, 'event_id'>;
@@ -40,7 +41,15 @@ export async function project(
     };
   });
   await addSuppressions(db, suppressions);
+  const reasons = changed.flatMap(({ event_id }) => rows.get(event_id)?.bounce_reason ?? []);
+  afterCommit(db, () => tell(change, changed.length, tally(reasons)));
   return changed.map(({ id }) => id);
+}
+
+function tell(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
+  const { event } = TRANSITIONS[change];
+  if (event === null || count === 0) return;
+  noted.tell({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
 }
 
 /** Why recipients are suppressed after a change, where they are. */
@@ -59,6 +68,13 @@ export function isOneStatement(change: EmailChange): boolean {
 }
 
 /** Gives a scheduled email another time. @returns the new time, or undefined when it is not scheduled or time is bad */
-export function projectReschedule(db: Db, orgId: string, id: string, scheduledAt: string): Promise<string | undefined> {
-  return moveEmail(db, TRANSITIONS.rescheduled, orgId, id, newId('evt', Date.now()), scheduledAt);
+export async function projectReschedule(
+  db: Db,
+  orgId: string,
+  id: string,
+  scheduledAt: string,
+): Promise<string | undefined> {
+  const moved = await moveEmail(db, TRANSITIONS.rescheduled, orgId, id, newId('evt', Date.now()), scheduledAt);
+  if (moved !== undefined) afterCommit(db, () => tell('rescheduled', 1));
+  return moved;
 }

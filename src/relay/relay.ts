@@ -17,6 +17,7 @@ import {
   whatWaits,
 } from '../store/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
+import { carried } from '../telemetry/topics.ts';
 import { type Budget, makeBudget } from './budget.ts';
 import { type Mode, needsBudget, plan } from './plan.ts';
 
@@ -205,7 +206,13 @@ interface Looked {
 async function fold(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
   const joining = groups.flatMap((rows) => {
     const group = newId('grp', Date.now());
-    return rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group }));
+    return rows.map((row) => ({
+      outboxId: row.id,
+      id: row.message_id,
+      version: row.version,
+      group,
+      traceparent: row.traceparent,
+    }));
   });
   await foldOutbox(client, joining);
 }
@@ -223,10 +230,17 @@ async function carryOut(
   for (const [index, result] of results.entries()) {
     const row = rows[index] as OutboxRow;
     const ids = 'more_ids' in row ? [row.id, ...row.more_ids] : [row.id];
-    if (result.status === 'fulfilled') done.push(...ids);
-    else if (result.reason instanceof TemporalUnreachable) unreachable = result.reason;
-    else {
+    const tell = (outcome: 'done' | 'refused' | 'unreachable') =>
+      carried.tell({ action: row.action, outcome, count: ids.length });
+    if (result.status === 'fulfilled') {
+      done.push(...ids);
+      tell('done');
+    } else if (result.reason instanceof TemporalUnreachable) {
+      unreachable = result.reason;
+      tell('unreachable');
+    } else {
       refused.push(...ids);
+      tell('refused');
       deps.log.error(
         { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
         'Temporal refused an outbox row',

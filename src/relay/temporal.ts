@@ -17,6 +17,7 @@ import type {
 import { maskAddress, maskNumber } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
 import type { ChatRow, ChoreRow, DomainRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
@@ -39,8 +40,15 @@ const SINGLE = 2;
 const WEBHOOKS = 3;
 const BULK = 4;
 
-/** Turns outbox rows into requests to Temporal. Each may be repeated: a workflow that was started is not started again. */
-export function temporalCarrier(client: Client, retry: RetryPolicy): (row: OutboxRow) => Promise<void> {
+/**
+ * Turns outbox rows into requests to Temporal. Each may be repeated: a workflow that was started is not started again.
+ * @param tracer there where requests are followed
+ */
+export function temporalCarrier(
+  client: Client,
+  retry: RetryPolicy,
+  tracer?: Tracer,
+): (row: OutboxRow) => Promise<void> {
   const { workflow } = client;
 
   /** `again`: it may have had a workflow of its own before; what guards against sending twice is the claim, not the id. */
@@ -143,13 +151,28 @@ export function temporalCarrier(client: Client, retry: RetryPolicy): (row: Outbo
     return row.action === 'chore' ? chore(row) : actions[row.action](row);
   };
   return async (row) => {
-    const ask = () => act(row);
+    const ask = () => follow(tracer, row, () => act(row));
     try {
       await client.connection.withDeadline(Date.now() + DEADLINE, ask);
     } catch (error) {
       throw isTemporary(error) ? new TemporalUnreachable('Temporal cannot be reached', { cause: error }) : error;
     }
   };
+}
+
+/** Goes on with the traces of the requests that messages came in. A group is a trace of its own that is linked with theirs. */
+async function follow(tracer: Tracer | undefined, row: OutboxRow, act: () => Promise<void>): Promise<void> {
+  if (!tracer) return act();
+  const attributes = { 'sendwright.workflow.id': row.message_id, 'sendwright.outbox.action': row.action };
+  if (row.action === 'group' && row.traceparents.length > 0) {
+    const [first, ...others] = row.traceparents;
+    const members = { 'sendwright.messages': row.members.length };
+    // All of one request, as of a batch, stay in its trace.
+    const led = others.length === 0 ? { parent: first } : { links: row.traceparents };
+    return tracer.span('start group', { kind: 'producer', ...led, attributes: { ...attributes, ...members } }, act);
+  }
+  if (!('traceparent' in row) || row.traceparent === null) return act();
+  return tracer.span(`${row.action} message`, { kind: 'producer', parent: row.traceparent, attributes }, act);
 }
 
 async function unlessStarted(starting: Promise<unknown>): Promise<void> {

@@ -23,6 +23,8 @@ export interface StoredChat {
   readonly content: ChatContent;
   readonly status: ChatStatus;
   readonly provider_message_id: string | null;
+  /** Milliseconds since it was accepted. */
+  readonly late: number;
   /** Null when it is not connected any more. */
   readonly number: SendingNumber | null;
 }
@@ -54,7 +56,8 @@ interface ChatRow extends Omit<StoredChat, 'number'>, Omit<SendingNumber, 'id' |
 
 const SELECT_CHATS = `
   SELECT message.id, message.org_id, message."from", message."to", message.type, message.content, message.status,
-         message.provider_message_id, message.number_id, number.provider AS number_provider, number.phone_number_id,
+         message.provider_message_id,
+         (extract(epoch FROM clock_timestamp() - message.created_at) * 1000)::float8 AS late, message.number_id, number.provider AS number_provider, number.phone_number_id,
          number.account_sid, number.credentials
   FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id`;
 

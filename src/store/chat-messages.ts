@@ -15,6 +15,8 @@ export interface NewChat {
   readonly country: string;
   readonly type: ChatType;
   readonly content: ChatContent;
+  /** The span of its request, which its delivery goes on from. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Why a message was not stored: no number fits, or several do. */
@@ -63,6 +65,7 @@ function acceptValues(orgId: string, chat: NewChat): unknown[] {
     chat.type,
     // The driver would write an object as the array or text that it takes it for.
     JSON.stringify(chat.content),
+    chat.traceparent ?? null,
   ];
 }
 
@@ -80,7 +83,7 @@ const accepting = (also = ''): string => `
   ), noted AS (
     INSERT INTO chat_events (message_id, id, type, created_at) SELECT id, event_id, 'chatapp.queued', now() FROM accepted
   ), told AS (
-    INSERT INTO outbox (message_id, action) SELECT id, 'chat' FROM accepted
+    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'chat', $9::text FROM accepted
   ), happened AS MATERIALIZED (
     SELECT event_id, $1 AS org_id, 'chatapp.queued' AS type, now()::timestamptz(3) AS created_at, NULL::text AS message_id,
            jsonb_build_object('messageId', id, 'from', "from", 'to', "to", 'country', country, 'type', type,
@@ -94,7 +97,7 @@ const accepting = (also = ''): string => `
 const ACCEPT_CHAT = accepting();
 const ACCEPT_CHAT_ONCE = accepting(`, remembered AS (
     INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
-    SELECT $1, $9, $10, json_build_object('id', id, 'status', 'queued', 'type', type, 'from', "from", 'country', country,
+    SELECT $1, $10, $11, json_build_object('id', id, 'status', 'queued', 'type', type, 'from', "from", 'country', country,
       'created_at', ${wireTime('now()')})
     FROM accepted
   )`);

@@ -23,6 +23,8 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   batch_id: string | null;
   /** The idempotency key of its request, which the answer will stand for. */
   once?: Once | undefined;
+  /** The span of its request, which its delivery goes on from. */
+  traceparent?: string | undefined;
 }
 
 /** Why an email was not stored; the first two are told by the database's clock. */
@@ -81,7 +83,15 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
     emails.map((email) => email.scheduled_at),
     emails.map((email) => email.once?.key ?? null),
     emails.map((email) => email.once?.fingerprint ?? null),
+    traceparentsOf(emails),
   ];
+}
+
+/** Null for none at all, as in most places: a missing array reads as one of nulls. */
+export function traceparentsOf(
+  rows: readonly { readonly traceparent?: string | null | undefined }[],
+): (string | null)[] | null {
+  return rows.some(({ traceparent }) => traceparent) ? rows.map(({ traceparent }) => traceparent ?? null) : null;
 }
 
 /**
@@ -139,10 +149,10 @@ const ACCEPT_EMAILS = `
     SELECT * FROM unnest(
       $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
       $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[],
-      $19::text[], $20::bytea[]
+      $19::text[], $20::bytea[], $21::text[]
     ) WITH ORDINALITY AS mail(
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
-      subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, position
+      subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, traceparent, position
     )
   ), ${JUDGED}, ${COUNT_AGAINST_QUOTA}, accepted AS MATERIALIZED (
     SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits
@@ -158,7 +168,7 @@ const ACCEPT_EMAILS = `
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), told AS (
-    INSERT INTO outbox (message_id, action) SELECT id, 'start' FROM accepted
+    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted
   ), happened AS MATERIALIZED (
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
            jsonb_build_object('status', status) AS data

@@ -1,3 +1,4 @@
+import { traceparentsOf } from './emails.ts';
 import type { Db } from './pool.ts';
 
 /** One thing to ask of Temporal about one email, with what it takes to ask it. */
@@ -20,6 +21,8 @@ export interface EmailRow {
   workflow_id: string;
   /** Whether anything is left to deliver: false once the email was canceled or has ended. */
   open: boolean;
+  /** The span of the request that it came in, where requests are followed. */
+  traceparent: string | null;
 }
 
 /** Emails that share the workflow `message_id`, due at one instant. */
@@ -35,6 +38,8 @@ export interface GroupRow {
   /** Whether all of them came in batches. */
   bulk: boolean;
   due_at: string | null;
+  /** The spans of the requests that they came in, of some of them when those are many. */
+  traceparents: string[];
 }
 
 /** An endpoint whose workflow must look at what it has to do. */
@@ -90,6 +95,7 @@ export interface ChatRow {
   type: string;
   /** Whether anything is left to deliver. */
   open: boolean;
+  traceparent: string | null;
 }
 
 /** Which kinds of rows there are, whoever holds them. */
@@ -122,7 +128,8 @@ const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
          email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
-         email.schedule_version AS version, email.workflow_id, email.status IN ('queued', 'scheduled') AS open
+         email.schedule_version AS version, email.workflow_id, email.status IN ('queued', 'scheduled') AS open,
+         outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
@@ -157,7 +164,8 @@ export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
     name: 'lock_groups',
     text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
                   group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS bulk,
-                  (group_of ->> 'due_at')::timestamptz AS due_at
+                  (group_of ->> 'due_at')::timestamptz AS due_at,
+                  ARRAY(SELECT jsonb_array_elements_text(group_of -> 'traceparents')) AS traceparents
            FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
            ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
@@ -220,7 +228,7 @@ export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
     name: 'lock_chats',
     text: `SELECT outbox.id, 'chat' AS action, outbox.message_id, outbox.tries, outbox.action = 'chat_again' AS again,
                   message.org_id, message."to", message.type,
-                  message.status = 'queued' AS open
+                  message.status = 'queued' AS open, outbox.traceparent
            FROM outbox JOIN chat_messages AS message ON message.id = outbox.message_id
            WHERE outbox.action IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
            ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
@@ -236,7 +244,11 @@ export interface Joining {
   readonly version: number;
   /** The workflow's id. */
   readonly group: string;
+  readonly traceparent?: string | null;
 }
+
+/** Spans of requests that a group is linked with at most. */
+const LINKS = 50;
 
 /**
  * Makes one row of those of many emails, and notes on each email which workflow carries it. An email that was moved,
@@ -248,8 +260,8 @@ export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<v
     text: `WITH joining AS MATERIALIZED (
              SELECT wish.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
-               SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[])
-                 AS wish(outbox_id, id, version, group_id)
+               SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[], $5::text[])
+                 AS wish(outbox_id, id, version, group_id, traceparent)
                ORDER BY id COLLATE "C"
              ) AS wish CROSS JOIN LATERAL (
                SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = wish.id FOR UPDATE
@@ -266,13 +278,16 @@ export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<v
              'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
              'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
              'bulk', bool_and(batch_id IS NOT NULL),
-             'due_at', min(scheduled_at))
+             'due_at', min(scheduled_at),
+             'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
            FROM joining GROUP BY group_id`,
     values: [
       joining.map(({ outboxId }) => outboxId),
       joining.map(({ id }) => id),
       joining.map(({ version }) => version),
       joining.map(({ group }) => group),
+      traceparentsOf(joining),
+      LINKS,
     ],
   });
 }

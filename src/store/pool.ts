@@ -41,6 +41,16 @@ export function makePool(url: string, name: string, max: number, onIdleError: (e
   return pool;
 }
 
+/** What is to be done once the transaction of a client is committed. */
+const afterwards = new WeakMap<object, (() => void)[]>();
+
+/** Does something small once what `db` is at is committed: at once outside of a transaction, and not when it is rolled back. */
+export function afterCommit(db: Db, act: () => void): void {
+  const waiting = afterwards.get(db);
+  if (waiting) waiting.push(act);
+  else act();
+}
+
 /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
 export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -50,10 +60,13 @@ export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) =
     broken = error;
   };
   client.on('error', onError);
+  const acts: (() => void)[] = [];
+  afterwards.set(client, acts);
   try {
     await client.query('BEGIN');
     const result = await work(client);
     await client.query('COMMIT');
+    for (const act of acts) act();
     return result;
   } catch (error) {
     // Closing a connection rolls back too, and waits for nobody.
@@ -61,6 +74,7 @@ export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) =
     else await client.query('ROLLBACK').catch(onError);
     throw error;
   } finally {
+    afterwards.delete(client);
     client.off('error', onError);
     client.release(broken);
   }

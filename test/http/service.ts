@@ -134,6 +134,7 @@ export async function startService(
     chatCallbacks: CHAT_CALLBACKS,
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
+    metrics: { type: 'text/plain', text: async () => '# no metrics\n' },
     ...options,
   };
   const app = await makeApp(deps);

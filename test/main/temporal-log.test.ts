@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { Runtime } from '@temporalio/worker';
 import { makeLog } from '../../src/main/process.ts';
-import { logTemporalTo } from '../../src/main/temporal.ts';
+import { installTemporal } from '../../src/main/temporal.ts';
 
 test('an activity that failed is logged with what went wrong, and without the row that Postgres quotes', () => {
   let written = '';
@@ -13,7 +13,7 @@ test('an activity that failed is logged with what went wrong, and without the ro
       done();
     },
   });
-  logTemporalTo(makeLog('worker', 'trace', lines));
+  installTemporal(makeLog('worker', 'trace', lines));
   const error = Object.assign(new Error('new row violates check constraint "unlucky"'), {
     code: '23514',
     detail: 'Failing row contains (em_1, canary@example.net).',

@@ -146,6 +146,7 @@ describe('what Temporal is asked for', () => {
     to: TO,
     type: 'template',
     open: true,
+    traceparent: null,
     ...fields,
   });
   const handleOf = ({ message_id }: OutboxRow) => namespace.client.workflow.getHandle(message_id);

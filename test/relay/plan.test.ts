@@ -23,6 +23,7 @@ function row(fields: Partial<EmailRow> = {}): EmailRow {
     version: 0,
     workflow_id: id,
     open: true,
+    traceparent: null,
     ...fields,
   };
 }

@@ -33,6 +33,7 @@ function outboxRow(fields: Partial<EmailRow> = {}): EmailRow {
     waits: false,
     version: 0,
     open: true,
+    traceparent: null,
     ...fields,
   };
 }
@@ -48,6 +49,7 @@ function groupRow(fields: Partial<GroupRow> = {}): GroupRow {
     batch_id: 'bt_1',
     bulk: true,
     due_at: null,
+    traceparents: [],
     ...fields,
   };
 }

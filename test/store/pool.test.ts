@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { isDuplicate, isUnreachable, makePool, type Pool, transaction } from '../../src/store/pool.ts';
+import { afterCommit, isDuplicate, isUnreachable, makePool, type Pool, transaction } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { databaseProxy } from './proxy.ts';
 
@@ -272,4 +272,34 @@ test('only a unique violation is a duplicate', async () => {
   );
   assert.deepEqual(errors.map(isDuplicate), [true, false, false]);
   assert.equal(isDuplicate(new Error('23505')), false);
+});
+
+describe('what is to be done after a commit', () => {
+  test('is done once that has happened, in its order, and not when it is rolled back', async () => {
+    const done: string[] = [];
+    await transaction(pool, async (client) => {
+      await client.query('CREATE TABLE committed ()');
+      afterCommit(client, () => done.push('first'));
+      afterCommit(client, () => done.push('second'));
+      assert.deepEqual(done, []);
+    });
+    assert.deepEqual(done, ['first', 'second']);
+    const failing = transaction(pool, async (client) => {
+      afterCommit(client, () => done.push('never'));
+      throw new Error('rolled back');
+    });
+    await assert.rejects(failing, /rolled back/);
+    await transaction(pool, async () => undefined);
+    assert.deepEqual(done, ['first', 'second']);
+  });
+
+  test('is done at once where there is no transaction', async () => {
+    const done: string[] = [];
+    afterCommit(pool, () => done.push('at once'));
+    assert.deepEqual(done, ['at once']);
+    const client = await pool.connect();
+    afterCommit(client, () => done.push('by a client alone'));
+    client.release();
+    assert.deepEqual(done, ['at once', 'by a client alone']);
+  });
 });

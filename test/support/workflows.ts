@@ -20,7 +20,8 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
   );
   if (isThere) return { codePath };
   const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: quiet });
+  const workflowInterceptorModules = [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))];
+  const { code } = await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, logger: quiet });
   // Two may be first: each puts a whole file there.
   const unfinished = `${codePath}.${process.pid}`;
   await writeFile(unfinished, code);

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
 import { pendingMigrations } from '../../store/migrate.ts';
 import type { Db } from '../../store/pool.ts';
-import { route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 
 const tags = ['Health'];
@@ -12,6 +12,19 @@ export const healthz = route(
   { tags, summary: 'Is the process alive?', response: { 200: Ok, ...errorResponses(422) } },
   async () => ({ status: 'ok' }),
 );
+
+/** What Prometheus reads, made anew when asked, and of which type it is. */
+export interface Metrics {
+  readonly type: string;
+  readonly text: () => Promise<string>;
+}
+
+export function metrics({ type, text }: Metrics): Route {
+  return route({ tags, summary: 'Metrics for Prometheus', hide: true }, async (_request, reply) => {
+    reply.type(type);
+    return text();
+  });
+}
 
 export function readyz(db: Db) {
   return route(

@@ -1,0 +1,108 @@
+import { performance } from 'node:perf_hooks';
+import { providerCalled, tally } from '../telemetry/topics.ts';
+import type { Attributes, OpenSpan, Tracer } from '../telemetry/tracer.ts';
+import type { ChatProvider } from './chat-provider.ts';
+import type { EmailProvider } from './email-provider.ts';
+
+interface Call {
+  readonly provider: string;
+  readonly operation: 'send' | 'find' | 'report';
+  readonly attributes: Attributes;
+  readonly tracer: Tracer | undefined;
+}
+
+/** Outcomes after which somebody should look at the provider, or at our account with it. */
+const TROUBLE = ['busy', 'account', 'unknown'];
+
+/** The same provider, with word of each call: how long it took, what it came to, and as a span where calls are followed. */
+export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
+  const { name, callSize, find, reports } = provider;
+  const call = (operation: Call['operation'], attributes: Attributes) => ({
+    provider: name,
+    operation,
+    attributes,
+    tracer,
+  });
+  return {
+    name,
+    callSize,
+    refusal: (email) => provider.refusal(email),
+    send(emails, callName) {
+      const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
+      const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };
+      return observe(
+        call('send', about),
+        () => provider.send(emails, callName),
+        (outcomes) => outcomes.map(({ kind }) => kind),
+      );
+    },
+    ...(find && {
+      find: (callName: string) =>
+        observe(call('find', { 'sendwright.call': callName }), () => find.call(provider, callName), answered),
+    }),
+    ...(reports && {
+      reports: (emailId: string, messageId: string) =>
+        observe(call('report', { 'sendwright.message.id': emailId }), () => reports(emailId, messageId), answered),
+    }),
+  };
+}
+
+/** Likewise. */
+export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
+  const { name, find, report } = provider;
+  const call = (operation: Call['operation'], { id }: { readonly id: string }) => ({
+    provider: name,
+    operation,
+    attributes: { 'sendwright.message.id': id },
+    tracer,
+  });
+  return {
+    name,
+    refusal: (message) => provider.refusal(message),
+    send: (message) =>
+      observe(
+        call('send', message),
+        () => provider.send(message),
+        ({ kind }) => [kind],
+      ),
+    ...(find && {
+      find: (...[message, ...about]: Parameters<typeof find>) =>
+        observe(call('find', message), () => find.call(provider, message, ...about), answered),
+    }),
+    ...(report && {
+      report: (...[message, providerMessageId]: Parameters<typeof report>) =>
+        observe(call('report', message), () => report.call(provider, message, providerMessageId), answered),
+    }),
+  };
+}
+
+function answered(): readonly string[] {
+  return ['answered'];
+}
+
+async function observe<T>(
+  { provider, operation, attributes, tracer }: Call,
+  work: () => Promise<T>,
+  outcomesOf: (result: T) => readonly string[],
+): Promise<T> {
+  const began = performance.now();
+  const tell = (outcomes: ReadonlyMap<string, number>): void => {
+    providerCalled.tell({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
+  };
+  const run = async (span?: OpenSpan): Promise<T> => {
+    try {
+      const result = await work();
+      const outcomes = tally(outcomesOf(result));
+      tell(outcomes);
+      for (const [outcome, count] of outcomes) span?.note({ [`sendwright.outcome.${outcome}`]: count });
+      if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
+      return result;
+    } catch (error) {
+      tell(tally(['failed']));
+      throw error;
+    }
+  };
+  if (!tracer) return run();
+  const about = { 'sendwright.provider': provider, ...attributes };
+  return tracer.span(`${provider} ${operation}`, { kind: 'client', attributes: about }, run);
+}

@@ -1,0 +1,104 @@
+import { channel } from 'node:diagnostics_channel';
+
+/** Messages of one kind, as `docs/metrics.md` calls them. */
+export type MessageKind = 'email' | 'chatapp';
+
+/**
+ * News of one kind, told within this process to whoever listens. Who tells them knows no metrics, and pays next to
+ * nothing where nobody listens. No news names an address, an id or an organization.
+ */
+export interface Topic<T> {
+  readonly tell: (news: T) => void;
+  /** @returns what ends it */
+  readonly listen: (listener: (news: T) => void) => () => void;
+}
+
+function topic<T>(name: string): Topic<T> {
+  const lane = channel(`sendwright:${name}`);
+  return {
+    tell: (news) => lane.publish(news),
+    listen(listener) {
+      const hear = (news: unknown): void => listener(news as T);
+      lane.subscribe(hear);
+      return () => void lane.unsubscribe(hear);
+    },
+  };
+}
+
+/** Messages were accepted, and that is committed. */
+export const accepted = topic<{
+  readonly kind: MessageKind;
+  readonly by: 'single' | 'batch';
+  readonly count: number;
+}>('accepted');
+
+/** Timelines have a new line, and that is committed: `event` is its type without the kind, as in `delivered`. */
+export const noted = topic<{
+  readonly kind: MessageKind;
+  readonly event: string;
+  readonly count: number;
+  /** Of bounces: how many for which reason. */
+  readonly reasons?: ReadonlyMap<string, number>;
+}>('noted');
+
+/** Scheduled messages were claimed: how many seconds after their time each. */
+export const claimed = topic<{ readonly lateness: readonly number[] }>('claimed');
+
+/** A provider took messages: how many seconds after each was due. */
+export const handedOver = topic<{ readonly kind: MessageKind; readonly after: readonly number[] }>('handed over');
+
+/** A provider was called. */
+export const providerCalled = topic<{
+  readonly provider: string;
+  readonly operation: 'send' | 'find' | 'report';
+  readonly seconds: number;
+  /** How many messages came to what; of a question, whether it was answered. */
+  readonly outcomes: ReadonlyMap<string, number>;
+}>('provider called');
+
+/** What became of messages that a provider may have taken, when nobody saw the end of the call. */
+export const SETTLEMENTS = [
+  /** The provider has it. */
+  'found',
+  /** The provider does not have it, so it is sent. */
+  'lost',
+  /** Nobody can say, and it is sent again: it may arrive twice. */
+  'risked',
+  /** Nobody can say, and it is not sent again: it may never arrive. */
+  'given_up',
+] as const;
+export type Settlement = (typeof SETTLEMENTS)[number];
+export const settlement = topic<{
+  readonly kind: MessageKind;
+  readonly provider: string;
+  readonly outcome: Settlement;
+  readonly count: number;
+}>('settled');
+
+/** The relay asked Temporal for what an outbox row says. */
+export const carried = topic<{
+  readonly action: string;
+  readonly outcome: 'done' | 'refused' | 'unreachable';
+  readonly count: number;
+}>('carried');
+
+/** A customer's endpoint was posted to. */
+export const posted = topic<{
+  readonly outcome: 'delivered' | 'refused' | 'unanswered' | 'gone';
+  readonly seconds: number;
+}>('posted');
+
+/** A request was answered; `route` as the route table has it, `none` where no route was meant. */
+export const answered = topic<{
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}>('answered');
+
+/** How many of each. */
+export function tally(values: Iterable<string>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import getPort from 'get-port';
+import { parse } from 'yaml';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { inFuture } from '../http/service.ts';
+import { behave } from '../support/behave.ts';
+import { eventually } from '../support/eventually.ts';
+import { parsePage, parseQuery } from '../support/prometheus.ts';
+import { emptyHome, startSendwright } from '../support/start.ts';
+
+/**
+ * A running service is scraped, and what an operator loads from deploy/ is held to what is found: every metric of the
+ * alerts and of the dashboard is there, with its labels.
+ */
+const fileOf = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+const ALERTS = 'deploy/prometheus/alerts.yml';
+const DASHBOARD = 'deploy/grafana/sendwright.json';
+/** What Prometheus adds to each series. */
+const ADDED = ['job', 'instance'];
+
+/** A query of the alerts or the dashboard, and where it stands. */
+interface Query {
+  readonly where: string;
+  readonly expr: string;
+}
+
+async function alerts(): Promise<
+  { name: string; expr: string; labels: object; annotations: Record<string, string> }[]
+> {
+  interface Rule {
+    alert: string;
+    expr: string;
+    labels: object;
+    annotations: Record<string, string>;
+  }
+  const { groups } = parse(await fileOf(ALERTS)) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap(({ rules }) => rules.map(({ alert: name, ...rule }) => ({ name, ...rule })));
+}
+
+async function panels(): Promise<Query[]> {
+  interface Panel {
+    title: string;
+    targets?: { expr: string }[];
+  }
+  const dashboard = JSON.parse(await fileOf(DASHBOARD)) as { panels: Panel[] };
+  return dashboard.panels.flatMap(({ title, targets = [] }) =>
+    // Grafana's own variable, as Grafana fills it in.
+    targets.map(({ expr }) => ({ where: title, expr: expr.replaceAll('$__rate_interval', '1m') })),
+  );
+}
+
+test('the metrics of a running service', { timeout: 180_000 }, async (t) => {
+  const port = await getPort();
+  const started = await startSendwright(t, await emptyHome(), {
+    METRICS_PORT: String(port),
+    SEND_MAX_ATTEMPTS: '2',
+  });
+  const dev = await started.dev();
+  await sendEverything(dev);
+  const page = async (url: string) => {
+    const answer = await fetch(url);
+    assert.equal(answer.status, 200, url);
+    assert.match(String(answer.headers.get('content-type')), /^text\/plain; version=0\.0\.4/);
+    return answer.text();
+  };
+  const pages = await eventually(
+    'all that was sent has come to its end',
+    async () => {
+      const [api, worker] = [await page(`${dev.base_url}/metrics`), await page(`http://127.0.0.1:${port}/metrics`)];
+      const isThere = (text: string) => new RegExp(`^sendwright_message_events_total\\{${text}\\} [1-9]`, 'm');
+      const wanted = [
+        [worker, 'kind="email",event="sent"'],
+        [worker, 'kind="email",event="failed"'],
+        [worker, 'kind="chatapp",event="sent"'],
+        [api, 'kind="email",event="bounced"'],
+        [api, 'kind="chatapp",event="delivered"'],
+      ] as const;
+      const has = (text: string, name: string) => new RegExp(`^${name}[{ ].* [1-9]|^${name} [1-9]`, 'm').test(text);
+      return (
+        wanted.every(([text, event]) => isThere(event).test(text)) &&
+        has(worker, 'sendwright_schedule_lateness_seconds_count') &&
+        has(worker, 'sendwright_webhook_attempt_duration_seconds_count') && { api, worker }
+      );
+    },
+    90_000,
+  );
+  for (const [path, status] of [
+    ['/healthz', 200],
+    ['/readyz', 200],
+    ['/', 404],
+    ['/metrics?a', 404],
+  ] as const) {
+    assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, status, path);
+  }
+  const found = parsePage(pages.api, pages.worker);
+
+  await t.test('say what was sent and what became of it', () => {
+    const api = (sample: string) => assert.ok(pages.api.includes(`\n${sample}`), `${sample} of the API`);
+    const worker = (sample: string) => assert.ok(pages.worker.includes(`\n${sample}`), `${sample} of the worker`);
+    api('sendwright_messages_accepted_total{kind="email",by="batch"} 120\n');
+    api('sendwright_messages_accepted_total{kind="chatapp",by="single"} 1\n');
+    api('sendwright_bounces_total{reason="mailbox_full"} 1\n');
+    api('sendwright_database_up 1\n');
+    api('sendwright_backlog{fleet="webhooks"} ');
+    worker('sendwright_provider_outcomes_total{provider="postmark",operation="send",outcome="sent"} ');
+    worker('sendwright_provider_outcomes_total{provider="postmark",operation="send",outcome="unknown"} 1\n');
+    worker('sendwright_time_to_provider_seconds_count{kind="chatapp"} 1\n');
+    assert.doesNotMatch(pages.worker, /sendwright_backlog/, 'what the database holds is told by the API');
+  });
+
+  await t.test('hold nothing of a caller’s: no address, no id, no organization', () => {
+    const text = `${pages.api}\n${pages.worker}`;
+    for (const word of [dev.organization_id, dev.domain, dev.api_key, 'canary', 'example.net', '+1416']) {
+      assert.ok(!text.includes(word), `${word} is in the metrics`);
+    }
+    assert.doesNotMatch(text, /\b(?:em|bt|wa|evt|wh|whd|key|org|grp)_[0-9a-z]{26}\b/);
+  });
+
+  await t.test('come together with those of Temporal’s SDK, each name once', () => {
+    for (const page of [pages.api, pages.worker]) {
+      const types = [...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+      assert.deepEqual(
+        types.filter((name, i) => types.indexOf(name) !== i),
+        [],
+      );
+      assert.ok(
+        types.some((name) => name?.startsWith('temporal_')),
+        'there is none of the SDK',
+      );
+    }
+  });
+
+  await t.test('are those of docs/metrics.md, in its words', async () => {
+    const docs = await fileOf('docs/metrics.md');
+    const rows = [...docs.matchAll(/^\| `(sendwright_\w+)` *\| (\w+) *\| (.*?) *\| (.*?) *\|$/gm)].map(
+      ([, name, type, labels, meaning]) => [name, type, labels, meaning],
+    );
+    const scraped = [...found]
+      .filter(([name]) => name.startsWith('sendwright_'))
+      .map(([name, { type, help, labels }]) => {
+        const names = [...labels.keys()].filter((label) => label !== 'le');
+        return [name, type, names.map((label) => `\`${label}\``).join(', '), help];
+      });
+    assert.deepEqual(rows.sort(), scraped.sort());
+  });
+
+  const queries: Query[] = [...(await alerts()).map(({ name, expr }) => ({ where: name, expr })), ...(await panels())];
+  const docs = await fileOf('docs/metrics.md');
+  for (const { where, expr } of queries) {
+    await t.test(`hold what "${where}" asks for: ${expr.replace(/\s+/g, ' ').slice(0, 60)}`, () => {
+      const { selectors, grouping } = parseQuery(expr);
+      assert.ok(selectors.length > 0, 'it asks for nothing');
+      const known = new Set(ADDED);
+      for (const { name, matchers } of selectors) {
+        // Prometheus makes this one.
+        const metric =
+          name === 'up' ? undefined : (found.get(name.replace(/_(?:bucket|count|sum)$/, '')) ?? found.get(name));
+        if (name !== 'up') assert.ok(metric, `there is no ${name}`);
+        for (const label of metric?.labels.keys() ?? []) known.add(label);
+        for (const { label, value } of matchers.filter((matcher) => !ADDED.includes(matcher.label))) {
+          const values = [...(metric?.labels.get(label) ?? [])];
+          assert.ok(values.length > 0, `${name} has no label ${label}`);
+          for (const word of value.split('|')) {
+            const isKnown =
+              values.some((each) => new RegExp(`^(?:${word})$`).test(each)) || docs.includes(`\`${word}\``);
+            assert.ok(isKnown || word === '5..', `${label} of ${name} is never ${word}`);
+          }
+        }
+      }
+      for (const label of grouping) assert.ok(known.has(label), `nothing it asks for has a label ${label}`);
+    });
+  }
+});
+
+describe('the alerts', () => {
+  test('each say how bad it is, what is wrong and what follows', async () => {
+    for (const { name, labels, annotations } of await alerts()) {
+      assert.match(JSON.stringify(labels), /^\{"severity":"(?:critical|warning)"\}$/, name);
+      assert.ok(annotations['summary'] && annotations['description'], name);
+    }
+  });
+
+  test('each have a test in which they fire', async () => {
+    const tests = parse(await fileOf('deploy/prometheus/alerts.test.yml')) as { tests: { name: string }[] };
+    const names = tests.tests.map(({ name }) => name);
+    assert.deepEqual(names.sort(), [...(await alerts()).map(({ name }) => name), 'calm'].sort());
+  });
+
+  test('are what Prometheus takes, and fire when they should', (t) => {
+    const promtool = process.env['PROMTOOL_PATH'] || 'promtool';
+    const run = (...args: string[]) =>
+      spawnSync(promtool, args, { cwd: new URL('../../deploy/prometheus', import.meta.url), encoding: 'utf8' });
+    if (run('--version').error) {
+      const hint = 'promtool is not here: the alerts were parsed and not tried (Debian: apt-get install prometheus)';
+      console.log(hint);
+      t.skip(hint);
+      return;
+    }
+    for (const args of [
+      ['check', 'rules', 'alerts.yml'],
+      ['check', 'config', 'prometheus.yml'],
+      ['test', 'rules', 'alerts.test.yml'],
+    ]) {
+      const { status, stdout, stderr } = run(...args);
+      assert.equal(status, 0, `promtool ${args.join(' ')}: ${stdout}${stderr}`);
+    }
+  });
+});
+
+/** A bit of everything that is counted. */
+async function sendEverything(dev: DevFile): Promise<void> {
+  const call = async (path: string, json: object, expected = 202) => {
+    const response = await fetch(`${dev.base_url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+    });
+    const text = await response.text();
+    assert.equal(response.status, expected, `${path}: ${text}`);
+    return JSON.parse(text) as Record<string, unknown>;
+  };
+  const mail = (to: string, fields: object = {}) => ({
+    from: dev.from,
+    to,
+    subject: 'canary',
+    text: 'canary',
+    ...fields,
+  });
+  const endpoint = createServer((request, response) => void request.resume().on('end', () => response.end()));
+  endpoint.listen(0, '127.0.0.1').unref();
+  await eventually('the endpoint listens', () => endpoint.listening);
+  const { port } = endpoint.address() as AddressInfo;
+  await call('/v1/webhooks', { url: `http://127.0.0.1:${port}/canary` }, 201);
+  // Taken, but nobody hears of it: it is asked about.
+  await behave(dev.inbox_url ?? '', { reset_after_accept: 1 });
+  await call('/v1/emails', mail('canary@example.net'));
+  for (const to of ['delivered@example.net', 'bounced+mailbox_full@example.net', 'fail-always@example.net']) {
+    await call('/v1/emails', mail(to));
+  }
+  await call('/v1/emails', mail('canary@example.net', { scheduled_at: inFuture({ ms: 2_000 }) }));
+  const emails = Array.from({ length: 120 }, (_, i) => mail(`canary${i}@example.net`));
+  await call('/v1/emails/batch', { emails });
+  await call('/v1/emails', mail('nobody'), 422);
+  await call('/v1/chatapp', { to: '+14165550177', text: 'canary' });
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startMetrics } from '../../src/telemetry/metrics.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Organization, type Service, startService } from './service.ts';
+
+const metrics = startMetrics();
+let service: Service;
+let ours: Organization;
+before(async () => {
+  service = await startService({
+    metrics: { type: metrics.registry.contentType, text: () => metrics.registry.metrics() },
+  });
+  ours = await service.organization();
+});
+after(async () => {
+  metrics.stop();
+  await service.close();
+});
+
+async function page(): Promise<string> {
+  const answer = await service.call('GET', '/metrics');
+  assert.equal(answer.status, 200, answer.text);
+  return answer.text;
+}
+
+/** The value of a sample; undefined when there is none. */
+async function value(sample: string): Promise<number | undefined> {
+  const line = (await page()).split('\n').find((each) => each.startsWith(`${sample} `));
+  return line === undefined ? undefined : Number(line.slice(sample.length));
+}
+
+test('§1.3: /metrics needs no key, and is what Prometheus reads', async () => {
+  const { headers, text } = await service.call('GET', '/metrics');
+  assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  for (const name of [
+    'sendwright_messages_accepted_total',
+    'nodejs_eventloop_lag_seconds',
+    'process_cpu_seconds_total',
+  ]) {
+    assert.match(text, new RegExp(`^# TYPE ${name} `, 'm'));
+  }
+  assert.equal((await service.call('POST', '/metrics')).status, 405);
+});
+
+test('what is accepted is counted once, and what is refused or repeated is not', async () => {
+  const single = 'sendwright_messages_accepted_total{kind="email",by="single"}';
+  const batch = 'sendwright_messages_accepted_total{kind="email",by="batch"}';
+  const headers = { 'idempotency-key': 'once' };
+  const json = ours.mail();
+  for (let i = 0; i < 2; i++) assert.equal((await ours.call('POST', '/v1/emails', { json, headers })).status, 202);
+  assert.equal((await ours.send({ subject: '' })).status, 422);
+  assert.equal((await ours.send({ from: 'a@other.example' })).status, 403);
+  assert.equal(await value(single), 1);
+  const emails = Array.from({ length: 30 }, () => ours.mail());
+  assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails } })).status, 202);
+  const broken = [...emails, ours.mail({ from: 'a@other.example' })];
+  assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails: broken } })).status, 403);
+  assert.deepEqual([await value(single), await value(batch)], [1, 30]);
+});
+
+test('requests are counted by the template of their route: no id, no path of a caller’s making', async () => {
+  const id = await ours.sent();
+  await ours.email(id);
+  await ours.call('GET', '/v1/canarypath');
+  await service.call('GET', '/canarypath?canaryquery=1');
+  await ours.call('GET', '/v1/emails/canaryid');
+  const text = await page();
+  for (const [labels, count] of [
+    ['method="GET",route="/v1/emails/:id",status="200"', 1],
+    ['method="GET",route="/v1/emails/:id",status="404"', 1],
+    ['method="GET",route="none",status="404"', 2],
+  ] as const) {
+    assert.match(text, new RegExp(`^sendwright_http_request_duration_seconds_count\\{${labels}\\} ${count}$`, 'm'));
+  }
+  for (const word of ['canary', id, ours.id, ours.domain, ours.key, 'example.net']) {
+    assert.ok(!text.includes(word), `${word} is in the metrics`);
+  }
+});
+
+test('the line of a request holds the id of what it made', async () => {
+  service.log.length = 0;
+  const { body, headers } = await ours.send();
+  const { id } = body as { id: string };
+  const line = await eventually('the request is logged', () =>
+    service.log
+      .map((each) => JSON.parse(each) as Record<string, unknown>)
+      .find(({ msg, route }) => msg === 'request' && route === '/v1/emails'),
+  );
+  assert.deepEqual([line['made'], line['reqId']], [id, headers['x-request-id']]);
+});

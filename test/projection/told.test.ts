@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { after, before, test, type TestContext } from 'node:test';
+import { projectChat } from '../../src/projection/chat.ts';
+import { project, projectReschedule } from '../../src/projection/emails.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { noted } from '../../src/telemetry/topics.ts';
+import { acceptText, connect } from '../store/chats.ts';
+import { acceptOne, force, inMs, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase();
+  pool = database.pool;
+  orgId = await organization(pool);
+});
+after(() => database.drop());
+
+/** What is told from now on. */
+function heard(t: TestContext): unknown[] {
+  const news: unknown[] = [];
+  t.after(
+    noted.listen(({ kind, event, count, reasons = [] }) => {
+      news.push([kind, event, count, ...(event === 'bounced' ? [Object.fromEntries(reasons)] : [])]);
+    }),
+  );
+  return news;
+}
+
+test('each line of a timeline is told once, however often it is reported', async (t) => {
+  const news = heard(t);
+  const [one, two] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId)];
+  const sent = [one, two].map((id) => ({ id, dedupe_key: 'sent' }));
+  await project(pool, 'sent', sent);
+  await project(pool, 'sent', sent);
+  const bounce = (emailId: string, recipient: string, bounceReason: 'unknown' | 'mailbox_full') =>
+    ({ emailId, change: 'bounced', recipient, dedupeKey: `b ${recipient}`, error: 'no', bounceReason }) as const;
+  const bounces = [bounce(one, 'a@a.example', 'unknown'), bounce(two, 'b@b.example', 'mailbox_full')];
+  await projectFeedback(pool, [...bounces, bounce(one, 'c@c.example', 'unknown')]);
+  await projectFeedback(pool, bounces);
+  assert.deepEqual(news, [
+    ['email', 'sent', 2],
+    ['email', 'bounced', 3, { unknown: 2, mailbox_full: 1 }],
+  ]);
+});
+
+test('a claim is no event, and what changes nothing is not told', async (t) => {
+  const news = heard(t);
+  const id = await acceptOne(pool, orgId);
+  await force(pool, id, 'scheduled');
+  await projectReschedule(pool, orgId, id, inMs(-60_000));
+  await projectReschedule(pool, orgId, id, inMs(60_000));
+  await project(pool, 'claimed', [{ id }]);
+  await project(pool, 'canceled', [{ id }]);
+  assert.deepEqual(news, [['email', 'rescheduled', 1]]);
+});
+
+test('what is rolled back is not told, and what is committed only then', async (t) => {
+  const news = heard(t);
+  const id = await acceptOne(pool, orgId);
+  const failing = transaction(pool, async (client) => {
+    await project(client, 'sent', [{ id }]);
+    throw new Error('no');
+  });
+  await assert.rejects(failing, { message: 'no' });
+  await transaction(pool, async (client) => {
+    await project(client, 'sent', [{ id }]);
+    assert.deepEqual(news, []);
+  });
+  assert.deepEqual(news, [['email', 'sent', 1]]);
+});
+
+test('chat-app messages likewise', async (t) => {
+  const news = heard(t);
+  const { number } = await connect(pool, orgId);
+  const id = await acceptText(pool, orgId, number);
+  for (const change of ['sent', 'sent', 'undelivered', 'failed'] as const) {
+    await projectChat(pool, change, [{ id, dedupe_key: change, ...(change !== 'sent' && { error: 'no' }) }]);
+  }
+  assert.deepEqual(news, [
+    ['chatapp', 'sent', 1],
+    ['chatapp', 'failed', 1],
+  ]);
+});

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatProvider } from '../../src/providers/chat-provider.ts';
+import type { EmailProvider } from '../../src/providers/email-provider.ts';
+import { observedChat, observedEmail } from '../../src/providers/observed.ts';
+import { providerCalled } from '../../src/telemetry/topics.ts';
+import type { Attributes, Tracer } from '../../src/telemetry/tracer.ts';
+import { TEXT } from '../store/chats.ts';
+import { outgoing } from './outgoing.ts';
+
+/** What is told of calls, without times. */
+function heard(t: TestContext): unknown[] {
+  const news: unknown[] = [];
+  t.after(
+    providerCalled.listen(({ provider, operation, seconds, outcomes }) => {
+      assert.ok(seconds >= 0 && seconds < 10, `${seconds} s`);
+      news.push([provider, operation, Object.fromEntries(outcomes)]);
+    }),
+  );
+  return news;
+}
+
+function recorder(): { tracer: Tracer; spans: { name: string; attributes: Attributes; failed: boolean }[] } {
+  const spans: { name: string; attributes: Attributes; failed: boolean }[] = [];
+  const tracer: Tracer = {
+    current: () => undefined,
+    span(name, { attributes }, work) {
+      const span = { name, attributes, failed: false };
+      spans.push(span);
+      return work({
+        note: (more) => void (span.attributes = { ...span.attributes, ...more }),
+        fail: () => void (span.failed = true),
+      });
+    },
+  };
+  return { tracer, spans };
+}
+
+describe('a provider of email that is observed', () => {
+  const provider = (given: Partial<EmailProvider> = {}): EmailProvider => ({
+    name: 'smtp',
+    callSize: 7,
+    refusal: () => 'too large',
+    send: async (emails) =>
+      emails.map((_, i) => (i === 0 ? { kind: 'sent', messageId: 'm' } : { kind: 'busy', detail: 'x' })),
+    ...given,
+  });
+
+  test('does what it did, and can what it could', async () => {
+    const plain = observedEmail(provider());
+    assert.equal(plain.name, 'smtp');
+    assert.equal(plain.callSize, 7);
+    assert.equal(plain.refusal(outgoing()), 'too large');
+    assert.equal(plain.find, undefined);
+    assert.equal(plain.reports, undefined);
+    const found = new Map([['em_1', 'm']]);
+    const able = observedEmail(provider({ find: async () => found, reports: async () => [] }));
+    assert.equal(await able.find?.('call_1'), found);
+    assert.deepEqual(await able.reports?.('em_1', 'm'), []);
+  });
+
+  test('tells what each email of a call came to, and which questions were answered', async (t) => {
+    const news = heard(t);
+    const observed = observedEmail(
+      provider({ find: async () => new Map(), reports: () => Promise.reject(new Error('no')) }),
+    );
+    assert.equal((await observed.send([outgoing(), outgoing(), outgoing()], 'call_1')).length, 3);
+    await observed.find?.('call_1');
+    await assert.rejects(observed.reports?.('em_1', 'm') ?? Promise.resolve(), /no/);
+    assert.deepEqual(news, [
+      ['smtp', 'send', { sent: 1, busy: 2 }],
+      ['smtp', 'find', { answered: 1 }],
+      ['smtp', 'report', { failed: 1 }],
+    ]);
+  });
+
+  test('tells of a call that breaks by a fault of ours, too', async (t) => {
+    const news = heard(t);
+    const observed = observedEmail(provider({ send: () => Promise.reject(new Error('bug')) }));
+    await assert.rejects(observed.send([outgoing()], 'call_1'), /bug/);
+    assert.deepEqual(news, [['smtp', 'send', { failed: 1 }]]);
+  });
+
+  test('is a span for each call, which names ids and numbers, and fails with the call', async () => {
+    const { tracer, spans } = recorder();
+    const observed = observedEmail(provider(), tracer);
+    const email = outgoing();
+    await observed.send([email], 'call_1');
+    await observed.send([outgoing(), outgoing()], 'call_2');
+    assert.deepEqual(spans, [
+      {
+        name: 'smtp send',
+        attributes: {
+          'sendwright.provider': 'smtp',
+          'sendwright.call': 'call_1',
+          'sendwright.messages': 1,
+          'sendwright.message.id': email.id,
+          'sendwright.outcome.sent': 1,
+        },
+        failed: false,
+      },
+      {
+        name: 'smtp send',
+        attributes: {
+          'sendwright.provider': 'smtp',
+          'sendwright.call': 'call_2',
+          'sendwright.messages': 2,
+          'sendwright.outcome.sent': 1,
+          'sendwright.outcome.busy': 1,
+        },
+        failed: true,
+      },
+    ]);
+  });
+});
+
+test('a chat provider that is observed likewise, and nothing of the message is told', async (t) => {
+  const news = heard(t);
+  const { tracer, spans } = recorder();
+  const message: OutgoingChat = { id: 'wa_1', type: 'text', from: '+12025550199', to: '+14165550177', content: TEXT };
+  const provider: ChatProvider = {
+    name: 'meta',
+    refusal: () => undefined,
+    send: async () => ({ kind: 'refused', detail: 'no' }),
+    find: async (_message, since) => `${since}`,
+  };
+  const observed = observedChat(provider, tracer);
+  assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
+  assert.equal(await observed.find?.(message, 5), '5');
+  assert.equal(observed.report, undefined);
+  assert.deepEqual(news, [
+    ['meta', 'send', { refused: 1 }],
+    ['meta', 'find', { answered: 1 }],
+  ]);
+  assert.deepEqual(
+    spans.map(({ name }) => name),
+    ['meta send', 'meta find'],
+  );
+  assert.doesNotMatch(JSON.stringify(spans), /555|Hello/);
+});

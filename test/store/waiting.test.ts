@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Pool } from '../../src/store/pool.ts';
+import { readDue, readOutbox, type WaitingRow } from '../../src/store/waiting.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { explaining, flat, type PlanNode } from '../support/plans.ts';
+import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+/** What is verified by this test's organization. */
+let domain: { from_domain: string };
+let count = 0;
+before(async () => {
+  database = await testDatabase();
+  pool = database.pool;
+});
+after(() => database.drop());
+beforeEach(async () => {
+  await pool.query('TRUNCATE outbox, emails, chat_messages, webhook_endpoints, webhook_deliveries');
+  domain = { from_domain: `o${++count}.example` };
+  orgId = await organization(pool, domain.from_domain);
+});
+
+/** Counts and whole seconds by fleet; fleets for which nothing waits are left out. */
+function told(rows: WaitingRow[]): Record<string, [count: number, seconds: number]> {
+  const some = rows.filter(({ count, oldest }) => count > 0 || oldest > 0);
+  return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest)]]));
+}
+
+async function row(action: string, values: { age?: number; tries?: number; retryIn?: number } = {}): Promise<void> {
+  const { age = 0, tries = 0, retryIn } = values;
+  await pool.query(
+    `INSERT INTO outbox (message_id, action, created_at, tries, retry_at, group_of)
+     VALUES ('x', $1, now() - make_interval(secs => $2), $3, now() + make_interval(secs => $4),
+             CASE WHEN $1 = 'group' THEN '{}'::jsonb END)`,
+    [action, age, tries, retryIn ?? null],
+  );
+}
+
+describe('what waits in the outbox', () => {
+  test('is counted for the fleet that will do the work, with the age of the oldest', async () => {
+    assert.deepEqual(
+      (await readOutbox(pool)).map(({ fleet }) => fleet).sort(),
+      ['chat', 'email', 'upkeep', 'webhooks'],
+      'each is told of, also when nothing waits',
+    );
+    for (const action of ['start', 'leave', 'reschedule', 'cancel', 'group']) await row(action, { age: 10 });
+    for (const action of ['chat', 'chat_again']) await row(action, { age: 20 });
+    await row('webhook', { age: 30 });
+    for (const action of ['domain', 'chore']) await row(action, { age: 40 });
+    assert.deepEqual(told(await readOutbox(pool)), {
+      email: [5, 10],
+      chat: [2, 20],
+      webhooks: [1, 30],
+      upkeep: [2, 40],
+    });
+  });
+
+  test('is not old for having been told to wait, but for having been refused', async () => {
+    await row('leave', { age: 500, retryIn: 60 });
+    assert.deepEqual(told(await readOutbox(pool)), {});
+    await row('leave', { age: 500, retryIn: -5 });
+    assert.deepEqual(told(await readOutbox(pool)), { email: [1, 5] });
+    await row('start', { age: 700, tries: 3, retryIn: 60 });
+    assert.deepEqual(told(await readOutbox(pool)), { email: [2, 700] });
+  });
+});
+
+describe('what is due and not done', () => {
+  test('holds email that nobody has taken or claimed, since it was due', async () => {
+    const ids = [await acceptOne(pool, orgId, domain), await acceptOne(pool, orgId, domain)];
+    await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [ids[0]]);
+    assert.deepEqual(told(await readDue(pool)), { email: [2, 3_600] });
+    // Accepted long ago, and claimed a moment ago, when its time had come.
+    await pool.query(`UPDATE emails SET scheduled_at = now() - interval '7 seconds' WHERE id = $1`, [ids[0]]);
+    assert.deepEqual(told(await readDue(pool)), { email: [2, 7] });
+    for (const id of ids) await force(pool, id, 'sent');
+    assert.deepEqual(told(await readDue(pool)), {});
+  });
+
+  test('holds scheduled email only when its time has passed', async () => {
+    const [late, early] = [await acceptOne(pool, orgId, domain), await acceptOne(pool, orgId, domain)];
+    for (const id of [late, early]) await force(pool, id, 'scheduled');
+    await pool.query(`UPDATE emails SET scheduled_at = now() - interval '90 seconds' WHERE id = $1`, [late]);
+    assert.deepEqual(told(await readDue(pool)), { email: [1, 90] });
+  });
+
+  test('holds deliveries that are due to endpoints that are enabled', async () => {
+    await pool.query(
+      `INSERT INTO webhook_endpoints (id, org_id, url, events, secret, status)
+       VALUES ('wh_1', $1, 'https://a.example', '{}', '', 'enabled'), ('wh_2', $1, 'https://b.example', '{}', '', 'disabled')`,
+      [orgId],
+    );
+    await pool.query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, status, created_at, next_attempt_at)
+       SELECT 'whd_' || endpoint || due, endpoint, 'evt_1', 'email.sent', 'pending', now(), now() - make_interval(secs => due)
+       FROM unnest(ARRAY['wh_1', 'wh_2']) AS endpoint, unnest(ARRAY[-60, 5, 15]) AS due`,
+    );
+    assert.deepEqual(told(await readDue(pool)), { webhooks: [2, 15] });
+  });
+
+  test('is found in indexes, however much there is', async () => {
+    await accept(
+      pool,
+      orgId,
+      Array.from({ length: 2_000 }, () => newEmail(domain)),
+    );
+    await pool.query('ANALYZE emails, outbox');
+    const client = await pool.connect();
+    const plans: PlanNode[] = [];
+    try {
+      for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+        await client.query(`SET plan_cache_mode = ${mode}`);
+        await readOutbox(explaining(client, plans));
+        await readDue(explaining(client, plans));
+      }
+    } finally {
+      client.release(true);
+    }
+    assert.equal(plans.length, 4);
+    const scans = plans.flatMap(flat).filter((node) => node['Node Type'] === 'Seq Scan');
+    const whole = new Set(scans.map((node) => node['Relation Name']));
+    // There are few of them, and an index is asked once for each.
+    whole.delete('webhook_endpoints');
+    assert.deepEqual([...whole], [], 'tables that are read as a whole');
+  });
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { watchDatabase, watchPool } from '../../src/telemetry/gauges.ts';
+import { startMetrics } from '../../src/telemetry/metrics.ts';
+import {
+  accepted,
+  answered,
+  carried,
+  claimed,
+  handedOver,
+  noted,
+  posted,
+  providerCalled,
+  settlement,
+  tally,
+} from '../../src/telemetry/topics.ts';
+
+/** The samples of a page that are about these metrics, without buckets and without zeros. */
+async function samples(page: Promise<string>, pattern: RegExp): Promise<string[]> {
+  const lines = (await page).split('\n').filter((line) => pattern.test(line) && !line.startsWith('#'));
+  return lines.filter((line) => !/_bucket\{/.test(line) && !line.endsWith(' 0')).sort();
+}
+
+test('what is told is counted, under labels from short lists', async (t) => {
+  const { registry, stop } = startMetrics();
+  t.after(stop);
+  accepted.tell({ kind: 'email', by: 'batch', count: 10_000 });
+  accepted.tell({ kind: 'chatapp', by: 'single', count: 1 });
+  noted.tell({ kind: 'email', event: 'sent', count: 500 });
+  noted.tell({ kind: 'email', event: 'bounced', count: 3, reasons: tally(['unknown', 'mailbox_full', 'unknown']) });
+  claimed.tell({ lateness: [0.2, 3] });
+  handedOver.tell({ kind: 'email', after: [0.1, 0.1, 7] });
+  providerCalled.tell({ provider: 'smtp', operation: 'send', seconds: 0.5, outcomes: tally(['sent', 'busy', 'sent']) });
+  settlement.tell({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
+  carried.tell({ action: 'group', outcome: 'done', count: 1 });
+  posted.tell({ outcome: 'gone', seconds: 0.25 });
+  answered.tell({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
+  assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), [
+    'sendwright_ambiguous_sends_total{kind="email",provider="smtp",outcome="risked"} 2',
+    'sendwright_bounces_total{reason="mailbox_full"} 1',
+    'sendwright_bounces_total{reason="unknown"} 2',
+    'sendwright_http_request_duration_seconds_count{method="GET",route="/v1/emails/:id",status="200"} 1',
+    'sendwright_http_request_duration_seconds_sum{method="GET",route="/v1/emails/:id",status="200"} 0.004',
+    'sendwright_message_events_total{kind="email",event="bounced"} 3',
+    'sendwright_message_events_total{kind="email",event="sent"} 500',
+    'sendwright_messages_accepted_total{kind="chatapp",by="single"} 1',
+    'sendwright_messages_accepted_total{kind="email",by="batch"} 10000',
+    'sendwright_outbox_carried_total{action="group",outcome="done"} 1',
+    'sendwright_provider_call_duration_seconds_count{provider="smtp",operation="send"} 1',
+    'sendwright_provider_call_duration_seconds_sum{provider="smtp",operation="send"} 0.5',
+    'sendwright_provider_outcomes_total{provider="smtp",operation="send",outcome="busy"} 1',
+    'sendwright_provider_outcomes_total{provider="smtp",operation="send",outcome="sent"} 2',
+    'sendwright_schedule_lateness_seconds_count 2',
+    'sendwright_schedule_lateness_seconds_sum 3.2',
+    'sendwright_time_to_provider_seconds_count{kind="email"} 3',
+    'sendwright_time_to_provider_seconds_sum{kind="email"} 7.2',
+    'sendwright_webhook_attempt_duration_seconds_count{outcome="gone"} 1',
+    'sendwright_webhook_attempt_duration_seconds_sum{outcome="gone"} 0.25',
+  ]);
+});
+
+test('what rarely happens is there as 0 before it does, so that its first time is an increase', async (t) => {
+  const { registry, stop } = startMetrics();
+  t.after(stop);
+  const page = await registry.metrics();
+  for (const line of [
+    'sendwright_ambiguous_sends_total{kind="chatapp",provider="meta",outcome="given_up"} 0',
+    'sendwright_message_events_total{kind="email",event="rejected"} 0',
+    'sendwright_message_events_total{kind="chatapp",event="failed"} 0',
+    'sendwright_bounces_total{reason="spam_block"} 0',
+  ]) {
+    assert.ok(page.includes(`${line}\n`), line);
+  }
+});
+
+test('nothing is counted once the counting has ended', async () => {
+  const { registry, stop } = startMetrics();
+  stop();
+  accepted.tell({ kind: 'email', by: 'single', count: 1 });
+  assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), []);
+});
+
+test('10,000 counts at once cost one addition, and a call of 500 emails less than 5 ms', (t) => {
+  const { stop } = startMetrics();
+  t.after(stop);
+  const after = Array.from({ length: 500 }, (_, i) => i / 100);
+  handedOver.tell({ kind: 'email', after });
+  const began = performance.now();
+  for (let i = 0; i < 20; i++) handedOver.tell({ kind: 'email', after });
+  const each = (performance.now() - began) / 20;
+  assert.ok(each < 5, `${each} ms for 500 emails`);
+});
+
+test('connections are told as the pool has them now', async (t) => {
+  const { registry, stop } = startMetrics();
+  t.after(stop);
+  const pool = { totalCount: 20, idleCount: 3, waitingCount: 7 };
+  watchPool(registry, pool);
+  assert.deepEqual(await samples(registry.metrics(), /^sendwright_database/), [
+    'sendwright_database_pool_connections{state="busy"} 17',
+    'sendwright_database_pool_connections{state="idle"} 3',
+    'sendwright_database_pool_waiting 7',
+  ]);
+});
+
+test('the database is asked once in five seconds, and once for all that it is asked for', async (t) => {
+  const { registry, stop } = startMetrics();
+  t.after(stop);
+  let asked = 0;
+  watchDatabase(registry, async () => {
+    asked++;
+    return {
+      outbox: [{ fleet: 'email', count: 5, oldest: 1.5 }],
+      backlog: [
+        { fleet: 'email', count: 10_001, oldest: 60 },
+        { fleet: 'webhooks', count: 1, oldest: 2 },
+      ],
+    };
+  });
+  const expected = [
+    'sendwright_backlog_oldest_seconds{fleet="email"} 60',
+    'sendwright_backlog_oldest_seconds{fleet="webhooks"} 2',
+    'sendwright_backlog{fleet="email"} 10001',
+    'sendwright_backlog{fleet="webhooks"} 1',
+    'sendwright_database_up 1',
+    'sendwright_outbox_oldest_seconds{fleet="email"} 1.5',
+    'sendwright_outbox_rows{fleet="email"} 5',
+  ];
+  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up)/;
+  for (let i = 0; i < 3; i++) assert.deepEqual(await samples(registry.metrics(), watched), expected);
+  assert.equal(asked, 1);
+});
+
+test('a database that fails, or says nothing for three seconds, is told of, and nothing else is said of it', async () => {
+  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up)/;
+  for (const read of [() => Promise.reject(new Error('away')), () => new Promise<never>(() => undefined)]) {
+    const { registry, stop } = startMetrics();
+    watchDatabase(registry, read);
+    const page = await registry.metrics();
+    assert.deepEqual(
+      page.split('\n').filter((line) => watched.test(line)),
+      ['sendwright_database_up 0'],
+    );
+    stop();
+  }
+});
