@@ -102,6 +102,11 @@ function secretKey(text: string): string {
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
   HOST: { meaning: 'address the API listens on', example: '0.0.0.0', parse: text, fallback: '127.0.0.1' },
+  METRICS_PORT: {
+    meaning: 'port on which a worker answers GET /healthz, on HOST; without it, on none',
+    example: '9464',
+    parse: integer(1, 65_535),
+  },
   TRUST_PROXY: {
     meaning: 'addresses and ranges of the proxies in front of the API, whose X-Forwarded-For is believed',
     example: '10.0.0.0/8',

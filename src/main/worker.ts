@@ -31,6 +31,7 @@ import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { ensureSchedules } from './schedules.ts';
 import { connectToTemporal, logTemporalTo } from './temporal.ts';
+import { serveHealth } from './worker-health.ts';
 
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
@@ -153,11 +154,15 @@ type Fleet = keyof typeof FLEETS;
 const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
 logTemporalTo(log);
 let workers: Worker[] = [];
+const works = () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING');
+const stopHealth =
+  config.METRICS_PORT === undefined ? undefined : await serveHealth(config.HOST, config.METRICS_PORT, works);
 const running = run();
 stopOnSignals(log, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
   await running;
+  stopHealth?.();
   await pool.end();
 });
 await running;
