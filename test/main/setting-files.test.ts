@@ -21,7 +21,8 @@ test('every setting, and the API key of Temporal, may be given by a file', async
     for (const end of ['', '\n', '\r\n']) {
       assert.equal(readConfig(takeFromFiles({ SECRET_KEY_FILE: file(SECRET + end) })).SECRET_KEY, SECRET);
     }
-    for (const name of ['PORT', 'TEMPORAL_API_KEY']) assert.equal(value(name, { [`${name}_FILE`]: file('80\n') }), '80');
+    for (const name of ['PORT', 'TEMPORAL_API_KEY'])
+      assert.equal(value(name, { [`${name}_FILE`]: file('80\n') }), '80');
   });
 
   await t.test('only the last line break goes: what else is there belongs to the secret', () => {
