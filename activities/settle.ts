@@ -16,6 +16,9 @@ import { endCopied, fail } from './copies.ts';
  */
 export const CALL_IS_OVER = 60_000;
 
+/** Asked at a time: after a restore, each email of a group is a question of its own. */
+const QUESTIONS = 10;
+
 /**
  * What makes the end of a call the same report, however often it is written down: by its own worker, by that one again
  * when a commit was lost, and by another worker that asked the provider.
@@ -32,8 +35,12 @@ export interface Settled {
 
 /** Finds out what became of attempts whose end nobody saw, with one question for each call. */
 export async function settle(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
-  const calls = groupBy(emails, ({ attempt }) => attempt.call);
-  const settled = await Promise.all([...calls.values()].map((members) => settleCall(deps, members)));
+  const calls = [...groupBy(emails, ({ attempt }) => attempt.call).values()];
+  const settled: Settled[] = [];
+  for (let from = 0; from < calls.length; from += QUESTIONS) {
+    const some = calls.slice(from, from + QUESTIONS);
+    settled.push(...(await Promise.all(some.map((members) => settleCall(deps, members)))));
+  }
   return { lost: settled.flatMap(({ lost }) => lost), results: settled.flatMap(({ results }) => results) };
 }
 

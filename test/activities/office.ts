@@ -42,7 +42,7 @@ export class ScriptedProvider implements EmailProvider {
     if (canBeAsked) {
       this.find = async (call) => {
         this.asked++;
-        const found = this.sees ? this.took.filter((each) => each.call === call) : [];
+        const found = this.sees ? this.took.filter((each) => each.call === call || each.id === call) : [];
         return new Map(found.map(({ id, messageId }) => [id, messageId]));
       };
     }

@@ -1,10 +1,23 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { built } from '../support/built.ts';
+import { ROOT } from '../support/compose-file.ts';
 import { compose } from '../support/composed.ts';
+import { packagesOf } from '../support/dist.ts';
 import { eventually } from '../support/eventually.ts';
 import { FULL, makeHomeFolder, startGround } from '../support/ground.ts';
+
+test('what is built needs no package of development: the image has none', async () => {
+  await built();
+  const { dependencies } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { dependencies: object };
+  for (const name of ['api', 'worker', 'migrate', 'admin', 'health-check']) {
+    const packages = packagesOf(`dist/src/main/${name}.js`);
+    for (const [needed, by] of packages) assert.ok(needed in dependencies, `${name} loads ${needed}, by ${by}`);
+    assert.ok(packages.size > 0, `${name} loads something`);
+  }
+});
 
 /**
  * docker-compose.yml without Docker: its processes with its commands, environments, secrets and volumes, started in its

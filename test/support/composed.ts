@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { makePorts } from '../../src/main/embedded/ports.ts';
@@ -10,8 +10,6 @@ import { type Container, makeContainer } from './container.ts';
 const run = promisify(execFile);
 /** What the Dockerfile sets. */
 const IMAGE = { NODE_ENV: 'production', PATH: process.env['PATH'] ?? '' };
-/** Who is not one of our processes: the test brings its own. */
-const SERVERS = { 'postgres:5432': 'database', 'temporal:7233': 'temporal' } as const;
 const SECRETS = '/run/secrets/';
 
 export interface ComposedOptions {
@@ -28,7 +26,7 @@ export interface Composed {
   readonly file: ComposeFile;
   /** Of a service, or all that run on; in the order in which they are started. */
   readonly containers: (service?: string) => Container[];
-  /** Starts all in their order, each when what it depends on has got so far. */
+  /** Starts these services, or all, in their order: what is done once is waited for, the others until they are healthy. */
   readonly start: (...services: string[]) => Promise<void>;
   /** Where each replica of the API answers. */
   readonly urls: readonly string[];
@@ -50,10 +48,8 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
   const file = readComposeFile(demo);
   const secrets = await makeSecrets(folder, databaseUrl);
   const ports = makePorts();
-  const hosts: Record<string, string> = {
-    [Object.keys(SERVERS)[0] as string]: new URL(databaseUrl).host,
-    [Object.keys(SERVERS)[1] as string]: temporalAddress,
-  };
+  // Who is none of our processes, and brought by the test.
+  const hosts: Record<string, string> = { 'temporal:7233': temporalAddress };
   const ours = inOrder(file.services).filter((name) => file.services[name]?.image.startsWith('sendwright'));
   const replicas = ours.flatMap((service) => {
     const count = file.services[service]?.deploy?.replicas ?? 1;
@@ -113,7 +109,12 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
         await Promise.all(of(service).map((one) => one.start()));
         if (file.services[service]?.restart === 'no') await Promise.all(of(service).map((one) => one.completed()));
       }
-      await Promise.all(lasting().map((one) => one.healthy()));
+      await Promise.all(
+        wanted
+          .flatMap(of)
+          .filter((one) => lasting().includes(one))
+          .map((one) => one.healthy()),
+      );
     },
     urls: portsOfApi.map((port) => `http://127.0.0.1:${port}`),
     simulatorUrl: `http://${hosts['simulator:3025'] ?? ''}`,
@@ -190,10 +191,4 @@ function translate(
     return [name, place ? text.replace(place[0], place[1]) : text];
   });
   return Object.fromEntries(translated) as Record<string, string>;
-}
-
-/** What a container has printed, for a test that fails. */
-export async function lastOf(folder: string, name: string): Promise<string> {
-  const text = await readFile(join(folder, 'logs', `${name}.log`), 'utf8').catch(() => '');
-  return text.split('\n').slice(-20).join('\n');
 }

@@ -10,6 +10,8 @@ import { QUIET, startDevServer } from '../faults/stack.ts';
 export interface Ground {
   readonly home: Home;
   readonly databaseUrl: string;
+  /** Postgres's own database, as its superuser. */
+  readonly adminUrl: string;
   readonly temporalAddress: string;
   readonly stop: () => Promise<void>;
 }
@@ -39,7 +41,7 @@ export async function startGround(folder: string): Promise<Ground> {
   try {
     const servers = await startServers(home, parts, QUIET, FULL, true);
     const temporalAddress = FULL ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
-    return { home, databaseUrl: servers.DATABASE_URL, temporalAddress, stop };
+    return { home, databaseUrl: servers.DATABASE_URL, adminUrl: servers.adminUrl, temporalAddress, stop };
   } catch (error) {
     await stop();
     throw error;
