@@ -24,6 +24,8 @@ CMD ["node", "--import", "tsx", "src/main/simulator.ts"]
 FROM ${NODE} AS runtime
 ENV NODE_ENV=production
 WORKDIR /app
+# Temporal's client trusts the system's authorities, which slim images leave out.
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 # A volume that is empty takes its owner from here.
 RUN install -d -o node -g node /var/lib/sendwright/attachments
 COPY package.json ./

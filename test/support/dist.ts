@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { ROOT } from './compose-file.ts';
 
-const IMPORT = /(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g;
+const IMPORT = /^(?:import|export)\b(?:[^'"]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm;
 
 /**
  * The packages that a program in `dist/` loads, by the files that it imports one after the other. What is loaded by a
@@ -16,7 +16,8 @@ export function packagesOf(program: string): Map<string, string> {
   for (let file; (file = waiting.pop()) !== undefined;) {
     if (seen.has(file)) continue;
     seen.add(file);
-    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+    for (const [, stated, loaded] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+      const name = stated ?? loaded ?? '';
       if (name.startsWith('.')) waiting.push(resolve(dirname(file), name));
       else if (!isBuiltin(name)) packages.set(name.split('/', name.startsWith('@') ? 2 : 1).join('/'), file);
     }
