@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
+import { atEnd } from '../support/at-end.ts';
 import { built } from '../support/built.ts';
 import { ROOT } from '../support/compose-file.ts';
 import { compose } from '../support/composed.ts';
@@ -28,9 +29,10 @@ test('all that docker-compose.yml starts works together', async (t) => {
   await built();
   const folder = await makeHomeFolder();
   const ground = await startGround(folder);
-  t.after(() => ground.stop());
+  const after = atEnd(t);
+  after(() => ground.stop());
   const composed = await compose({ folder, ...ground });
-  t.after(() => composed.kill());
+  after(() => composed.kill());
   t.diagnostic(`${FULL ? 'full server' : 'development server'} ready after ${seconds(began)} s`);
 
   const started = Date.now();

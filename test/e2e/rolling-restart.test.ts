@@ -11,6 +11,7 @@ import { makeRandom } from '../faults/random.ts';
 import { type ReceiverEntry, startReceiver } from '../faults/receiver.ts';
 import { settle, summary } from '../faults/stage.ts';
 import { makeTenant } from '../faults/tenant.ts';
+import { atEnd } from '../support/at-end.ts';
 import { built } from '../support/built.ts';
 import { compose } from '../support/composed.ts';
 import { makeHomeFolder, startGround } from '../support/ground.ts';
@@ -29,15 +30,16 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await built();
   const folder = await makeHomeFolder();
   const ground = await startGround(folder);
-  t.after(() => ground.stop());
+  const after = atEnd(t);
+  after(() => ground.stop());
   const retries = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
   const settings = { ...retries, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LOG_LEVEL: 'warn' };
   const composed = await compose({ folder, ...ground, settings });
-  t.after(() => composed.kill());
+  after(() => composed.kill());
   await composed.start();
 
   const pool = makePool(ground.databaseUrl, 'test', 3, () => undefined);
-  t.after(() => pool.end());
+  after(() => pool.end());
   let turn = 0;
   const service = {
     pool,
@@ -52,7 +54,7 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   const sent = await openLedger<SenderEntry>(paths.sender);
   const received = await openLedger<ReceiverEntry>(paths.receiver);
   const receiver = await startReceiver(received);
-  t.after(async () => {
+  after(async () => {
     await receiver.close();
     await Promise.all([sent.close(), received.close()]);
   });
