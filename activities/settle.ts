@@ -1,10 +1,10 @@
 import type { EmailStatus } from '../src/domain/email.ts';
 import { groupBy } from '../src/domain/group.ts';
-import { copyKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
+import { copyKey, emailOfKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type AttemptOutcome, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
-import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
+import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import type { UnsettledEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
@@ -100,10 +100,19 @@ async function endCopiesFound(
   emails: readonly UnsettledEmail[],
   found: ReadonlyMap<string, string>,
 ): Promise<UnsettledEmail[]> {
-  const copied = emails.filter(({ isCopied }) => isCopied);
+  const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
+  const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
   if (copied.length === 0) return [];
   const ids = copied.map(({ member: { id } }) => id);
   const locked = await lockEmails(client, ids);
+  // A backup may be of before its copies were written down.
+  const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
+  const wishes = locked.flatMap((email) => {
+    if (!unprepared.has(email.id)) return [];
+    const each = recipients(toOutgoing(email));
+    return each.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase(), suppressed: false }));
+  });
+  await prepareCopies(client, wishes);
   const endings = locked.flatMap((email) => {
     const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
     return named.flatMap(({ address, copy }): CopyEnding[] => {

@@ -16,12 +16,6 @@ function doubt(provider: string, startedAt: string, detail: string): string {
     FROM open`;
 }
 
-/** Emails that are open, as SQL. */
-const OPEN = (columns: string): string => `
-  SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
-    SELECT ${columns} FROM emails WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
-  ) AS waiting`;
-
 /** The processes that send and are connected to this database, by the names of their connections. */
 export async function findSenders(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
@@ -31,33 +25,19 @@ export async function findSenders(db: Db): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** An email of which each recipient gets a copy of his own. */
-export interface MarketingEmail {
-  readonly id: string;
-  readonly to: string[];
-  readonly cc: string[] | null;
-  readonly bcc: string[] | null;
-}
-
-/** Marketing emails that are open. */
-export async function findOpenMarketing(db: Db): Promise<MarketingEmail[]> {
-  const { rows } = await db.query<MarketingEmail>(
-    `SELECT id, "to", cc, bcc FROM (${OPEN('id, "to", cc, bcc, marketing')}) AS email WHERE marketing`,
-  );
-  return rows;
-}
-
 /**
  * Has every email that is open asked about before it is sent, and carried by a workflow that is not there yet: of one that
- * came singly its own, of others those that the relay makes. @returns how many
+ * came singly, or is under way in copies, its own, of others those that the relay makes. @returns how many
  * @param provider that is asked
  */
 export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `WITH open AS MATERIALIZED (
-       ${OPEN('id, batch_id')}
+       SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
+         SELECT id, batch_id, status FROM emails WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
+       ) AS waiting
        UNION
-       SELECT id, batch_id FROM emails WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
+       SELECT id, batch_id, status FROM emails WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
      ), doubted AS (
        ${doubt('$1', 'now()', '$2')}
      ), carried AS (
@@ -66,7 +46,8 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
        DELETE FROM outbox WHERE action IN ('start', 'leave', 'group', 'reschedule', 'cancel')
      ), started AS (
        INSERT INTO outbox (message_id, action)
-       SELECT id, CASE WHEN batch_id IS NULL THEN 'leave' ELSE 'start' END FROM open ORDER BY id
+       SELECT id, CASE WHEN batch_id IS NOT NULL AND status IN ('queued', 'scheduled') THEN 'start' ELSE 'leave' END
+       FROM open ORDER BY id
      )
      SELECT count(*)::int AS count FROM open`,
     [provider, DETAIL],

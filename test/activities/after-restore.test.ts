@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
+import { project } from '../../src/projection/emails.ts';
 import { doubtAll } from '../../src/intake/after-restore.ts';
 import { doubtChats, doubtEmails, wakeAll } from '../../src/store/after-restore.ts';
-import { insertOutbox } from '../../src/store/outbox.ts';
+import { insertOutbox, lockOutbox } from '../../src/store/outbox.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
@@ -86,6 +87,64 @@ describe('an email that was open when the backup was made', () => {
       provider.given.map(({ copy, to: given }) => [copy, given[0]?.address]),
       [[1, 'TWO@example.net']],
     );
+  });
+
+  test('that is a marketing email is sent whole where the provider has no copy of it', async () => {
+    const { provider, accept, age, deliverOne } = make();
+    const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
+    await doubtAll(pool, 'postmark');
+    assert.equal((await deliverOne(member)).state, 'again');
+    await age(member.id, 60);
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(provider.took.map(({ id }) => id).sort(), [`${member.id}.0`, `${member.id}.1`]);
+  });
+
+  test('is sent, and not again, when it was scheduled and its time has come since: cancel is too late', async () => {
+    const { provider, accept, deliverOne, email: row, timeline } = make();
+    const member = await accept({ scheduled_at: inMs(3_600_000) });
+    await doubtEmails(pool, 'postmark');
+    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+    provider.sees = false;
+    assert.equal((await deliverOne(member)).state, 'again');
+    assert.equal((await row(member.id)).status, 'queued', 'claimed, so neither moved nor canceled any more');
+    provider.sees = true;
+    provider.take(member, 'call_forgotten');
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.equal((await row(member.id)).status, 'sent');
+    assert.deepEqual(await timeline(member.id), ['scheduled', 'sent']);
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual([provider.calls.length, provider.took.length], [0, 1]);
+  });
+
+  test('is carried on for those that have no copy yet, also when others have reported theirs', async () => {
+    const { provider, accept, deliverOne, outcomes } = make();
+    const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
+    provider.acts.push((email, call) => provider.take(email, call), AGAIN);
+    assert.equal((await deliverOne(member)).state, 'again');
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [member.id]);
+    await outbox();
+    assert.deepEqual(await doubtAll(pool, 'postmark'), { emails: 1, messages: 0 });
+    const client = await pool.connect();
+    const rows = await lockOutbox(client, 10);
+    client.release();
+    assert.deepEqual(
+      rows.map(({ action, message_id, open }) => [action, message_id, open]),
+      [['leave', member.id, true]],
+    );
+    provider.take({ id: member.id, copy: 1 }, 'call_forgotten');
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await outcomes(member.id), ['again', 'sent']);
+    await outbox();
+  });
+
+  test('can be canceled until it is due, also a marketing email', async () => {
+    const { provider, accept, deliverOne } = make();
+    const member = await accept({ scheduled_at: inMs(3_600_000), to: ['a@example.net', 'b@example.net'], marketing: true });
+    await doubtAll(pool, 'postmark');
+    await project(pool, 'canceled', [{ id: member.id }]);
+    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'canceled' });
+    assert.deepEqual([provider.asked, provider.calls.length], [0, 0]);
   });
 
   test('is asked about when it is due, if it was scheduled: it may have been moved to an earlier time and sent', async () => {
