@@ -19,6 +19,8 @@ export interface ComposedOptions {
   readonly temporalAddress: string;
   /** Settings on top of deploy/demo.env. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** What the simulator is told besides. */
+  readonly simulator?: Readonly<Record<string, string>>;
 }
 
 /** The processes of docker-compose.yml with the profile `demo`, each in a container that is none. */
@@ -43,7 +45,7 @@ export interface Composed {
 
 /** Prepares what `docker compose --env-file deploy/demo.env --profile demo up` would start from images. */
 export async function compose(options: ComposedOptions): Promise<Composed> {
-  const { folder, databaseUrl, temporalAddress, settings = {} } = options;
+  const { folder, databaseUrl, temporalAddress, settings = {}, simulator = {} } = options;
   const demo = readEnvFile('deploy/demo.env');
   const file = readComposeFile(demo);
   const secrets = await makeSecrets(folder, databaseUrl);
@@ -78,11 +80,8 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
   const all = await Promise.all(
     replicas.map(async ({ service, name }) => {
       const declared = file.services[service] as Service;
-      const given = {
-        ...envFilesOf(declared),
-        ...(service === 'simulator' ? {} : settings),
-        ...environmentOf(declared),
-      };
+      const [over, under] = service === 'simulator' ? [simulator, {}] : [{}, settings];
+      const given = { ...envFilesOf(declared), ...under, ...environmentOf(declared), ...over };
       const places = placesOf(declared, folder, name, secrets);
       const env = translate({ ...given, ...listening.get(name) }, hosts, places);
       await mkdir(join(folder, 'logs'), { recursive: true });
