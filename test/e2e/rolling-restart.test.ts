@@ -17,6 +17,8 @@ import { compose } from '../support/composed.ts';
 import { makeHomeFolder, startGround } from '../support/ground.ts';
 
 const SEED = 20_261;
+/** A dozen requests a second: that nothing gets lost is tried here, not how fast all is. */
+const LOAD = { lines: 3, rest: 200, batches: 0.03, keyed: 1 };
 /** Milliseconds between one process that is healthy again and the end of the next. */
 const PAUSE = 500;
 /** Milliseconds from the first end to the last one that is healthy again. */
@@ -59,7 +61,7 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
     await Promise.all([sent.close(), received.close()]);
   });
   const tenant = await makeTenant(service, 1, receiver.url);
-  const generator = makeGenerator(service, tenant, 1, sent, makeRandom(SEED), { ...USUAL, keyed: 1 });
+  const generator = makeGenerator(service, tenant, 1, sent, makeRandom(SEED), { ...USUAL, ...LOAD });
 
   generator.start();
   await sleep(2_000);
@@ -82,6 +84,6 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   t.diagnostic(JSON.stringify({ ...figures, rolled }));
   assert.deepEqual(wrong, []);
   assert.deepEqual([figures.lost, figures.twice, figures.explained], [0, 0, 0], 'lost, twice, twice and explained');
-  assert.ok(figures.accepted > 200, `enough was sent: ${figures.accepted}`);
+  assert.ok(figures.accepted > 100, `enough was sent: ${figures.accepted}`);
   assert.ok(rolled < ROLLED_WITHIN, `rolled out in ${rolled} ms`);
 });

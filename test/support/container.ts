@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killGroup } from '../../src/main/embedded/processes.ts';
 
 export interface ContainerOptions {
   readonly name: string;
@@ -53,12 +52,8 @@ export function makeContainer(options: ContainerOptions): Container {
     async start() {
       const output = openSync(log, 'a');
       code = undefined;
-      child = spawn(process.execPath, nodeArgs(command), {
-        cwd,
-        env,
-        stdio: ['ignore', output, output],
-        detached: true,
-      });
+      // Of the test's own group, so that it goes when the run is broken off.
+      child = spawn(process.execPath, nodeArgs(command), { cwd, env, stdio: ['ignore', output, output] });
       closeSync(output);
       ended = once(child, 'exit').then(([status, signal]) => (code = (status ?? signal) as number | string));
       await once(child, 'spawn');
@@ -80,7 +75,7 @@ export function makeContainer(options: ContainerOptions): Container {
       return Promise.race([ended ?? 'not started', sleep(ENDS_WITHIN, 'still runs', { ref: false })]);
     },
     async kill() {
-      if (code === undefined && child?.pid !== undefined) killGroup(child.pid);
+      child?.kill('SIGKILL');
       await ended;
     },
   };

@@ -19,6 +19,8 @@ export interface Ground {
 /** Whether Temporal is to be its full server on Postgres, as in production: `npm run compose:check`. */
 export const FULL = process.env['COMPOSE_CHECK'] === 'full';
 
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
 /** A folder for a home, which Postgres may enter, also as an account of its own. */
 export async function makeHomeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-compose-'));
@@ -33,7 +35,11 @@ export async function makeHomeFolder(): Promise<string> {
 export async function startGround(folder: string): Promise<Ground> {
   const { home, release } = await takeHome(folder);
   const parts: Parts = makeParts(() => undefined);
+  // Both servers lead groups of their own, and would outlive a run that is broken off.
+  const interrupt = () => void stop().finally(() => process.exit(130));
+  for (const signal of SIGNALS) process.once(signal, interrupt);
   const stop = async () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
     await parts.stop();
     await release();
     await rm(folder, { recursive: true, force: true });
