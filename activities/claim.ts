@@ -69,6 +69,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
     const unsettled: UnsettledEmail[] = [];
     const unread: UnreadEmail[] = [];
     const due: LockedEmail[] = [];
+    const doubtful: LockedEmail[] = [];
     for (const member of members) {
       const email = emails.get(member.id);
       const attempt = attempts.get(member.id);
@@ -79,10 +80,13 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
         unread.push({ member, attachments: email.attachments });
       else if (files.get(email.id) === 'lost' && email.late < LOST_AFTER)
         results.push({ id: member.id, ...UNREADABLE });
-      else if (attempt && isUnsettled(attempt)) unsettled.push({ member, attempt, isCopied: email.copies_left });
-      else due.push(email);
+      else if (attempt && isUnsettled(attempt)) {
+        unsettled.push({ member, attempt, isCopied: email.copies_left });
+        doubtful.push(email);
+      } else due.push(email);
     }
-    const scheduled = due.filter((email) => email.status === 'scheduled');
+    // One that is doubtful was claimed before, except where a backup took that back.
+    const scheduled = [...due, ...doubtful].filter((email) => email.status === 'scheduled');
     await project(
       client,
       'claimed',

@@ -1,10 +1,10 @@
 import type { EmailStatus } from '../src/domain/email.ts';
 import { groupBy } from '../src/domain/group.ts';
-import { copyKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
+import { copyKey, emailOfKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type AttemptOutcome, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
-import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
+import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import { settlement, type Settlement } from '../src/telemetry/topics.ts';
 import type { UnsettledEmail } from './claim.ts';
@@ -16,6 +16,9 @@ import { endCopied, fail } from './copies.ts';
  * the longest any adapter waits for a provider, and some.
  */
 export const CALL_IS_OVER = 60_000;
+
+/** Asked at a time: after a restore, each email of a group is a question of its own. */
+const QUESTIONS = 10;
 
 /**
  * What makes the end of a call the same report, however often it is written down: by its own worker, by that one again
@@ -33,8 +36,12 @@ export interface Settled {
 
 /** Finds out what became of attempts whose end nobody saw, with one question for each call. */
 export async function settle(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
-  const calls = groupBy(emails, ({ attempt }) => attempt.call);
-  const settled = await Promise.all([...calls.values()].map((members) => settleCall(deps, members)));
+  const calls = [...groupBy(emails, ({ attempt }) => attempt.call).values()];
+  const settled: Settled[] = [];
+  for (let from = 0; from < calls.length; from += QUESTIONS) {
+    const some = calls.slice(from, from + QUESTIONS);
+    settled.push(...(await Promise.all(some.map((members) => settleCall(deps, members)))));
+  }
   return { lost: settled.flatMap(({ lost }) => lost), results: settled.flatMap(({ results }) => results) };
 }
 
@@ -96,10 +103,19 @@ async function endCopiesFound(
   emails: readonly UnsettledEmail[],
   found: ReadonlyMap<string, string>,
 ): Promise<UnsettledEmail[]> {
-  const copied = emails.filter(({ isCopied }) => isCopied);
+  const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
+  const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
   if (copied.length === 0) return [];
   const ids = copied.map(({ member: { id } }) => id);
   const locked = await lockEmails(client, ids);
+  // A backup may be of before its copies were written down.
+  const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
+  const wishes = locked.flatMap((email) => {
+    if (!unprepared.has(email.id)) return [];
+    const each = recipients(toOutgoing(email));
+    return each.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase(), suppressed: false }));
+  });
+  await prepareCopies(client, wishes);
   const endings = locked.flatMap((email) => {
     const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
     return named.flatMap(({ address, copy }): CopyEnding[] => {

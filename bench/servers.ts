@@ -126,6 +126,8 @@ async function built(name: string, program: string, progress: Progress): Promise
 async function makeStates(admin: string, port: number, sqlTool: string, isDurable: boolean): Promise<void> {
   const pool = makePool(admin, 'bench', 1, () => undefined);
   for (const state of STATES) {
+    // A cluster that was restored brings states of another time.
+    await pool.query(`DROP DATABASE IF EXISTS ${databaseOf(state)}`);
     await pool.query(`CREATE DATABASE ${databaseOf(state)}`);
     if (!isDurable) await pool.query(`ALTER DATABASE ${databaseOf(state)} SET synchronous_commit = off`);
   }

@@ -108,7 +108,7 @@ export const SETTINGS = {
     fallback: '127.0.0.1',
   },
   METRICS_PORT: {
-    meaning: 'port on which a worker answers /metrics and /healthz; without it, on none',
+    meaning: 'port on which a worker answers /metrics, /healthz and /readyz; without it, on none',
     example: '9464',
     parse: integer(1, 65_535),
   },

@@ -76,6 +76,11 @@ export function copyKey(id: string, copy: number | null): string {
   return copy === null ? id : `${id}.${copy}`;
 }
 
+/** The email that a `copyKey` is of. */
+export function emailOfKey(key: string): string {
+  return key.split('.', 1)[0] as string;
+}
+
 type Addressees = Pick<OutgoingEmail, 'to' | 'cc' | 'bcc'>;
 
 /** Who gets a stored email. An address that stands in several places keeps the first of to, cc, bcc. */

@@ -9,6 +9,7 @@ import { DOMAINS } from './admin/domains.ts';
 import { EMAILS } from './admin/emails.ts';
 import { LISTEN } from './admin/listen.ts';
 import { NUMBERS } from './admin/numbers.ts';
+import { RESTORE } from './admin/restore.ts';
 import { SUPPRESSIONS } from './admin/suppressions.ts';
 import { USERS } from './admin/users.ts';
 import { WEBHOOKS } from './admin/webhooks.ts';
@@ -25,6 +26,7 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand | ApiCommand>> = {
   ...USERS,
   ...EMAILS,
   ...LISTEN,
+  ...RESTORE,
 };
 
 interface Given {

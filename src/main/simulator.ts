@@ -34,7 +34,7 @@ function metaCallback() {
 
 const log = makeLog('simulator', env['LOG_LEVEL'] || 'info');
 const options = {
-  host: '127.0.0.1',
+  host: env['SIMULATOR_HOST'] || '127.0.0.1',
   port: port('SIMULATOR_PORT'),
   smtpPort: port('SIMULATOR_SMTP_PORT'),
   folder: env['SIMULATOR_FOLDER'] || null,

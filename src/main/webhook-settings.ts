@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { readDevFile } from './embedded/dev-file.ts';
 import { readSecrets } from './embedded/secrets.ts';
-import { LOOPBACK } from './embedded/stack.ts';
 import { readSettings } from './env.ts';
+
+/** Where webhooks are received that are being developed. */
+export const LOOPBACK = '127.0.0.0/8,::1';
 
 /**
  * What endpoints are made with: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or, where the database is that of the `npm start`

@@ -19,6 +19,7 @@ export interface EmailProvider {
   /**
    * Which emails of a call the provider has, with its own message ids. Missing where a provider cannot be asked.
    * Rejects when it cannot be asked now.
+   * @param call names the call, or an email: then whatever call carried it
    */
   find?(call: string): Promise<ReadonlyMap<string, string>>;
   /**

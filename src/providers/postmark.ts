@@ -32,6 +32,8 @@ const SURELY_FITS = 1_000_000;
 const NOTHING = Buffer.alloc(0);
 /** Stands for the name of a call, as long as all of them are. */
 const A_CALL = 'call_'.padEnd(31, '0');
+/** Stands for all calls that carried this email. */
+const EMAIL_ID = /^em_/;
 /** The address expression that Postmark publishes (https://postmarkapp.com/support/article/1180) lacks this one. */
 const NO_LOCAL_PART = /\?/;
 /** Seconds. The SDK's own 180 would hold a place for three minutes when Postmark hangs. */
@@ -73,7 +75,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     },
     async find(call) {
       // The SDK's type of the filter lacks the metadata fields that the API documents.
-      const filter = { count: MAX_BATCH, offset: 0, metadata_call: call };
+      const filter = { count: MAX_BATCH, offset: 0, [EMAIL_ID.test(call) ? 'metadata_email' : 'metadata_call']: call };
       const found = await client.getOutboundMessages(filter);
       return new Map(
         found.Messages.map(({ Metadata: { email = '', copy }, MessageID }) => [

@@ -1,9 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 const FOLDER = new URL('migrations/', import.meta.url);
 /** Any number that only migrations use: the advisory lock that lets one process migrate while others wait. */
 const LOCK = 7_301_956_218;
+/**
+ * The version before still serves while this runs. A migration that waits for a table behind a long transaction has all
+ * others wait behind itself: so it lets them pass, and tries again.
+ */
+const LOCK_WITHIN = '2s';
+const PAUSE = 1_000;
+const TRIES = 30;
+/** SQLSTATE of a lock that was not to be had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Applies the migrations that a database lacks, in the order of their names, each in a transaction of its own.
@@ -35,10 +45,19 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 
 async function apply(client: pg.Client, name: string): Promise<void> {
   const sql = await readFile(new URL(name, FOLDER), 'utf8');
-  await client.query('BEGIN');
-  await client.query(sql);
-  await client.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
-  await client.query('COMMIT');
+  for (let left = TRIES; ; left--) {
+    try {
+      await client.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_WITHIN}'`);
+      await client.query(sql);
+      await client.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
+      await client.query('COMMIT');
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || left === 1) throw error;
+      await client.query('ROLLBACK');
+      await sleep(PAUSE);
+    }
+  }
 }
 
 /** The names of all migrations, in the order they apply. */

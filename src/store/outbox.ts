@@ -1,3 +1,4 @@
+import { HAS_COPIES_LEFT } from './email-recipients.ts';
 import { traceparentsOf } from './emails.ts';
 import type { Db } from './pool.ts';
 
@@ -128,8 +129,8 @@ const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
          email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
-         email.schedule_version AS version, email.workflow_id, email.status IN ('queued', 'scheduled') AS open,
-         outbox.traceparent
+         email.schedule_version AS version, email.workflow_id,
+         email.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 

@@ -5,7 +5,7 @@ import { deliver } from '../../activities/deliver.ts';
 import { makeEmailFiles } from '../../activities/files.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
-import { copyKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
+import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
@@ -42,7 +42,7 @@ export class ScriptedProvider implements EmailProvider {
     if (canBeAsked) {
       this.find = async (call) => {
         this.asked++;
-        const found = this.sees ? this.took.filter((each) => each.call === call) : [];
+        const found = this.sees ? this.took.filter((each) => each.call === call || emailOfKey(each.id) === call) : [];
         return new Map(found.map(({ id, messageId }) => [id, messageId]));
       };
     }

@@ -52,7 +52,7 @@ function readFrom(path: string, offset: number): Buffer {
 
 /** Gathers what everybody saw of a tenant's messages. */
 export async function gatherEvidence(
-  stack: Stack,
+  stack: Pick<Stack, 'pool' | 'url'>,
   tenant: Tenant,
   ledgers: { readonly sender: string; readonly receiver: string; readonly provider: ProviderLedger },
 ): Promise<Evidence> {
@@ -81,7 +81,7 @@ export async function gatherEvidence(
 }
 
 /** All that the API lists, page by page. */
-async function list({ url }: Stack, { headers }: Tenant, name: 'emails' | 'chatapp'): Promise<ToldMessage[]> {
+async function list({ url }: Pick<Stack, 'url'>, { headers }: Tenant, name: 'emails' | 'chatapp'): Promise<ToldMessage[]> {
   const all: ToldMessage[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;

@@ -70,9 +70,12 @@ export interface Generator {
   readonly postOne: (keyed: boolean, more?: object) => Promise<boolean>;
 }
 
-/** Posts messages as a careful customer does: what a 202 says is on disk before it counts. */
+/**
+ * Posts messages as a careful customer does: what a 202 says is on disk before it counts.
+ * @param stack is asked for its `url` before each request, so that there may be several
+ */
 export function makeGenerator(
-  { url }: Pick<Stack, 'url'>,
+  stack: Pick<Stack, 'url'>,
   tenant: Tenant,
   run: number,
   ledger: Ledger<SenderEntry>,
@@ -99,7 +102,7 @@ export function makeGenerator(
     const text = JSON.stringify(body);
     const until = Date.now() + TRIED_FOR;
     for (;;) {
-      const { status, answer } = await ask(agent, url + path, headers, text);
+      const { status, answer } = await ask(agent, stack.url + path, headers, text);
       if (status === 202) {
         const { id, scheduled_at: due = null } = answer as { id: string; scheduled_at?: string | null };
         await ledger.write({ is: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
@@ -150,7 +153,7 @@ export function makeGenerator(
     const id = await post('/v1/emails', email(to, { scheduled_at: after(wait) }), [to], keyed);
     if (cancelAt === undefined || id === undefined) return;
     await sleep(Math.max(0, cancelAt - Date.now()));
-    const { status } = await ask(agent, `${url}/v1/emails/${id}/cancel`, tenant.headers, '{}');
+    const { status } = await ask(agent, `${stack.url}/v1/emails/${id}/cancel`, tenant.headers, '{}');
     if (status === 200) await ledger.write({ is: 'canceled', to: [to] });
   }
 

@@ -7,6 +7,7 @@ import { SETTINGS } from '../../src/config.ts';
 import { takeHome, type Home } from '../../src/main/embedded/home.ts';
 import { nodePart } from '../../src/main/embedded/node-part.ts';
 import { makePorts } from '../../src/main/embedded/ports.ts';
+import type { Progress } from '../../src/main/embedded/progress.ts';
 import { readSecrets, type Secrets } from '../../src/main/embedded/secrets.ts';
 import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
 import { temporalDatabase, temporalPart, withoutTemporal } from '../../src/main/embedded/temporal.ts';
@@ -76,7 +77,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const servers = await startServers(home, parts, { step: (_name, work) => work(silent), say }, production, true);
+    const servers = await startServers(home, parts, { ...QUIET, say }, production, true);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);
@@ -154,10 +155,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-const silent = { detail: () => undefined, rename: () => undefined };
+/** Says nothing of what is done on the way. */
+export const QUIET: Progress = {
+  step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
+  say: () => undefined,
+};
 
-async function startDevServer(home: Home, parts: Parts): Promise<string> {
-  const cli = await findTemporalCli(process.env, { step: (_name, work) => work(silent), say: () => undefined });
+/** Starts the development server, which keeps its state in a file of the home. */
+export async function startDevServer(home: Home, parts: Parts): Promise<string> {
+  const cli = await findTemporalCli(process.env, QUIET);
   const ports = makePorts();
   const port = await ports.choose(0);
   const database = await temporalDatabase(home.temporal);

@@ -128,14 +128,15 @@ async function runOnce(
   }
 }
 
-function summary({ wrongs, waiting, ...counts }: Verdict, demanded: readonly string[]) {
+/** A verdict in figures and sentences. */
+export function summary({ wrongs, waiting, ...counts }: Verdict, demanded: readonly string[]) {
   const wrong = [...demanded, ...waiting.map((one) => `waiting: ${one}`), ...sentences(wrongs)];
   return { ...counts, wrong, lost: wrongs.lost.length + waiting.length, twice: wrongs.twice.length };
 }
 
 /** Waits until nothing waits any more, or for too long; and compares. */
-async function settle(
-  stack: Stack,
+export async function settle(
+  stack: Pick<Stack, 'pool' | 'url' | 'temporalAddress'>,
   tenant: Tenant,
   ledgers: Parameters<typeof gatherEvidence>[2],
 ): Promise<{ verdict: Verdict; evidence: Evidence }> {
@@ -159,7 +160,7 @@ async function settle(
 }
 
 /** Whether no message, no delivery and no workflow of one is open. */
-async function isCalm({ pool, temporalAddress: address }: Stack, { orgId }: Tenant): Promise<boolean> {
+async function isCalm({ pool, temporalAddress: address }: Pick<Stack, 'pool' | 'temporalAddress'>, { orgId }: Tenant): Promise<boolean> {
   const { rows } = await pool.query<{ calm: boolean }>(
     `SELECT NOT EXISTS (SELECT FROM emails WHERE org_id = $1 AND status IN ('queued', 'scheduled'))
         AND NOT EXISTS (SELECT FROM chat_messages WHERE org_id = $1 AND status = 'queued')

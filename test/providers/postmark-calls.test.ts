@@ -135,6 +135,19 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual([...((await find(postmarkUrl, CALL))?.keys() ?? [])].sort(), [`${email.id}.0`, `${email.id}.2`]);
   });
 
+  test('tells of one email whatever call carried it, by its id', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const [email, other] = [outgoing(), outgoing()];
+    await at(postmarkUrl).send([email, other], CALL);
+    assert.deepEqual([...((await find(postmarkUrl, email.id))?.keys() ?? [])], [email.id]);
+    assert.deepEqual(await find(postmarkUrl, outgoing().id), new Map());
+    const copied = outgoing({ to: addresses(3) });
+    await at(postmarkUrl).send([toCopy(copied, 0)], CALL);
+    await at(postmarkUrl).send([toCopy(copied, 2)], 'call_00000000000000000000000002');
+    const copies = await find(postmarkUrl, copied.id);
+    assert.deepEqual([...(copies?.keys() ?? [])].sort(), [`${copied.id}.0`, `${copied.id}.2`]);
+  });
+
   test('tells of nothing when it has nothing, or does not see it yet', async (t) => {
     const { postmarkUrl, behave } = await simulator(t);
     assert.deepEqual(await find(postmarkUrl, CALL), new Map());

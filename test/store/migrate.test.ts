@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -81,6 +82,36 @@ describe('migrating', () => {
     client.release();
     await pool.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
     assert.deepEqual(await migrate(url), await migrationNames());
+  });
+
+  test('lets others pass while a table that it needs is in use, and goes on afterwards', async (t) => {
+    const { url, pool } = await emptyDatabase(t);
+    await migrate(url);
+    const names = await migrationNames();
+    // One that changes a table which is there: the second one does.
+    await pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public`);
+    const client = await pool.connect();
+    const [first = ''] = names;
+    await client.query('BEGIN');
+    await client.query(await readFile(new URL(`../../src/store/migrations/${first}`, import.meta.url), 'utf8'));
+    await client.query(`CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at timestamptz(3) DEFAULT now())`);
+    await client.query('INSERT INTO migrations VALUES ($1)', [first]);
+    await client.query('COMMIT');
+    await client.query('BEGIN; SELECT FROM outbox');
+    const migrating = migrate(url);
+    await eventually('the migration waits', async () => {
+      const { rows } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
+           AND datname = current_database()`,
+      );
+      return rows.length === 1;
+    });
+    const began = Date.now();
+    await pool.query('SELECT FROM outbox');
+    assert.ok(Date.now() - began < 5_000, 'who only reads waits for as long as the migration does, and no longer');
+    await client.query('COMMIT');
+    client.release();
+    assert.deepEqual(await migrating, names.slice(1));
   });
 
   test('tells what a database lacks: all of it when it is empty, nothing when it is up to date', async (t) => {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { migrate } from '../../store/migrate.ts';
+import { LOOPBACK } from '../webhook-settings.ts';
 import { demoOrganization } from './demo.ts';
 import type { Home } from './home.ts';
 import { freshLog } from './logs.ts';
@@ -48,8 +49,6 @@ export interface Stack {
 
 const UI_PORT = 8_233;
 const RETENTION = '168h';
-/** Where webhooks are received that are being developed. */
-export const LOOPBACK = '127.0.0.0/8,::1';
 
 /**
  * Starts every part that no setting says is elsewhere, each when what it needs serves, and makes the demonstration

@@ -1,0 +1,37 @@
+# syntax=docker/dockerfile:1
+# The image of every process of Sendwright: which one a container is, its command says.
+ARG NODE=node:22-bookworm-slim
+
+FROM ${NODE} AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build
+
+FROM ${NODE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --no-audit --no-fund
+
+# The simulated providers are for trying things out; they run from source, with development's packages.
+FROM build AS simulator
+RUN install -d -o node -g node /var/lib/sendwright/inbox
+ENV SIMULATOR_FOLDER=/var/lib/sendwright/inbox
+USER node
+CMD ["node", "--import", "tsx", "src/main/simulator.ts"]
+
+FROM ${NODE} AS runtime
+ENV NODE_ENV=production
+WORKDIR /app
+# Temporal's client trusts the system's authorities, which slim images leave out.
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+# A volume that is empty takes its owner from here.
+RUN install -d -o node -g node /var/lib/sendwright/attachments
+COPY package.json ./
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+USER node
+EXPOSE 3000
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=6 CMD ["node", "dist/src/main/health-check.js"]
+CMD ["node", "dist/src/main/api.js"]

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { SETTINGS } from '../src/config.ts';
+import { DYNAMIC_CONFIG } from '../src/main/embedded/temporal.ts';
+import { inOrder, readComposeFile, readEnvFile, ROOT, type Service, words } from './support/compose-file.ts';
+import { temporaryFolder } from './support/folder.ts';
+
+const run = promisify(execFile);
+const { services, volumes, secrets } = readComposeFile(readEnvFile('deploy/demo.env'));
+const all = Object.entries(services);
+const ours = all.filter(([, { image }]) => image.startsWith('sendwright:'));
+/** What is done once, before others start. */
+const ONCE = ['migrate', 'temporal-namespace', 'temporal-schema'];
+/** Of others, whose image holds nothing that could ask it. */
+const UNASKED = ['temporal-ui'];
+const TEMPORALS = ['TEMPORAL_ADDRESS', 'TEMPORAL_API_KEY'];
+
+const names = (list: readonly (readonly [string, unknown])[]) => list.map(([name]) => name).sort();
+const environment = ({ environment: env = {} }: Service) => Object.keys(env);
+
+describe('docker-compose.yml', () => {
+  it('starts every part, and the simulator only in the profile demo', () => {
+    const fleets = ['messages', 'email', 'chat', 'webhooks', 'upkeep'].map((fleet) => `worker-${fleet}`);
+    const others = ['postgres', 'temporal', 'temporal-ui', 'proxy', 'api', 'simulator'];
+    assert.deepEqual(names(all), [...fleets, ...others, ...ONCE].sort());
+    assert.deepEqual(names(all.filter(([, { profiles }]) => profiles)), ['simulator']);
+    assert.deepEqual(services['simulator']?.profiles, ['demo']);
+    assert.equal(services['api']?.deploy?.replicas, 2, 'replicas of the API');
+  });
+
+  it('depends on what is there, without a circle, and waits for what can be waited for', () => {
+    assert.equal(inOrder(services).length, all.length);
+    for (const [name, { depends_on: needed = {} }] of all) {
+      for (const [other, { condition }] of Object.entries(needed)) {
+        const found = services[other];
+        assert.ok(found, `${name} depends on ${other}, which is not there`);
+        const wanted = ONCE.includes(other) ? 'service_completed_successfully' : 'service_healthy';
+        assert.equal(condition, wanted, `${name} waits for ${other}`);
+        if (wanted === 'service_healthy') assert.ok(found.healthcheck, `${other} has no health check`);
+      }
+    }
+  });
+
+  it('gives our processes settings that exist', () => {
+    const known = new Set([...Object.keys(SETTINGS), ...TEMPORALS]);
+    for (const [name, service] of ours) {
+      for (const setting of environment(service)) {
+        assert.ok(known.has(setting.replace(/_FILE$/, '')), `${name}: ${setting} is no setting`);
+      }
+    }
+    const { simulator } = services;
+    const source = readFileSync(`${ROOT}src/main/simulator.ts`, 'utf8');
+    for (const setting of environment(simulator as Service)) {
+      assert.ok(source.includes(setting), `simulator: ${setting} is no setting of it`);
+    }
+    const ofCompose = ['SETTINGS_FILE', 'PUBLIC_URL'];
+    for (const setting of Object.keys(readEnvFile('deploy/demo.env'))) {
+      assert.ok(known.has(setting) || ofCompose.includes(setting), `demo.env: ${setting} is no setting`);
+    }
+  });
+
+  it('gives each process the secrets that it reads, and no others; every one is made by deploy/secrets.sh', async (t) => {
+    for (const [name, service] of ours) {
+      const read = Object.entries(service.environment ?? {}).flatMap(([setting, value]) => {
+        return setting.endsWith('_FILE') ? String(value) : [];
+      });
+      assert.deepEqual(read.sort(), (service.secrets ?? []).map((secret) => `/run/secrets/${secret}`).sort(), name);
+    }
+    for (const [name, { secrets: used = [] }] of all) {
+      for (const secret of used) assert.ok(secrets[secret], `${name}: ${secret} is no secret`);
+    }
+    const folder = join(await temporaryFolder(t), 'secrets');
+    await run('sh', [`${ROOT}deploy/secrets.sh`, folder]);
+    for (const [secret, { file }] of Object.entries(secrets)) {
+      assert.equal(file, `./secrets/${secret}`);
+      assert.ok(existsSync(join(folder, secret)), `${secret} is not made`);
+    }
+  });
+
+  it('keeps what is stored in volumes, and shares the files of emails', () => {
+    const mounted = (name: string) => services[name]?.volumes ?? [];
+    for (const name of ['api', 'worker-email', 'worker-upkeep']) {
+      assert.ok(mounted(name).includes('attachments:/var/lib/sendwright/attachments'), `${name} sees the files`);
+    }
+    assert.ok(mounted('postgres').includes('postgres:/var/lib/postgresql'), 'the database is kept');
+    for (const [name, { volumes: used = [] }] of all) {
+      for (const volume of used) {
+        const [source = ''] = volume.split(':');
+        const found = source.startsWith('./') ? existsSync(join(ROOT, source)) : source in volumes;
+        assert.ok(found, `${name}: ${source} is not there`);
+      }
+    }
+  });
+
+  it('starts again what ends, has a health check and limits, but for what is done once', () => {
+    for (const [name, { restart, healthcheck, deploy, stop_grace_period: grace }] of all) {
+      const isOnce = ONCE.includes(name);
+      assert.equal(restart, isOnce ? 'no' : 'unless-stopped', `${name}: restart`);
+      assert.equal(healthcheck !== undefined, !isOnce && !UNASKED.includes(name), `${name}: health check`);
+      const { cpus, memory } = deploy?.resources?.limits ?? {};
+      assert.deepEqual([cpus === undefined, memory === undefined], [isOnce, isOnce], `${name}: limits`);
+      if (name.startsWith('worker-') || name === 'api') {
+        assert.ok(Number.parseInt(grace ?? '', 10) > 30, `${name} gets longer than it takes to end in good order`);
+      }
+    }
+  });
+
+  it('publishes nothing but the proxy to other machines, and that only when told to', () => {
+    for (const [name, { ports = [] }] of all) {
+      for (const port of ports) assert.ok(port.startsWith('127.0.0.1:'), `${name} publishes ${port}`);
+    }
+  });
+
+  it('runs what the image holds', () => {
+    const dockerfile = readFileSync(`${ROOT}Dockerfile`, 'utf8');
+    const runtime = dockerfile.slice(dockerfile.indexOf('AS runtime'));
+    const commands = ours.flatMap(([, { command, healthcheck }]) => [words(command), healthcheck?.test.slice(1) ?? []]);
+    const inDockerfile = [...runtime.matchAll(/CMD (\[.*\])/g)].map(
+      ([, list]) => JSON.parse(list as string) as string[],
+    );
+    for (const command of [...commands, ...inDockerfile].filter(({ length }) => length > 0)) {
+      const [program, script = ''] = command;
+      assert.equal(program, 'node', command.join(' '));
+      const source = script.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+      assert.ok(script.startsWith('dist/') && existsSync(join(ROOT, source)), `${script} is built from nothing`);
+    }
+    const fleets = ours.flatMap(([, { command }]) => /--fleets (\S+)/.exec(words(command).join(' '))?.[1] ?? []);
+    assert.deepEqual(fleets.sort(), ['chat', 'email', 'messages', 'upkeep', 'webhooks']);
+    assert.match(runtime, /\nUSER node\n/, 'a plain user');
+    assert.match(runtime, /\nHEALTHCHECK /, 'a health check');
+  });
+
+  it('limits Temporal as npm start does', () => {
+    const given = parse(readFileSync(`${ROOT}deploy/temporal-dynamic-config.yaml`, 'utf8')) as Record<
+      string,
+      { value: unknown }[]
+    >;
+    const values = Object.entries(given).map(([key, rules]) => [key, rules.map(({ value }) => value)]);
+    const wanted = Object.entries(DYNAMIC_CONFIG).map(([key, value]) => [key, [value]]);
+    assert.deepEqual(Object.fromEntries(values), Object.fromEntries(wanted));
+  });
+
+  it('is taken by docker compose, where that is installed, alone and with each file of deploy/', async (t) => {
+    const command = await composeCommand();
+    if (command === undefined) {
+      t.diagnostic('docker compose is not installed here: not asked');
+      return;
+    }
+    const folder = await temporaryFolder(t);
+    await run('sh', [`${ROOT}deploy/secrets.sh`, join(folder, 'secrets')]);
+    await mkdir(folder, { recursive: true });
+    const env = join(folder, 'env');
+    await writeFile(
+      env,
+      `SECRETS=${folder}/secrets\nSITE_ADDRESS=mail.example.com\nTEMPORAL_ADDRESS=temporal.example.com:7233\n`,
+    );
+    for (const more of [[], ['deploy/tls.yml'], ['deploy/temporal-elsewhere.yml']]) {
+      const files = ['docker-compose.yml', ...more].flatMap((file) => ['-f', join(ROOT, file)]);
+      const [program, ...args] = command;
+      await run(program, [...args, '--env-file', env, '--project-directory', ROOT, ...files, 'config', '--quiet']);
+    }
+  });
+});
+
+async function composeCommand(): Promise<readonly [string, ...string[]] | undefined> {
+  for (const command of [['docker', 'compose'], ['docker-compose']] as const) {
+    const [program, ...args] = command;
+    const isThere = await run(program, [...args, 'version']).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return command;
+  }
+  return undefined;
+}

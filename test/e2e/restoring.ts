@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makePool } from '../../src/store/pool.ts';
+import { readProvider } from '../faults/evidence.ts';
+import { makeTenant } from '../faults/tenant.ts';
+import { atEnd } from '../support/at-end.ts';
+import { baseBackup, restoreBackup } from '../support/base-backup.ts';
+import { behave } from '../support/behave.ts';
+import { built } from '../support/built.ts';
+import { compose } from '../support/composed.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHomeFolder, startGround } from '../support/ground.ts';
+
+/** Milliseconds that the provider takes for an answer, so that calls are under way when the backup is made. */
+const SLOW = 14_000;
+/** Until the later scheduled emails are due: after the backup, and after the restore. */
+const DUE = { soon: 12_000, late: 90_000 };
+const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email', 'worker-chat'];
+
+/**
+ * docs/operating.md, "Backup and restore": a copy of Postgres is made while messages are on their way, the service goes on,
+ * then all is lost and the copy comes back.
+ * @param temporal `empty`: it knows of nothing, as the guide has it; `ahead`: it lived on, and knows of more than the copy
+ */
+export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'): Promise<void> {
+  await built();
+  const folder = await makeHomeFolder();
+  const lost = await startGround(folder);
+  const after = atEnd(t);
+  after(() => lost.stop());
+  const settings = {
+    LOG_LEVEL: 'info',
+    SEND_INITIAL_INTERVAL: '500ms',
+    SEND_MAX_INTERVAL: '5s',
+    SEND_MAX_ATTEMPTS: '60',
+  };
+  // It reports nothing by itself: what nobody remembers is known to whoever asks.
+  const simulator = { SIMULATOR_CALLBACK_URL: '', SIMULATOR_META_CALLBACK_URL: '' };
+  const first = await compose({ folder, ...lost, settings, simulator });
+  after(() => first.kill());
+  await first.start(...SENDING);
+  const pool = makePool(lost.databaseUrl, 'test', 3, () => undefined);
+
+  const [url = ''] = first.urls;
+  const tenant = await makeTenant({ pool, url }, 1, 'https://example.com/nobody-listens');
+  const post = async (path: string, body: object): Promise<void> => {
+    const answer = await fetch(first.urls[0] + path, {
+      method: 'POST',
+      headers: tenant.headers,
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.status, 202, await answer.text());
+  };
+  const email = (to: string, more: object = {}) => {
+    return { from: tenant.from, to, subject: 'Restore', text: 'Once, please', ...more };
+  };
+  const inMs = (ms: number) => ({ scheduled_at: new Date(Date.now() + ms).toISOString() });
+  const many = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}-${i}@example.net`);
+
+  // Under way when the backup is made: the attempt is in it, and its end is not.
+  const flying = many('flying', 10);
+  await behave(first.simulatorUrl, { latency_ms: SLOW });
+  for (const to of flying) await post('/v1/emails', email(to));
+  const openAttempts = async () => {
+    const { rows } = await pool.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM attempts WHERE outcome IS NULL',
+    );
+    return rows[0]?.count;
+  };
+  await eventually('the provider is called', async () => (await openAttempts()) === flying.length, SLOW);
+
+  // Not begun when the backup is made: nothing in it tells that they are sent afterwards.
+  const workers = [...first.containers('worker-email'), ...first.containers('worker-chat')];
+  const ended = Promise.all(workers.map((worker) => worker.stop()));
+  // So that they have asked for work for the last time.
+  await sleep(1_000);
+  const waiting = [...many('single', 20), ...many('batch', 200)];
+  for (const to of waiting.slice(0, 20)) await post('/v1/emails', email(to));
+  await post('/v1/emails/batch', { emails: waiting.slice(20).map((to) => email(to)) });
+  const copies = many('copy', 3);
+  await post('/v1/emails', email('', { to: copies, marketing: true }));
+  const chats = Array.from({ length: 3 }, (_, i) => `+49151000000${i}9`);
+  for (const to of chats) await post('/v1/chatapp', { from: tenant.numbers.twilio, to, text: 'Once, please' });
+  await post('/v1/emails', email('soon@example.net', inMs(DUE.soon)));
+  await post('/v1/emails', email('late@example.net', inMs(DUE.late)));
+  const backup = join(folder, 'backup');
+  await baseBackup(lost.adminUrl, join(lost.home.postgres, 'data'), backup);
+  assert.equal(await openAttempts(), flying.length, 'still under way after the backup');
+  t.diagnostic(`backup made of ${flying.length} calls under way and ${waiting.length + chats.length + 3} messages that wait`);
+
+  // The service goes on.
+  assert.deepEqual(await ended, [0, 0, 0]);
+  await behave(first.simulatorUrl, {});
+  for (const worker of workers) await worker.start();
+  const since = many('since', 5);
+  for (const to of since) await post('/v1/emails', email(to));
+  const before = [...flying, ...chats, ...waiting, ...copies, 'soon@example.net'];
+  const provider = readProvider(first.inbox);
+  const arrived = (to: string) => provider.read().get(to)?.length ?? 0;
+  await eventually('all is sent', () => [...before, ...since].every((to) => arrived(to) > 0), 60_000);
+  assert.equal(arrived('late@example.net'), 0, 'not due yet');
+
+  // All is lost but the backup, the secrets and the files, and what the provider knows.
+  await first.kill();
+  await pool.end();
+  const restored = await makeHomeFolder();
+  for (const kept of ['secrets', 'volumes']) await cp(join(folder, kept), join(restored, kept), { recursive: true });
+  await restoreBackup(backup, join(restored, 'postgres', 'data'));
+  if (temporal === 'empty') await lost.stop();
+  const ground = await startGround(restored);
+  after(() => ground.stop());
+  const { temporalAddress } = temporal === 'empty' ? ground : lost;
+  const second = await compose({ folder: restored, ...ground, temporalAddress, settings, simulator });
+  after(() => second.kill());
+  const database = makePool(ground.databaseUrl, 'test', 3, () => undefined);
+  after(() => database.end());
+  await second.start('migrate', 'simulator');
+  const { rows } = await database.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM emails WHERE status IN ('queued', 'scheduled')`,
+  );
+  const open = flying.length + waiting.length + 3;
+  assert.equal(rows[0]?.count, open, 'emails that are open in the backup');
+  const told: object = await second.admin('after-restore');
+  assert.deepEqual(told, { emails: open, messages: chats.length, asked: 'postmark' });
+  await second.start(...SENDING.slice(2));
+  await assert.rejects(() => second.admin('after-restore'), /stop the API and the workers first/);
+
+  const again = readProvider(second.inbox);
+  const began = Date.now();
+  await eventually(
+    'every message is at its end',
+    async () => {
+      const { rowCount } = await database.query(
+        `SELECT FROM emails WHERE status IN ('queued', 'scheduled')
+         UNION ALL SELECT FROM chat_messages WHERE status = 'queued' LIMIT 1`,
+      );
+      return rowCount === 0;
+    },
+    120_000,
+  );
+  t.diagnostic(`all at their end ${((Date.now() - began) / 1_000).toFixed(1)} s after the start`);
+  const ledger = again.read();
+  const wanted = [...before, ...since, 'late@example.net'];
+  const wrong = wanted.flatMap((to) => {
+    const times = ledger.get(to)?.length ?? 0;
+    return times === 1 ? [] : `${to}: ${times} times`;
+  });
+  assert.deepEqual(wrong, [], 'everything is at the provider exactly once');
+  assert.equal(ledger.size, wanted.length, 'and nothing else is');
+  const { rows: statuses } = await database.query(
+    `SELECT DISTINCT status FROM emails WHERE status NOT IN ('sent', 'delivered')`,
+  );
+  assert.deepEqual(statuses, [], 'and the API says so');
+}

@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ROOT } from './compose-file.ts';
+
+const SOURCES = ['src', 'activities', 'workflows'];
+const NEWEST = 'dist/workflow-bundle.js';
+
+/** Makes sure that `dist/` is of the sources as they are: `npm run build`, unless nothing has changed since. */
+export async function built(): Promise<void> {
+  const made = await stat(join(ROOT, NEWEST)).catch(() => undefined);
+  if (made && made.mtimeMs > (await lastChange())) return;
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main/build.ts'], { cwd: ROOT });
+}
+
+async function lastChange(): Promise<number> {
+  const times = SOURCES.map(async (folder) => {
+    const names = await readdir(join(ROOT, folder), { recursive: true });
+    const stats = await Promise.all(names.map((name) => stat(join(ROOT, folder, name))));
+    return Math.max(...stats.map(({ mtimeMs }) => mtimeMs));
+  });
+  return Math.max(...(await Promise.all(times)));
+}

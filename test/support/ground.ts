@@ -1,0 +1,55 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startServers } from '../../bench/servers.ts';
+import { type Home, takeHome } from '../../src/main/embedded/home.ts';
+import { makeParts, type Parts } from '../faults/parts.ts';
+import { QUIET, startDevServer } from '../faults/stack.ts';
+
+/** Postgres and Temporal of a test's own, which it may stop, copy and start again. */
+export interface Ground {
+  readonly home: Home;
+  readonly databaseUrl: string;
+  /** Postgres's own database, as its superuser. */
+  readonly adminUrl: string;
+  readonly temporalAddress: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** Whether Temporal is to be its full server on Postgres, as in production: `npm run compose:check`. */
+export const FULL = process.env['COMPOSE_CHECK'] === 'full';
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** A folder for a home, which Postgres may enter, also as an account of its own. */
+export async function makeHomeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-compose-'));
+  await chmod(folder, 0o755);
+  return folder;
+}
+
+/**
+ * Starts both servers in a folder, with what an earlier start has left there.
+ * @param folder is removed at the end, by `stop`
+ */
+export async function startGround(folder: string): Promise<Ground> {
+  const { home, release } = await takeHome(folder);
+  const parts: Parts = makeParts(() => undefined);
+  // Both servers lead groups of their own, and would outlive a run that is broken off.
+  const interrupt = () => void stop().finally(() => process.exit(130));
+  for (const signal of SIGNALS) process.once(signal, interrupt);
+  const stop = async () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    await parts.stop();
+    await release();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const servers = await startServers(home, parts, QUIET, FULL, true);
+    const temporalAddress = FULL ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
+    return { home, databaseUrl: servers.DATABASE_URL, adminUrl: servers.adminUrl, temporalAddress, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
