@@ -28,10 +28,16 @@ const KINDS: Readonly<Record<string, string>> = {
 /** What a reader brings along: an eye for refusals and for the id of the answer before, and `sendwright` on the PATH. */
 const READER = `
 set -eu
-ID=
-note() { echo "$1"; NEXT=$(echo "$1" | sed -n 's/^[{ ]*"id": *"\\([^"]*\\)".*/\\1/p' | head -n 1); ID=\${NEXT:-$ID}; }
+ID= ORG=
+note() {
+  echo "$1"
+  NEXT=$(echo "$1" | sed -n 's/^[{ ]*"id": *"\\([^"]*\\)".*/\\1/p' | head -n 1)
+  ID=\${NEXT:-$ID}
+  case $ID in org_*) ORG=$ID ;; esac
+}
 curl() { ANSWER=$(command curl --silent --show-error --fail-with-body "$@") || { echo "$ANSWER"; exit 22; }; note "$ANSWER"; }
 sendwright() { ANSWER=$(node --import tsx src/main/admin.ts "$@"); note "$ANSWER"; }
+npm() { ANSWER=$(command npm "$@"); note "$ANSWER"; }
 `;
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -54,7 +60,11 @@ function isRun(command: string): boolean {
 async function run(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: 120_000 };
-    execFile('sh', ['-c', READER + text], options, (error, out, err) => resolve(error ? out + err : undefined));
+    const shell = execFile('sh', ['-c', READER + text], options, (error, out, err) => {
+      resolve(error ? `${error.message}\n${out}${err}` : undefined);
+    });
+    // Nobody types a password.
+    shell.stdin?.end();
   });
 }
 
@@ -106,7 +116,7 @@ test('what the documents say to type works, and every event is as the API descri
   const home = await emptyHome();
   const dev = await (await startSendwright(t, home)).dev();
   const heard = await listen(t, dev);
-  const env = { SENDWRIGHT_HOME: home, ORG: dev.organization_id };
+  const env = { SENDWRIGHT_HOME: home };
   for (const document of await documents()) {
     const text = script(document).replaceAll('http://127.0.0.1:3000', dev.base_url).replaceAll('./.sendwright/', `${home}/`);
     assert.equal(await run(text, env), undefined, document.path);
@@ -127,9 +137,8 @@ test('what the documents say to type works, and every event is as the API descri
 });
 
 test('a command that is refused or fails is found out; what is not run stands in the documents', async () => {
-  const env = { ORG: 'org' };
   for (const wrong of ['curl http://127.0.0.1:1/', 'false', 'sendwright emails shew', 'note "$NOTHING"']) {
-    assert.notEqual(await run(wrong, env), undefined, wrong);
+    assert.notEqual(await run(wrong, {}), undefined, wrong);
   }
   const typed = (await documents()).flatMap((document) => blocks(document, 'sh'));
   for (const start of Object.keys(NOT_RUN)) {
