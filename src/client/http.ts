@@ -44,7 +44,7 @@ const LONGEST_WAIT = 60_000;
  * repeated, and sending carries an Idempotency-Key; anything else only after 429, which says that nothing was done.
  */
 export function makeCall({ baseUrl, apiKey, timeout = TIMEOUT, retries = RETRIES, fetch: ask = fetch }: Options): Call {
-  const base = baseUrl.replace(/\/+$/, '');
+  const base = new URL(baseUrl).href.replace(/\/+$/, '');
   return async (method, path, { place, query, body, send } = {}) => {
     const url = base + filled(path, place) + written(query);
     const key = send && (send.idempotencyKey ?? randomUUID());
@@ -52,7 +52,8 @@ export function makeCall({ baseUrl, apiKey, timeout = TIMEOUT, retries = RETRIES
     const headers = {
       authorization: `Bearer ${apiKey}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(key !== undefined && { 'idempotency-key': key }),
+      // A header holds bytes; those of UTF-8 are what the API reads.
+      ...(key !== undefined && { 'idempotency-key': Buffer.from(key).toString('latin1') }),
     };
     const json = body === undefined ? null : JSON.stringify(body);
     let lost = false;

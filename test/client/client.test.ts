@@ -145,8 +145,8 @@ describe('the client', () => {
 
   it('carries out a repeated request once', async () => {
     const [first, again] = [
-      await sendwright.emails.send(email(), { idempotencyKey: 'order-1' }),
-      await sendwright.emails.send(email(), { idempotencyKey: 'order-1' }),
+      await sendwright.emails.send(email(), { idempotencyKey: 'Größe №1' }),
+      await sendwright.emails.send(email(), { idempotencyKey: 'Größe №1' }),
     ];
     assert.equal(first.id, again.id);
     assert.notEqual((await sendwright.emails.send(email())).id, (await sendwright.emails.send(email())).id);
