@@ -55,7 +55,12 @@ test('docs/errors.md lists every error code with its status, and no other', () =
   const listed = rows(documentAt('docs/errors.md')).flatMap(([status, code]) =>
     /^\d+$/.test(status ?? '') ? [`${status ?? ''} ${code ?? ''}`] : [],
   );
-  assert.deepEqual(listed.sort(), Object.entries(STATUS).map(([code, status]) => `${status} \`${code}\``).sort());
+  assert.deepEqual(
+    listed.sort(),
+    Object.entries(STATUS)
+      .map(([code, status]) => `${status} \`${code}\``)
+      .sort(),
+  );
 });
 
 test('docs/webhooks.md lists every event, docs/sending.md every status', () => {
@@ -87,7 +92,8 @@ test('every link between files leads somewhere', async () => {
         () => false,
       );
       const other = all.find((document) => document.path === to);
-      if (!isThere || (anchor !== undefined && other && !anchors(other).includes(anchor))) broken.push(`${path}: ${target}`);
+      if (!isThere || (anchor !== undefined && other && !anchors(other).includes(anchor)))
+        broken.push(`${path}: ${target}`);
     }
   }
   assert.deepEqual(broken, []);
@@ -117,7 +123,9 @@ function problems(examples: readonly Document[]): string[] {
       return [join(ROOT, `${path}.ts`), lines.join('\n')];
     }),
   );
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as { config: object };
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
+    config: object;
+  };
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   // What others set in their projects is theirs: these are the compiler's own, as strict as they go by one word.
   const strict = { ...options, noUnusedLocals: false, noPropertyAccessFromIndexSignature: false };
@@ -148,7 +156,8 @@ test('the TypeScript of README.md and docs/ compiles', () => {
 });
 
 test('TypeScript that does not compile is found out, with its line', () => {
-  const wrong = "# Wrong\n\n```ts\nimport { Sendwright } from 'sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
+  const wrong =
+    "# Wrong\n\n```ts\nimport { Sendwright } from 'sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
   const [problem, ...more] = problems([{ path: 'docs/wrong.md', text: wrong }]);
   assert.match(problem ?? '', /^docs\/wrong\.md:5: Type 'number' is not assignable to type 'string'/);
   assert.deepEqual(more, []);
