@@ -5,11 +5,11 @@ import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-
 import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
 
 /**
- * The folders in the order in which a message passes them. A folder imports from those before it, never from those after
- * it; folders on one line do not know each other.
+ * The folders in the order in which a message passes them, after the client that posts it. A folder imports from those
+ * before it, never from those after it; folders on one line do not know each other.
  */
 const ORDER: readonly (readonly string[])[] = [
-  ['src/domain'],
+  ['src/client', 'src/domain'],
   ['src/telemetry'],
   ['src/public-fetch', 'src/store', 'src/providers'],
   ['src/webhooks', 'src/projection', 'src/sender-domains'],
@@ -105,6 +105,18 @@ const RULES: IForbiddenRuleType[] = [
     severity: 'error',
     from: {},
     to: { path: '^src/telemetry/otel\\.ts$', dynamic: false },
+  },
+  {
+    name: 'the client goes to others without the service: it imports itself and Node only',
+    severity: 'error',
+    from: { path: '^src/client/' },
+    to: { pathNot: ['^src/client/', '^(?:node:)?(?:crypto|timers/promises)$'] },
+  },
+  {
+    name: 'the service does not ask itself: only the command line and tests use the client',
+    severity: 'error',
+    from: { path: '^(?:src|activities|workflows)/', pathNot: ['^src/(?:client|main/admin)/'] },
+    to: { path: '^src/client/' },
   },
   {
     name: 'every import leads somewhere',

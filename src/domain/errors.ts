@@ -2,28 +2,30 @@
  * What can be wrong with a request, in the customer's terms. Knows nothing of HTTP: `src/http/errors.ts` turns codes
  * into statuses at the last step.
  */
-export type ErrorCode =
-  | 'invalid_json'
-  | 'invalid_idempotency_key'
-  | 'unauthorized'
-  | 'insufficient_scope'
-  | 'domain_not_found'
-  | 'domain_not_verified'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'conflict'
-  | 'invalid_idempotent_request'
-  | 'concurrent_idempotent_requests'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'validation_error'
-  | 'invalid_attachment'
-  | 'not_scheduled'
-  | 'no_chatapp_account'
-  | 'rate_limit_exceeded'
-  | 'quota_exceeded'
-  | 'internal_error'
-  | 'unavailable';
+export const ERROR_CODES = [
+  'invalid_json',
+  'invalid_idempotency_key',
+  'unauthorized',
+  'insufficient_scope',
+  'domain_not_found',
+  'domain_not_verified',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'invalid_idempotent_request',
+  'concurrent_idempotent_requests',
+  'payload_too_large',
+  'unsupported_media_type',
+  'validation_error',
+  'invalid_attachment',
+  'not_scheduled',
+  'no_chatapp_account',
+  'rate_limit_exceeded',
+  'quota_exceeded',
+  'internal_error',
+  'unavailable',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** An error that a caller is told about: `message` is for people, `param` the dotted path of the field at fault. */
 export class ServiceError extends Error {

@@ -1,5 +1,6 @@
 import type { SwaggerOptions } from '@fastify/swagger';
 import { describeErrors } from './error-docs.ts';
+import { describeEvents } from './event-docs.ts';
 import { EXAMPLES } from './examples.ts';
 
 /** What the API description says besides the routes' own schemas. */
@@ -29,6 +30,7 @@ export function openapi(): SwaggerOptions {
         { name: 'API keys', description: 'Who may call, and what each may do' },
         { name: 'Health', description: 'For load balancers' },
       ],
+      webhooks: describeEvents(),
       components: {
         headers: HEADERS,
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sw_live_…`' } },

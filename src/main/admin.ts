@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
 import { makePool } from '../store/pool.ts';
 import { ACCOUNTS } from './admin/accounts.ts';
-import { findApi, Refusal } from './admin/api.ts';
+import { findApi, sentence } from './admin/api.ts';
 import { type ApiCommand, type DatabaseCommand, OPTIONS, type Options, UsageError } from './admin/command.ts';
 import { DOMAINS } from './admin/domains.ts';
 import { EMAILS } from './admin/emails.ts';
@@ -89,6 +89,8 @@ try {
   if (result !== undefined) console.log(JSON.stringify(result, null, 2));
 } catch (error) {
   if (error instanceof UsageError) endWith(`${error.message}\n${usage()}`);
-  if (error instanceof ServiceError || error instanceof Refusal) endWith(error.message);
+  if (error instanceof ServiceError) endWith(error.message);
+  const said = sentence(error);
+  if (said !== undefined) endWith(said);
   throw error;
 }

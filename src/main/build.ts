@@ -10,33 +10,38 @@ const inRoot = (path: string): string => `${root}${path}`;
 
 rmSync(inRoot('dist'), { recursive: true, force: true });
 mkdirSync(inRoot('dist'));
-writeFileSync(
-  inRoot('dist/tsconfig.json'),
-  JSON.stringify({
-    extends: '../tsconfig.json',
-    compilerOptions: {
-      noEmit: false,
-      allowImportingTsExtensions: false,
-      rewriteRelativeImportExtensions: true,
-      rootDir: '..',
-      outDir: '.',
-    },
-    include: ['../src', '../activities', '../workflows'],
-    // What `npm start` embeds serves development; its parts are not installed in production.
-    exclude: [
-      '../src/main/embedded',
-      '../src/main/start.ts',
-      '../src/main/build.ts',
-      '../src/main/simulator.ts',
-      '../src/simulator',
-    ],
-  }),
-);
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-const { status } = spawnSync(process.execPath, [compiler, '-p', inRoot('dist/tsconfig.json')], { stdio: 'inherit' });
-if (status !== 0) process.exit(status ?? 1);
+compile('tsconfig.json', {
+  compilerOptions: { rewriteRelativeImportExtensions: true, allowImportingTsExtensions: false },
+  include: ['../src', '../activities', '../workflows'],
+  // What `npm start` embeds serves development; its parts are not installed in production.
+  exclude: [
+    '../src/main/embedded',
+    '../src/main/start.ts',
+    '../src/main/build.ts',
+    '../src/main/simulator.ts',
+    '../src/simulator',
+  ],
+});
+// Others write against the client; the service itself is nobody's library.
+compile('tsconfig.client.json', {
+  compilerOptions: { declaration: true, emitDeclarationOnly: true },
+  include: ['../src/client'],
+});
 for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {
   cpSync(inRoot(folder), inRoot(`dist/${folder}`), { recursive: true });
+}
+
+/** Compiles into `dist/`, by the project's own settings and these. Ends the process where that fails. */
+function compile(
+  file: string,
+  { compilerOptions, ...rest }: { compilerOptions: object; include: string[]; exclude?: string[] },
+) {
+  const into = { noEmit: false, rootDir: '..', outDir: '.' };
+  const config = { extends: '../tsconfig.json', compilerOptions: { ...into, ...compilerOptions }, ...rest };
+  writeFileSync(inRoot(`dist/${file}`), JSON.stringify(config));
+  const { status } = spawnSync(process.execPath, [compiler, '-p', inRoot(`dist/${file}`)], { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
 }
 
 const { code } = await bundleWorkflowCode({

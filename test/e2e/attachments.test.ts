@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { InboxMessage } from '../../src/simulator/inbox/message.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 
 const MB = 1_048_576;
 
@@ -13,23 +13,15 @@ test(
   async (t) => {
     const launched = await startSendwright(t, await emptyHome());
     const dev = await launched.dev();
-    const api = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
-      const answer = await fetch(dev.base_url + path, {
-        headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-      });
-      const json = (await answer.json()) as Record<string, unknown>;
-      assert.ok(answer.ok, JSON.stringify(json));
-      return json;
-    };
+    const sendwright = clientOf(dev);
     const send = async (to: string, contents: readonly Buffer[]): Promise<string> => {
       const attachments = contents.map((content, index) => ({
         filename: `${index}.png`,
         content: content.toString('base64'),
         content_id: index === 0 ? 'first' : null,
       }));
-      const email = { from: dev.from, to, subject: 'Files', html: '<img src="cid:first">', attachments };
-      return String((await api('/v1/emails', email))['id']);
+      const html = '<img src="cid:first">';
+      return (await sendwright.emails.send({ from: dev.from, to, subject: 'Files', html, attachments })).id;
     };
     const arrived = (to: string) =>
       eventually(
@@ -63,10 +55,9 @@ test(
       );
     }
 
-    const { attachments } = (await api(`/v1/emails/${id}/attachments`)) as { attachments: { download_url: string }[] };
-    for (const [index, { download_url: url }] of attachments.entries()) {
-      assert.ok(url.startsWith(dev.base_url));
-      const answer = await fetch(url);
+    for (const [index, { download_url: url }] of (await sendwright.emails.attachments(id)).entries()) {
+      assert.ok(url?.startsWith(dev.base_url), String(url));
+      const answer = await fetch(url ?? '');
       assert.ok(Buffer.from(await answer.arrayBuffer()).equals(small[index] as Buffer));
     }
   },

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import type { ChatRequest } from '../../src/client/index.ts';
+import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { call, ended, killBeforeTheAnswer, nothingRuns, numbers, PATIENCE, taken } from './chats.ts';
+import { ended, killBeforeTheAnswer, nothingRuns, numbers, PATIENCE, taken } from './chats.ts';
 
 // Side by side: each mostly waits, in a stack of its own.
 describe('messages by chat', { concurrency: true }, () => {
@@ -10,7 +11,8 @@ describe('messages by chat', { concurrency: true }, () => {
     const dev = await (await startSendwright(t, await emptyHome())).dev();
     const from = await numbers(dev);
     const link = 'https://files.example.com/a';
-    const bodies = [
+    const sendwright = clientOf(dev);
+    const bodies: Omit<ChatRequest, 'to'>[] = [
       { text: 'Hello' },
       { type: 'template', template: { name: 'hello_world', language: 'en_US' } },
       { type: 'image', image: { link: `${link}.png`, caption: 'A picture' } },
@@ -18,16 +20,16 @@ describe('messages by chat', { concurrency: true }, () => {
     ];
     for (const provider of ['twilio', 'meta'] as const) {
       for (const body of bodies) {
-        const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+491512345 0002', ...body });
-        const { events } = (await ended(dev, String(id), 'read')) as { events: { type: string }[] };
+        const { id } = await sendwright.chatapp.send({ from: from[provider], to: '+491512345 0002', ...body });
+        const { events } = await ended(dev, id, 'read');
         assert.deepEqual(
           events.map(({ type }) => type).sort(),
           ['chatapp.delivered', 'chatapp.queued', 'chatapp.read', 'chatapp.sent'],
           `${provider} ${JSON.stringify(body)}`,
         );
       }
-      const { id } = await call(dev, '/v1/chatapp', { from: from[provider], to: '+4915123450001', text: 'Hello' });
-      const { error, error_code } = await ended(dev, String(id), 'failed');
+      const { id } = await sendwright.chatapp.send({ from: from[provider], to: '+4915123450001', text: 'Hello' });
+      const { error, error_code } = await ended(dev, id, 'failed');
       assert.match(String(error), new RegExp(String(error_code)));
     }
     const inbox = await (await fetch(`${dev.inbox_url ?? ''}/messages?to=%2B4915123450002`)).json();

@@ -1,22 +1,12 @@
-import assert from 'node:assert/strict';
 import { Client, Connection } from '@temporalio/client';
+import type { ChatMessage } from '../../src/client/index.ts';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { behave } from '../support/behave.ts';
+import { clientOf } from '../support/start.ts';
 
 /** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
 export const PATIENCE = 110_000;
-
-export async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
-  const response = await fetch(dev.base_url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as Record<string, unknown>;
-  assert.ok(response.ok, JSON.stringify(answer));
-  return answer;
-}
 
 /** How often a provider took a message to this number. */
 export async function taken(inbox: string, to: string): Promise<number> {
@@ -26,24 +16,22 @@ export async function taken(inbox: string, to: string): Promise<number> {
 
 /** A number of each provider. */
 export async function numbers(dev: DevFile): Promise<{ twilio: string; meta: string }> {
-  const { numbers: connected } = (await call(dev, '/v1/chatapp/numbers')) as {
-    numbers: { number: string; provider: string }[];
-  };
-  const meta = { number: '+12025550199', provider: 'meta', phone_number_id: '1099' };
-  await call(dev, '/v1/chatapp/numbers', meta);
-  const twilio = connected.find(({ provider }) => provider === 'twilio')?.number ?? '';
-  return { twilio, meta: meta.number };
+  const { numbers: ours } = clientOf(dev);
+  const { numbers: connected } = await ours.list().page();
+  const { number: meta } = await ours.create({ number: '+12025550199', provider: 'meta', phone_number_id: '1099' });
+  return { twilio: connected.find(({ provider }) => provider === 'twilio')?.number ?? '', meta };
 }
 
-export async function ended(dev: DevFile, id: string, status: string): Promise<Record<string, unknown>> {
-  return eventually(
+export async function ended(dev: DevFile, id: string, status: ChatMessage['status']): Promise<ChatMessage> {
+  const message = await eventually(
     `${id} is ${status}`,
     async () => {
-      const found = await call(dev, `/v1/chatapp/${id}`);
-      return found['status'] === status && found;
+      const found = await clientOf(dev).chatapp.get(id);
+      return found.status === status ? found : undefined;
     },
     PATIENCE,
   );
+  return message;
 }
 
 /**
@@ -53,11 +41,11 @@ export async function ended(dev: DevFile, id: string, status: string): Promise<R
  */
 export async function killBeforeTheAnswer(dev: DevFile, inbox: string, from: string, to: string): Promise<string> {
   await behave(inbox, { latency_ms: 6_000 });
-  const { id } = await call(dev, '/v1/chatapp', { from, to, text: 'Hello' });
+  const { id } = await clientOf(dev).chatapp.send({ from, to, text: 'Hello' });
   await eventually('the provider has it', async () => (await taken(inbox, to)) === 1);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
   await behave(inbox, { latency_ms: 0 });
-  return String(id);
+  return id;
 }
 
 /** Whether no workflow is open. */

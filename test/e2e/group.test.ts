@@ -3,22 +3,13 @@ import { describe, test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 import { behave } from '../support/behave.ts';
 
 /** More than the budget of starts begins with: they share a workflow. */
 const SIZE = 120;
 /** Milliseconds until a dead worker's heartbeat is missed, and what follows. */
 const PATIENCE = 90_000;
-
-async function call(dev: DevFile, path: string, body?: unknown): Promise<Record<string, unknown>> {
-  const response = await fetch(dev.base_url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return (await response.json()) as Record<string, unknown>;
-}
 
 /** Addresses of the emails that the provider took, once for each time. */
 async function taken(dev: DevFile): Promise<string[]> {
@@ -51,13 +42,13 @@ async function killInTheMiddle(
   const emails = Array.from({ length: SIZE }, (_, i) => {
     return { from: dev.from, to: `person-${i}@example.net`, subject: 'Hello', text: 'Hi.' };
   });
-  const { id } = await call(dev, '/v1/emails/batch', { emails });
+  const sendwright = clientOf(dev);
+  const { id } = await sendwright.emails.batch(emails);
   await eventually('the moment has come', () => moment(dev), 20_000);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
   await behave(dev.inbox_url ?? '', { latency_ms: 0 });
-  const counts = async () => (await call(dev, `/v1/emails/batch/${String(id)}`))['counts'];
-  const ended = async () => Object.keys((await counts()) as object).every((status) => status === 'delivered');
-  await eventually('all of them are delivered', ended, PATIENCE);
+  const delivered = async () => (await sendwright.batches.get(id)).counts.delivered === SIZE;
+  await eventually('all of them are delivered', delivered, PATIENCE);
   // Reports of the provider make them delivered while a group still believes that it must send them.
   await eventually('no workflow is open', () => nothingRuns(dev), PATIENCE);
   assert.deepEqual((await taken(dev)).sort(), emails.map(({ to }) => to).sort());
@@ -71,7 +62,7 @@ describe('a group whose worker is killed', { concurrency: true }, () => {
 
   test('a worker killed before the provider has a group: each email arrives once', async (t) => {
     const queued = async (dev: DevFile) => {
-      const { emails } = (await call(dev, '/v1/emails?status=queued&limit=1')) as { emails: unknown[] };
+      const { emails } = await clientOf(dev).emails.list({ status: 'queued', limit: 1 }).page();
       return emails.length > 0;
     };
     await killInTheMiddle(t, {}, queued);

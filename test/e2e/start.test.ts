@@ -8,24 +8,10 @@ import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { commandLine } from '../../src/main/embedded/processes.ts';
 import { PARTS } from '../../src/main/embedded/supervisor.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyHome, type Launched, launchSendwright, startSendwright } from '../support/start.ts';
+import { clientOf, emptyHome, type Launched, launchSendwright, startSendwright } from '../support/start.ts';
 
 async function assertGone(pids: readonly number[]): Promise<void> {
   for (const pid of pids) assert.equal(await commandLine(pid), undefined);
-}
-
-function get(dev: DevFile, path: string): Promise<Response> {
-  return fetch(dev.base_url + path, { headers: { authorization: `Bearer ${dev.api_key}` } });
-}
-
-async function send(dev: DevFile, to: string): Promise<string> {
-  const response = await fetch(`${dev.base_url}/v1/emails`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ from: dev.from, to, subject: 'Hello', text: 'Hi.' }),
-  });
-  assert.equal(response.status, 202);
-  return ((await response.json()) as { id: string }).id;
 }
 
 /** The parts' process ids once all of them are others than `before`, and all of it serves again. */
@@ -60,11 +46,9 @@ test('a first start delivers an email; killed parts come back; a second start fi
 
   for (const name of PARTS) process.kill(dev.processes[name] ?? 0, 'SIGKILL');
   const again = await afterRestart(first, dev.processes);
-  const next = await send(again, 'next@example.com');
-  await eventually('it is delivered', async () => {
-    const { status } = (await (await get(again, `/v1/emails/${next}`)).json()) as { status: string };
-    return status === 'delivered';
-  });
+  const sendwright = clientOf(again);
+  const next = await sendwright.emails.send({ from: dev.from, to: 'next@example.com', subject: 'Hello', text: 'Hi.' });
+  await eventually('it is delivered', async () => (await sendwright.emails.get(next.id)).status === 'delivered');
 
   const before = Date.now();
   // As npm and the terminal do, and somebody who is in a hurry.
@@ -79,7 +63,7 @@ test('a first start delivers an email; killed parts come back; a second start fi
   const later = await second.dev();
   assert.equal(later.organization_id, dev.organization_id);
   assert.equal(later.api_key, dev.api_key);
-  assert.equal((await get(later, `/v1/emails/${id}`)).status, 200);
+  assert.equal((await clientOf(later).emails.get(id)).id, id);
 });
 
 test('killed itself, it leaves nothing that the next start does not end; meanwhile a second one is refused', async (t) => {

@@ -5,7 +5,7 @@ import type { Answer } from './service.ts';
 type Json = Record<string, unknown>;
 
 /** As much of an API description as it takes to find an operation's answers in it. */
-interface Described {
+export interface Described {
   readonly paths: Readonly<
     Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>>
   >;
@@ -44,6 +44,14 @@ export function assertForm(api: Described, path: string, method: string, status:
   assert.ok(validate(body), validate.errors ? problem() : undefined);
 }
 
+/** What an endpoint was posted is of the form that the document gives for events of its type. */
+export function assertEvent(api: Described, event: { readonly type: string }): void {
+  const [name = ''] = event.type.split('.');
+  const place = [name, 'post', 'requestBody', 'content', 'application/json', 'schema'];
+  const validate = validatorOf(api, place, 'webhooks');
+  assert.ok(validate(event), `${ajvOf(api).errorsText(validate.errors)}; ${JSON.stringify(event)}`);
+}
+
 /** Whether a body is one that the document says an operation takes. */
 export function isTaken(api: Described, path: string, method: string, body: unknown): boolean {
   return validatorOf(api, [path, method, 'requestBody', 'content', 'application/json', 'schema'])(body);
@@ -65,13 +73,13 @@ function memoryOf(api: Described) {
   return memory;
 }
 
-/** A validator for what stands at this place below the paths of a document. */
-function validatorOf(api: Described, place: readonly string[]): ValidateFunction {
+/** A validator for what stands at this place below the paths, or the webhooks, of a document. */
+function validatorOf(api: Described, place: readonly string[], part: 'paths' | 'webhooks' = 'paths'): ValidateFunction {
   const { ajv, validators } = memoryOf(api);
-  const pointer = place
+  const pointer = [part, ...place]
     .map((part) => part.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D'))
     .join('/');
-  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `api#/paths/${pointer}` });
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `api#/${pointer}` });
   validators.set(pointer, validate);
   return validate;
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { STATUS } from '../../src/http/errors.ts';
-import { assertDescribed as assertAsDescribed, assertForm as assertOfForm } from './described.ts';
+import { assertDescribed as assertAsDescribed, assertEvent, assertForm as assertOfForm } from './described.ts';
 import { type Answer, inFuture, type Organization, type Service, startService } from './service.ts';
 
 type Json = Record<string, unknown>;
@@ -35,7 +36,14 @@ interface Schema {
   readonly examples?: readonly unknown[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
+interface EventDescription {
+  readonly schema: { readonly properties: { readonly type: { readonly enum: string[] } } };
+  readonly example: { readonly type: string };
+}
 interface Document {
+  readonly webhooks: Readonly<
+    Record<string, { readonly post: { readonly requestBody: { content: { 'application/json': EventDescription } } } }>
+  >;
   readonly components: { readonly headers: Readonly<Record<string, { readonly description: string }>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
@@ -134,6 +142,15 @@ describe('GET /openapi.json', () => {
       const open = !path.startsWith('/v1/') || path.endsWith('/download');
       assert.deepEqual(security, open ? [] : [{ apiKey: [] }], path);
     }
+  });
+
+  it('describes what endpoints are posted: every type of event once, with an example of each kind', () => {
+    const types = Object.values(api.webhooks).flatMap(({ post }) => {
+      const { schema, example } = post.requestBody.content['application/json'];
+      assertEvent(api, example);
+      return schema.properties.type.enum;
+    });
+    assert.deepEqual(types.sort(), [...EVENT_TYPES].sort());
   });
 
   it('holds nothing internal', () => {

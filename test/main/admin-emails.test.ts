@@ -44,6 +44,33 @@ describe('send', { concurrency: 2 }, () => {
     assert.deepEqual([subject, status, sender], ['Hello', 'queued', from()]);
   });
 
+  it('sends copies, tags and files along', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'a.txt'), 'One');
+    await writeFile(join(folder, 'b.png'), 'Two');
+    const start = ['send', '--to', 'ada@example.net', '--from', from(), '--subject', 'Files', '--text', 'See there.'];
+    const copies = ['--cc', 'c1@example.net', '--cc', 'c2@example.net', '--bcc', 'b@example.net'];
+    const tags = ['--tag', 'kind:files', '--tag', 'plan:pro'];
+    const files = ['--file', join(folder, 'a.txt'), '--file', join(folder, 'b.png')];
+    const { id } = (await printed([...start, ...copies, ...tags, ...files])) as { id: string };
+    const email = await ours.email(id);
+    assert.deepEqual([email['cc'], email['bcc']], [['c1@example.net', 'c2@example.net'], ['b@example.net']]);
+    assert.deepEqual(email['tags'], [
+      { name: 'kind', value: 'files' },
+      { name: 'plan', value: 'pro' },
+    ]);
+    const kept = email['attachments'] as { filename: string; content_type: string; size: number }[];
+    assert.deepEqual(
+      kept.map(({ filename, content_type, size }) => [filename, content_type, size]),
+      [
+        ['a.txt', 'text/plain', 3],
+        ['b.png', 'image/png', 3],
+      ],
+    );
+    const missing = await failed([...start, '--file', join(folder, 'c.txt')]);
+    assert.ok(missing.startsWith(`--file ${join(folder, 'c.txt')} cannot be read: ENOENT`), missing);
+  });
+
   it('sends later with --at', async () => {
     const at = inFuture({ days: 1 });
     const args = ['send', '--to', 'a@example.net', '--from', from(), '--subject', 'Later', '--text', 'Hi.', '--at', at];
@@ -62,6 +89,10 @@ describe('send', { concurrency: 2 }, () => {
     [['send', '--subject', 'S'], '--to is missing'],
     [['send', '--to', 'a@example.net', '--subject', 'S', '--text', 'T'], '--from is missing'],
     [['send', '--to', 'a@example.net', '--from', 'a@b.example', '--text', 'T'], '--subject is missing'],
+    [
+      ['send', '--to', 'a@example.net', '--from', 'a@b.example', '--subject', 'S', '--text', 'T', '--tag', 'x'],
+      '--tag must be NAME:VALUE, not x',
+    ],
     [['send', 'x', '--to', 'a@example.net'], 'there is no command send x'],
     [['send', '--limit', '1'], 'send takes no --limit'],
     [['emails', 'list', '--to', 'x'], 'emails list takes no --to'],
@@ -146,7 +177,7 @@ describe('the API and the key', { concurrency: 2 }, () => {
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const error = await failed(list, { ...settings(), SENDWRIGHT_URL: url });
-    assert.equal(error, `${url} answers 302 and no JSON of ours: is SENDWRIGHT_URL right?`);
+    assert.equal(error, `${url} answers 302 and no JSON of Sendwright's: is SENDWRIGHT_URL right?`);
     assert.deepEqual(asked, ['/v1/emails?limit=1']);
   });
 });

@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Sendwright } from '../../src/client/index.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { type DevFile, readDevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from './eventually.ts';
@@ -24,6 +25,11 @@ export interface Launched {
   readonly ended: Promise<number | null>;
   /** Sends a signal and waits for the end. @returns the exit code */
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>;
+}
+
+/** A client of what runs there. */
+export function clientOf({ base_url, api_key }: Pick<DevFile, 'base_url' | 'api_key'>): Sendwright {
+  return new Sendwright({ baseUrl: base_url, apiKey: api_key });
 }
 
 /** An empty home for `npm start`; the run removes it, and ends what a test may have left running in it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { isSigned, newSecret, readSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
+import { newSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 
 const BODY = JSON.stringify({ id: 'evt_1', type: 'email.sent', data: { subject: 'Grüße 👋' } });
 const now = Date.now();
@@ -42,28 +42,4 @@ test('another body, id or time is refused, and so is a signature of long ago', (
   assert.throws(() => verify(secret, { ...headers, 'webhook-id': 'evt_2' }));
   assert.throws(() => verify(secret, { ...headers, 'webhook-timestamp': String(Math.floor(now / 1_000) + 1) }));
   assert.throws(() => verify(secret, signedHeaders('evt_1', now - 301_000, BODY, [secret])));
-});
-
-test('a receiver of ours takes what we sign, while a secret is rotated too, and nothing else', () => {
-  const [fresh, old, other] = [newSecret(), newSecret(), newSecret()];
-  assert.deepEqual(readSecret(showSecret(fresh)), fresh);
-  const headers = signedHeaders('evt_1', now, BODY, [fresh, old]);
-  const body = Buffer.from(BODY);
-  for (const secret of [fresh, old]) assert.ok(isSigned(headers, body, secret, now), 'signed by either');
-  for (const at of [now - 299_000, now + 299_000]) assert.ok(isSigned(headers, body, fresh, at), 'clocks differ');
-  assert.ok(!isSigned(headers, body, other, now), 'another secret');
-  assert.ok(!isSigned(headers, Buffer.from(`${BODY} `), fresh, now), 'another body');
-  for (const at of [now - 310_000, now + 310_000]) assert.ok(!isSigned(headers, body, fresh, at), 'another time');
-  for (const [name, value] of [
-    ['webhook-id', 'evt_2'],
-    ['webhook-id', undefined],
-    ['webhook-timestamp', '1'],
-    ['webhook-timestamp', 'x'],
-    ['webhook-signature', 'v1,'],
-    ['webhook-signature', headers['webhook-signature']?.replaceAll('v1,', 'v2,')],
-    ['webhook-signature', ''],
-    ['webhook-signature', undefined],
-  ] as const) {
-    assert.ok(!isSigned({ ...headers, [name]: value }, body, fresh, now), `${name} ${String(value)}`);
-  }
 });

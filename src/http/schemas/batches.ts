@@ -31,16 +31,18 @@ const Status = Type.Enum([...BATCH_STATUSES], {
   description: 'processing once the first email was sent or has ended, completed when none is queued or scheduled',
 });
 
+export const Counts = Type.Object(
+  Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
+  { description: 'How many emails are in each status that occurs' },
+);
+
 export const BatchBody = Type.Object({
   id: Type.String(),
   total: Type.Integer(),
   status: Status,
   created_at: Timestamp,
   completed_at: Type.Union([Timestamp, Type.Null()]),
-  counts: Type.Object(
-    Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
-    { description: 'How many emails are in each status that occurs' },
-  ),
+  counts: Counts,
 });
 
 export const BatchesQuery = Type.Object(paging, { additionalProperties: false });

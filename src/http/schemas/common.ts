@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { ERROR_CODES } from '../../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
 /** UTC with milliseconds. */
@@ -12,7 +13,10 @@ export const Timestamp = Type.String({
 export const ErrorBody = Type.Object(
   {
     error: Type.Object({
-      code: Type.String({ description: 'For machines; see the table of error codes.', examples: ['validation_error'] }),
+      code: Type.Enum([...ERROR_CODES], {
+        description: 'For machines; see the table of error codes.',
+        examples: ['validation_error'],
+      }),
       message: Type.String({
         description: 'For people; begins with the field at fault, if there is one.',
         examples: ['subject: must be 1 to 998 characters'],

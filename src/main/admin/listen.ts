@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { isIPv6, type AddressInfo } from 'node:net';
-import { readSecret } from '../../webhooks/signature.ts';
-import { type Api, Refusal } from './api.ts';
+import { SendwrightError } from '../../client/index.ts';
+import { type Api, Refusal, sentence } from './api.ts';
 import { type ApiCommand, eventTypes, needed, optional, type Options, UsageError } from './command.ts';
 import { type Forwarded, startReceiver } from './receiver.ts';
 
@@ -10,10 +10,8 @@ export const LISTEN = {
   'webhooks listen': { usage: '--forward-to URL [--event T]… [--port N] [--public-url U]', ask: listen },
 } satisfies Record<string, ApiCommand>;
 
-interface Endpoint {
-  readonly id: string;
-  readonly secret: string;
-}
+type Endpoint = Awaited<ReturnType<Api['client']['webhooks']['create']>>;
+type Wish = Parameters<Api['client']['webhooks']['create']>[0];
 
 /**
  * Forwards deliveries of a temporary endpoint to a URL of this machine, until Ctrl-C, a signal, or nobody reads what is
@@ -34,7 +32,7 @@ async function listen(api: Api, options: Options): Promise<undefined> {
   try {
     const url = receiver.under(publicUrl ? withoutSlash(publicUrl) : originOf(receiver.address));
     endpoint = await create(api, { url, events, description: 'sendwright webhooks listen' }, publicUrl === undefined);
-    receiver.trust(readSecret(endpoint.secret));
+    receiver.trust(endpoint.secret);
     const names = events.length === 0 ? 'all events' : events.join(', ');
     console.error(`Forwarding ${names} to ${target.href}; Ctrl-C ends it.`);
     console.error(`Endpoint ${endpoint.id} is there until then; its secret is ${endpoint.secret}`);
@@ -46,11 +44,11 @@ async function listen(api: Api, options: Options): Promise<undefined> {
   return undefined;
 }
 
-async function create(api: Api, wish: object, isHere: boolean): Promise<Endpoint> {
+async function create(api: Api, wish: Wish, isHere: boolean): Promise<Endpoint> {
   try {
-    return await api.call<Endpoint>('POST', '/v1/webhooks', wish);
+    return await api.client.webhooks.create(wish);
   } catch (error) {
-    if (!isHere || !(error instanceof Refusal) || error.param !== 'url') throw error;
+    if (!isHere || !(error instanceof SendwrightError) || error.param !== 'url') throw error;
     throw new Refusal(
       `${error.message}: the service at ${api.url} does not post to this machine; give --public-url, the address of a ` +
         'tunnel that leads here, and --port',
@@ -60,13 +58,13 @@ async function create(api: Api, wish: object, isHere: boolean): Promise<Endpoint
 
 async function remove(api: Api, id: string): Promise<void> {
   try {
-    await api.call('DELETE', `/v1/webhooks/${id}`);
+    await api.client.webhooks.delete(id);
     console.error(`Endpoint ${id} is deleted.`);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof SendwrightError)) throw error;
     // Somebody was faster.
     if (error.status === 404) return;
-    throw new Refusal(`endpoint ${id} is still there and could not be deleted: ${error.message}`);
+    throw new Refusal(`endpoint ${id} is still there and could not be deleted: ${sentence(error) ?? error.message}`);
   }
 }
 

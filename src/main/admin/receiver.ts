@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
-import { isSigned } from '../../webhooks/signature.ts';
 
 /** What became of one delivery. */
 export interface Forwarded {
@@ -28,7 +28,7 @@ export interface Receiver {
   /** Where it takes them, by an address that leads to it: a path that nobody can guess. */
   readonly under: (base: string) => string;
   /** Whose signature counts from now on; those that come before wait for it. */
-  readonly trust: (secret: Buffer) => void;
+  readonly trust: (secret: string) => void;
   /** Takes no more, and gives those under way two seconds. */
   readonly close: () => Promise<void>;
 }
@@ -63,8 +63,8 @@ const OWN = [
 export async function startReceiver(target: URL, port: number, tell: (delivery: Forwarded) => void): Promise<Receiver> {
   const path = `/${randomBytes(16).toString('hex')}`;
   const agent = new Agent();
-  let trust: (secret: Buffer) => void = () => undefined;
-  const secret = new Promise<Buffer>((resolve) => (trust = resolve));
+  let trust: (secret: string) => void = () => undefined;
+  const secret = new Promise<string>((resolve) => (trust = resolve));
 
   async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const began = performance.now();
@@ -74,16 +74,17 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
       answer(outgoing, body ? 404 : 413);
       return;
     }
-    const isOurs = isSigned(incoming.headers, body, await secret, Date.now());
-    const passed = isOurs
-      ? await pass(agent, target, incoming.rawHeaders, body)
-      : { status: 401, error: 'its signature is not that of the endpoint; it was not forwarded' };
+    const event = verified(body, incoming.headers, await secret);
+    const passed =
+      event instanceof Error
+        ? { status: 401, error: `${event.message}; it was not forwarded` }
+        : await pass(agent, target, incoming.rawHeaders, body);
     const { status, error } = passed;
     answer(outgoing, status, passed);
     tell({
       at: new Date().toISOString(),
       id: textOf(incoming.headers['webhook-id']),
-      type: isOurs ? typeOf(body) : null,
+      type: event instanceof Error ? null : event.type,
       status,
       ms: Math.round(performance.now() - began),
       ...(error !== undefined && { error }),
@@ -109,6 +110,15 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
       await agent.destroy();
     },
   };
+}
+
+function verified(body: Buffer, headers: IncomingHttpHeaders, secret: string): WebhookEvent | WebhookVerificationError {
+  try {
+    return verifyWebhook(body, headers, secret);
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return error;
+    throw error;
+  }
 }
 
 /** Undefined when it is too large. */
@@ -177,15 +187,6 @@ function answer(outgoing: ServerResponse, status: number, { headers = {}, body, 
   // These have no body (RFC 9110 §6.4.1), and Node refuses one.
   if (status === 204 || status === 304) outgoing.end();
   else outgoing.end(body ?? error ?? '');
-}
-
-function typeOf(body: Buffer): string | null {
-  try {
-    const { type } = JSON.parse(body.toString()) as { type?: unknown };
-    return typeof type === 'string' ? type : null;
-  } catch {
-    return null;
-  }
 }
 
 function textOf(value: string | string[] | undefined): string | null {

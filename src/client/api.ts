@@ -1,0 +1,66 @@
+import type { paths, webhooks } from './openapi.ts';
+
+/** The types of requests and answers, taken from the API's own description. */
+
+type Json<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : undefined;
+type ValueOf<T> = T[keyof T];
+
+export type Path = keyof paths;
+export type Method = 'get' | 'post' | 'patch' | 'delete';
+
+type Operation<P extends Path, M extends Method> = NonNullable<paths[P][M]>;
+type Parameters<P extends Path, M extends Method, In extends 'path' | 'query'> =
+  Operation<P, M> extends { parameters: Partial<Record<In, infer Given>> } ? NonNullable<Given> : never;
+
+/**
+ * What may be given where the API wants a `T`: an optional field may also be undefined, which leaves it out, and a list
+ * is not changed.
+ */
+export type Wish<T> = T extends readonly (infer Item)[]
+  ? readonly Wish<Item>[]
+  : T extends object
+    ? { [K in keyof T]: Record<never, never> extends Pick<T, K> ? Wish<T[K]> | undefined : Wish<T[K]> }
+    : T;
+
+/** What stands for the `{…}` of a path. */
+export type Place<P extends Path, M extends Method> = Parameters<P, M, 'path'>;
+export type Query<P extends Path, M extends Method = 'get'> = Wish<Parameters<P, M, 'query'>>;
+export type Body<P extends Path, M extends Method = 'post'> = Wish<
+  Json<Operation<P, M> extends { requestBody?: infer Given } ? NonNullable<Given> : undefined>
+>;
+/** The answer to a request that was obeyed; undefined where it has no body. */
+export type Answer<P extends Path, M extends Method = 'get'> =
+  Operation<P, M> extends { responses: infer Answers }
+    ? Json<ValueOf<Pick<Answers, keyof Answers & (200 | 201 | 202)>>>
+    : never;
+
+/** The name under which a list's answer holds its items. */
+export type ListName<P extends Path> = ValueOf<{
+  [K in keyof Answer<P>]: Answer<P>[K] extends readonly unknown[] ? K : never;
+}>;
+/** One item of a list. */
+export type Item<P extends Path> = Answer<P>[ListName<P>] extends readonly (infer T)[] ? T : never;
+
+/** An email to send. */
+export type EmailRequest = Body<'/v1/emails'>;
+/** An email of a batch. */
+export type BatchMember = Omit<Body<'/v1/emails/batch'>['emails'][number], 'attachments'>;
+export type Email = Answer<'/v1/emails/{id}'>;
+export type EmailSummary = Item<'/v1/emails'>;
+export type EmailStatus = Email['status'];
+export type BounceReason = NonNullable<Email['bounce_reason']>;
+export type Batch = Answer<'/v1/emails/batch/{id}'>;
+export type Attachment = Answer<'/v1/emails/{id}/attachments/{attachmentId}'>;
+/** A chat-app message to send. */
+export type ChatRequest = Body<'/v1/chatapp'>;
+export type ChatMessage = Answer<'/v1/chatapp/{id}'>;
+export type ChatNumber = Answer<'/v1/chatapp/numbers/{id}'>;
+export type Domain = Answer<'/v1/domains/{id}'>;
+export type Suppression = Answer<'/v1/suppressions/{idOrEmail}'>;
+export type Webhook = Answer<'/v1/webhooks/{id}'>;
+export type Delivery = Answer<'/v1/webhooks/{id}/deliveries/{deliveryId}'>;
+export type ApiKey = Answer<'/v1/keys/{id}'>;
+
+/** What endpoints are told. `type` says which fields `data` has. */
+export type WebhookEvent = ValueOf<{ [Name in keyof webhooks]: Json<webhooks[Name]['post']['requestBody']> }>;
+export type EventType = WebhookEvent['type'];

@@ -1,0 +1,113 @@
+import type { BatchMember, Body, ChatRequest, EmailRequest, Query, Suppression } from './api.ts';
+import { makeCall, type Options, type SendOptions } from './http.ts';
+import { makeList } from './list.ts';
+
+/**
+ * The API of one Sendwright, as far as the key may use it. Every method throws a SendwrightError when the API does not do
+ * what it is asked, or does not answer.
+ */
+export class Sendwright {
+  readonly emails;
+  readonly batches;
+  readonly chatapp;
+  readonly numbers;
+  readonly domains;
+  readonly suppressions;
+  readonly webhooks;
+  readonly keys;
+
+  constructor(options: Options) {
+    const call = makeCall(options);
+
+    this.emails = {
+      send: (email: EmailRequest, send: SendOptions = {}) => call('post', '/v1/emails', { body: email, send }),
+      /** All or none, up to 10,000. */
+      batch: (emails: readonly BatchMember[], send: SendOptions = {}) =>
+        call('post', '/v1/emails/batch', { body: { emails }, send }),
+      get: (id: string) => call('get', '/v1/emails/{id}', { place: { id } }),
+      list: (query: Query<'/v1/emails'> = {}) => makeList(call, '/v1/emails', 'emails', { query }),
+      /** While it is scheduled. */
+      reschedule: (id: string, scheduledAt: string) =>
+        call('patch', '/v1/emails/{id}', { place: { id }, body: { scheduled_at: scheduledAt } }),
+      /** While it is scheduled. */
+      cancel: (id: string) => call('post', '/v1/emails/{id}/cancel', { place: { id } }),
+      tags: async () => (await call('get', '/v1/emails/tags')).tags,
+      attachments: async (id: string) =>
+        (await call('get', '/v1/emails/{id}/attachments', { place: { id } })).attachments,
+      attachment: (id: string, attachmentId: string) =>
+        call('get', '/v1/emails/{id}/attachments/{attachmentId}', { place: { id, attachmentId } }),
+    };
+
+    this.batches = {
+      get: (id: string) => call('get', '/v1/emails/batch/{id}', { place: { id } }),
+      list: (query: Query<'/v1/emails/batch'> = {}) => makeList(call, '/v1/emails/batch', 'batches', { query }),
+      /** All members that are still scheduled. */
+      cancel: (id: string) => call('post', '/v1/emails/batch/{id}/cancel', { place: { id } }),
+    };
+
+    this.chatapp = {
+      send: (message: ChatRequest, send: SendOptions = {}) => call('post', '/v1/chatapp', { body: message, send }),
+      get: (id: string) => call('get', '/v1/chatapp/{id}', { place: { id } }),
+      list: (query: Query<'/v1/chatapp'> = {}) => makeList(call, '/v1/chatapp', 'messages', { query }),
+    };
+
+    this.numbers = {
+      create: (number: Body<'/v1/chatapp/numbers'>) => call('post', '/v1/chatapp/numbers', { body: number }),
+      get: (id: string) => call('get', '/v1/chatapp/numbers/{id}', { place: { id } }),
+      list: (query: Query<'/v1/chatapp/numbers'> = {}) => makeList(call, '/v1/chatapp/numbers', 'numbers', { query }),
+      delete: (id: string) => call('delete', '/v1/chatapp/numbers/{id}', { place: { id } }),
+    };
+
+    this.domains = {
+      create: (name: string) => call('post', '/v1/domains', { body: { name } }),
+      get: (id: string) => call('get', '/v1/domains/{id}', { place: { id } }),
+      list: (query: Query<'/v1/domains'> = {}) => makeList(call, '/v1/domains', 'domains', { query }),
+      /** Asks DNS now. */
+      verify: (id: string) => call('post', '/v1/domains/{id}/verify', { place: { id } }),
+      delete: (id: string) => call('delete', '/v1/domains/{id}', { place: { id } }),
+    };
+
+    this.suppressions = {
+      /** Up to 1,000 addresses. @returns what the list says of each, also of those that it had before */
+      create: async (...emails: readonly string[]): Promise<Suppression[]> => {
+        const answer = await call('post', '/v1/suppressions', { body: { emails } });
+        return 'suppressions' in answer ? answer.suppressions : [answer];
+      },
+      get: (idOrEmail: string) => call('get', '/v1/suppressions/{idOrEmail}', { place: { idOrEmail } }),
+      list: (query: Query<'/v1/suppressions'> = {}) => makeList(call, '/v1/suppressions', 'suppressions', { query }),
+      delete: (idOrEmail: string) => call('delete', '/v1/suppressions/{idOrEmail}', { place: { idOrEmail } }),
+    };
+
+    this.webhooks = {
+      /** Its answer holds the secret, once. */
+      create: (webhook: Body<'/v1/webhooks'>) => call('post', '/v1/webhooks', { body: webhook }),
+      get: (id: string) => call('get', '/v1/webhooks/{id}', { place: { id } }),
+      list: (query: Query<'/v1/webhooks'> = {}) => makeList(call, '/v1/webhooks', 'webhooks', { query }),
+      update: (id: string, changes: Body<'/v1/webhooks/{id}', 'patch'>) =>
+        call('patch', '/v1/webhooks/{id}', { place: { id }, body: changes }),
+      delete: (id: string) => call('delete', '/v1/webhooks/{id}', { place: { id } }),
+      /** The old secret signs too for a day. */
+      rotateSecret: (id: string) => call('post', '/v1/webhooks/{id}/rotate-secret', { place: { id } }),
+      /** Sends it an event `webhook.test`. */
+      test: (id: string) => call('post', '/v1/webhooks/{id}/test', { place: { id } }),
+      /** Sends again what happened in a period. */
+      replay: (id: string, period: Body<'/v1/webhooks/{id}/replay'>) =>
+        call('post', '/v1/webhooks/{id}/replay', { place: { id }, body: period }),
+      deliveries: (id: string, query: Query<'/v1/webhooks/{id}/deliveries'> = {}) =>
+        makeList(call, '/v1/webhooks/{id}/deliveries', 'deliveries', { place: { id }, query }),
+      delivery: (id: string, deliveryId: string) =>
+        call('get', '/v1/webhooks/{id}/deliveries/{deliveryId}', { place: { id, deliveryId } }),
+      replayDelivery: (id: string, deliveryId: string) =>
+        call('post', '/v1/webhooks/{id}/deliveries/{deliveryId}/replay', { place: { id, deliveryId } }),
+    };
+
+    this.keys = {
+      /** Its answer holds the key itself, once. */
+      create: (key: Body<'/v1/keys'>) => call('post', '/v1/keys', { body: key }),
+      get: (id: string) => call('get', '/v1/keys/{id}', { place: { id } }),
+      list: (query: Query<'/v1/keys'> = {}) => makeList(call, '/v1/keys', 'keys', { query }),
+      /** Revokes it. */
+      delete: (id: string) => call('delete', '/v1/keys/{id}', { place: { id } }),
+    };
+  }
+}

@@ -1,0 +1,109 @@
+import { EVENTS } from './schemas/events.ts';
+
+const AT = '2026-03-01T09:30:02.431Z';
+const EMAIL_ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
+
+const event = (type: string, data: object) => ({
+  id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd',
+  type,
+  created_at: AT,
+  data,
+});
+
+const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; readonly example: object }>> = {
+  email: {
+    summary: 'Something happened to an email',
+    example: event('email.bounced', {
+      emailId: EMAIL_ID,
+      from: 'Example <hello@example.com>',
+      to: ['Ada <ada@example.net>'],
+      subject: 'Your receipt',
+      tags: [{ name: 'kind', value: 'receipt' }],
+      status: 'bounced',
+      recipient: 'ada@example.net',
+      error: 'smtp;550 5.1.1 The email account does not exist',
+      bounceReason: 'mailbox_not_found',
+    }),
+  },
+  batch: {
+    summary: 'No email of a batch waits any more',
+    example: event('batch.completed', {
+      batchId: 'bt_01kajc9a4kf7m2tq8w5yzr3b6d',
+      total: 2,
+      status: 'completed',
+      counts: { sent: 1, delivered: 1 },
+      completedAt: AT,
+    }),
+  },
+  chatapp: {
+    summary: 'Something happened to a chat-app message',
+    example: event('chatapp.failed', {
+      messageId: 'wa_01kajce1x8m4n6p0r2t5v7w9yz',
+      from: '+12025550142',
+      to: '+14165550123',
+      country: 'CA',
+      type: 'text',
+      status: 'failed',
+      error: 'Message undeliverable',
+      errorCode: '131026',
+    }),
+  },
+  domain: {
+    summary: 'Something happened to a domain',
+    example: event('domain.verified', {
+      domainId: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
+      name: 'mail.example.com',
+      status: 'verified',
+    }),
+  },
+  suppression: {
+    summary: 'An address came onto the suppression list, or was taken off it',
+    example: event('suppression.added', {
+      suppressionId: 'sup_01kajc9f2bq0w8e5r7t1y3u6ip',
+      email: 'ada@example.net',
+      origin: 'bounce',
+      bounceReason: 'mailbox_not_found',
+      emailId: EMAIL_ID,
+    }),
+  },
+  webhook: {
+    summary: 'Somebody asked for a test',
+    example: event('webhook.test', { webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh' }),
+  },
+};
+
+const header = (name: string, description: string) => ({
+  name,
+  in: 'header' as const,
+  required: true,
+  description,
+  schema: { type: 'string' as const },
+});
+
+/** Standard Webhooks 1.0.0; the same three values come as `service-…` too. */
+const HEADERS = [
+  header('webhook-id', 'The id of the event, the same for every try'),
+  header('webhook-timestamp', 'When this try was made, in Unix seconds'),
+  header(
+    'webhook-signature',
+    '`v1,` and the signature in base64; while a secret is being rotated, two with a blank between',
+  ),
+];
+
+/** What is posted to customers' endpoints, as the API description tells it. */
+export function describeEvents() {
+  return Object.fromEntries(
+    Object.entries(EVENTS).map(([name, schema]) => {
+      const { summary, example } = DOCS[name as keyof typeof EVENTS];
+      const post = {
+        tags: ['Webhooks'],
+        summary,
+        security: [],
+        parameters: HEADERS,
+        requestBody: { required: true, content: { 'application/json': { schema, example } } },
+        responses: { '2XX': { description: 'It has arrived; anything else has it tried again' } },
+      };
+      return [name, { post }];
+    }),
+  );
+}

@@ -1,0 +1,77 @@
+import { type TProperties, Type } from 'typebox';
+import { BATCH_STATUSES } from '../../domain/batch.ts';
+import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email.ts';
+import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
+import { DOMAIN_STATUSES } from '../../domain/sender-domain.ts';
+import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { Counts } from './batches.ts';
+import { Timestamp } from './common.ts';
+
+/** What is posted for the event types that begin so. What is absent is left out; fields may be added in time. */
+function eventOf<const Start extends string>(start: Start, data: TProperties) {
+  const isOurs = (type: EventType): type is Extract<EventType, `${Start}.${string}`> => type.startsWith(`${start}.`);
+  return Type.Object(
+    {
+      id: Type.String({ description: 'The same for every try, and in `webhook-id`' }),
+      type: Type.Enum(EVENT_TYPES.filter(isOurs)),
+      created_at: Timestamp,
+      data: Type.Object(data),
+    },
+    { title: `${start}.…` },
+  );
+}
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+
+/** What endpoints get, by the first word of the event's type. */
+export const EVENTS = {
+  email: eventOf('email', {
+    emailId: Type.String(),
+    batchId: text('When it was sent in a batch'),
+    from: Type.String(),
+    to: Type.Optional(Type.Array(Type.String())),
+    subject: Type.String(),
+    tags: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: Type.String() }))),
+    status: Type.Enum([...EMAIL_STATUSES], { description: 'That of the email after the event' }),
+    recipient: text('Whom of its recipients the event is about, in lower case'),
+    error: text('What the server or the provider said'),
+    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
+    click: Type.Optional(Type.Object({ link: Type.String() })),
+    truncated: Type.Optional(
+      Type.Array(Type.Enum(['to', 'tags', 'subject']), {
+        description: 'What is shortened or left out to stay below 20 kB',
+      }),
+    ),
+  }),
+  batch: eventOf('batch', {
+    batchId: Type.String(),
+    total: Type.Integer(),
+    status: Type.Enum([...BATCH_STATUSES]),
+    counts: Counts,
+    completedAt: Type.Optional(Timestamp),
+  }),
+  chatapp: eventOf('chatapp', {
+    messageId: Type.String(),
+    from: Type.String({ description: 'E.164' }),
+    to: Type.String({ description: 'E.164' }),
+    country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
+    type: Type.Enum([...CHAT_TYPES]),
+    status: Type.Enum([...CHAT_STATUSES], { description: 'That of the message after the event' }),
+    error: text('Why it failed'),
+    errorCode: text("The provider's own code for that"),
+  }),
+  domain: eventOf('domain', {
+    domainId: Type.String(),
+    name: Type.String(),
+    status: Type.Enum([...DOMAIN_STATUSES]),
+  }),
+  suppression: eventOf('suppression', {
+    suppressionId: Type.String(),
+    email: Type.String({ description: 'In lower case' }),
+    origin: Type.Enum([...SUPPRESSION_ORIGINS]),
+    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
+    emailId: text('The email that led to it'),
+  }),
+  webhook: eventOf('webhook', { webhookId: Type.String() }),
+};

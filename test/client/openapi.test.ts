@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
+import { format, resolveConfig } from 'prettier';
+import { startService } from '../http/service.ts';
+
+const FILE = fileURLToPath(new URL('../../src/client/openapi.ts', import.meta.url));
+const HEADING = '/** Types of the API, made from /openapi.json by `npm run client:types`. Not written by hand. */\n\n';
+
+interface Described {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { responses: Record<string, Answer> }>>>>;
+}
+interface Answer {
+  headers?: unknown;
+  readonly content?: Readonly<Record<string, { example?: unknown }>>;
+}
+
+/** Without what the client's types are not taken from: the answers to what was refused, headers, whole examples. */
+function plain(api: Described): OpenAPI3 {
+  for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {
+    const answers = Object.entries(operation.responses).filter(([status]) => Number(status) < 400);
+    operation.responses = Object.fromEntries(answers);
+    for (const [, answer] of answers) {
+      delete answer.headers;
+      for (const media of Object.values(answer.content ?? {})) delete media.example;
+    }
+  }
+  return api as unknown as OpenAPI3;
+}
+
+test('the types of the client are those of the API: npm run client:types writes them', async (t) => {
+  const service = await startService();
+  t.after(() => service.close());
+  const { body } = await service.call('GET', '/openapi.json');
+  const types = astToString(await openapiTS(plain(body as Described), { silent: true }));
+  const made = await format(HEADING + types, { ...(await resolveConfig(FILE)), parser: 'typescript' });
+  if (process.env['CLIENT_TYPES'] === 'write') await writeFile(FILE, made);
+  assert.ok((await readFile(FILE, 'utf8')) === made, 'src/client/openapi.ts is out of date: npm run client:types');
+});

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { access, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { format, resolveConfig } from 'prettier';
+import ts from 'typescript';
+import { SETTINGS } from '../src/config.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email.ts';
+import { EVENT_TYPES } from '../src/domain/event-types.ts';
+import { SUPPRESSING } from '../src/domain/suppression.ts';
+import { STATUS } from '../src/http/errors.ts';
+import { blocks, type Document, documents } from './support/documents.ts';
+
+/** What README.md and docs/ say, as far as it can be held to the code. Their commands are run by test/e2e/docs.test.ts. */
+const ROOT = join(import.meta.dirname, '..');
+const all = await documents();
+
+function documentAt(path: string): Document {
+  const found = all.find((document) => document.path === path);
+  assert.ok(found, `there is ${path}`);
+  return found;
+}
+
+/** The rows of a document's tables, by their cells. */
+function rows({ text }: Document): string[][] {
+  const lines = text.split('\n').filter((line) => line.startsWith('|'));
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** The words in backticks that stand in a column, without its heading. */
+function words(path: string, column: number): string[] {
+  return rows(documentAt(path)).flatMap((cells) => /^`([^`]+)`$/.exec(cells[column] ?? '')?.[1] ?? []);
+}
+
+test('docs/settings.md lists every setting with its default and meaning: npm run docs:settings writes it', async () => {
+  const document = documentAt('docs/settings.md');
+  const table = Object.entries(SETTINGS).map(([name, setting]) => {
+    return `| \`${name}\` | ${'fallback' in setting ? `\`${setting.fallback}\`` : ''} | ${setting.meaning} |`;
+  });
+  const written = document.text.replace(/^\|[\s\S]*?\n(?=\n)/m, () =>
+    ['| setting | default | meaning |', '| - | - | - |', ...table, ''].join('\n'),
+  );
+  const file = join(ROOT, document.path);
+  const made = await format(written, { ...(await resolveConfig(file)), parser: 'markdown' });
+  if (process.env['DOCS'] === 'write') await writeFile(file, made);
+  else assert.equal(document.text, made);
+});
+
+test('docs/errors.md lists every error code with its status, and no other', () => {
+  const listed = rows(documentAt('docs/errors.md')).flatMap(([status, code]) =>
+    /^\d+$/.test(status ?? '') ? [`${status ?? ''} ${code ?? ''}`] : [],
+  );
+  assert.deepEqual(
+    listed.sort(),
+    Object.entries(STATUS)
+      .map(([code, status]) => `${status} \`${code}\``)
+      .sort(),
+  );
+});
+
+test('docs/webhooks.md lists every event, docs/sending.md every status', () => {
+  assert.deepEqual(words('docs/webhooks.md', 0).sort(), [...EVENT_TYPES].sort());
+  assert.deepEqual(
+    words('docs/sending.md', 0).filter((word) => (EMAIL_STATUSES as readonly string[]).includes(word)),
+    EMAIL_STATUSES,
+  );
+});
+
+test('docs/sending.md lists every reason of a bounce, and whether it suppresses', () => {
+  const listed = rows(documentAt('docs/sending.md')).flatMap(([reason = '', suppresses = '']) =>
+    /^(?:yes|no)$/.test(suppresses) ? [[reason, suppresses]] : [],
+  );
+  assert.deepEqual(
+    listed,
+    BOUNCE_REASONS.map((reason) => [`\`${reason}\``, SUPPRESSING[reason] ? 'yes' : 'no']),
+  );
+});
+
+test('every link between files leads somewhere', async () => {
+  const broken: string[] = [];
+  for (const { path, text } of all) {
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [file = '', anchor] = target.split('#');
+      const to = file === '' ? path : join(dirname(path), file);
+      const isThere = await access(join(ROOT, to)).then(
+        () => true,
+        () => false,
+      );
+      const other = all.find((document) => document.path === to);
+      if (!isThere || (anchor !== undefined && other && !anchors(other).includes(anchor)))
+        broken.push(`${path}: ${target}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+/** As GitHub names headings. */
+function anchors({ text }: Document): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(({ 1: heading = '' }) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/**
+ * What the compiler says of the TypeScript in documents, by document and line. The blocks of one document are one module, as
+ * a reader takes them who goes from top to bottom.
+ */
+function problems(examples: readonly Document[]): string[] {
+  const modules = new Map(
+    examples.map(({ path, text }) => {
+      const lines = Array.from({ length: text.split('\n').length }, () => '');
+      for (const { text: code, line } of blocks({ path, text }, 'ts')) {
+        code.split('\n').forEach((each, index) => (lines[line - 1 + index] = each));
+      }
+      return [join(ROOT, `${path}.ts`), lines.join('\n')];
+    }),
+  );
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
+    config: object;
+  };
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  // What others set in their projects is theirs: these are the compiler's own, as strict as they go by one word.
+  const strict = { ...options, noUnusedLocals: false, noPropertyAccessFromIndexSignature: false };
+  const compilerOptions = { ...strict, paths: { 'sendwright/client': [join(ROOT, 'src/client/index.ts')] } };
+  const host = ts.createCompilerHost(compilerOptions);
+  const { readFile, fileExists } = host;
+  host.readFile = (file) => modules.get(file) ?? readFile.call(host, file);
+  host.fileExists = (file) => modules.has(file) || fileExists.call(host, file);
+  host.getSourceFile = (file, target) => {
+    const code = host.readFile(file);
+    return code === undefined ? undefined : ts.createSourceFile(file, code, target);
+  };
+  const program = ts.createProgram([...modules.keys()], compilerOptions, host);
+  return [...modules.keys()].flatMap((file) => {
+    const source = program.getSourceFile(file);
+    assert.ok(source, `${file} is read`);
+    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map((found) => {
+      const { line } = source.getLineAndCharacterOfPosition(found.start ?? 0);
+      return `${file.slice(ROOT.length + 1, -3)}:${line + 1}: ${ts.flattenDiagnosticMessageText(found.messageText, ' ')}`;
+    });
+  });
+}
+
+test('the TypeScript of README.md and docs/ compiles', () => {
+  const examples = all.filter((document) => blocks(document, 'ts').length > 0);
+  assert.ok(examples.length >= 2, `${examples.length} documents have examples`);
+  assert.deepEqual(problems(examples), []);
+});
+
+test('TypeScript that does not compile is found out, with its line', () => {
+  const wrong =
+    "# Wrong\n\n```ts\nimport { Sendwright } from 'sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
+  const [problem, ...more] = problems([{ path: 'docs/wrong.md', text: wrong }]);
+  assert.match(problem ?? '', /^docs\/wrong\.md:5: Type 'number' is not assignable to type 'string'/);
+  assert.deepEqual(more, []);
+});

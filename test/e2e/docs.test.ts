@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import { type EventType, verifyWebhook, type WebhookEvent } from '../../src/client/index.ts';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { assertEvent, type Described } from '../http/described.ts';
+import { blocks, commands, type Document, documents } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
+
+/** Commands of the documents that are not run, by how they begin. Any other is. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'npm start': 'test/e2e/start.test.ts does',
+  'npm test': 'this is part of it',
+  'sendwright webhooks listen': 'does not end by itself; test/main/admin-listen.test.ts runs it',
+};
+/** Blocks that are not run, by the word behind `sh`. */
+const KINDS: Readonly<Record<string, string>> = {
+  docker: 'there is no Docker where tests run',
+  'by-hand': 'builds, installs, or starts what does not end by itself',
+};
+
+/** What a reader brings along: an eye for refusals and for the id of the answer before, and `sendwright` on the PATH. */
+const READER = `
+set -eu
+ID= ORG=
+note() {
+  echo "$1"
+  NEXT=$(echo "$1" | sed -n 's/^\\({\\|  \\)"id": *"\\([^"]*\\)".*/\\2/p' | head -n 1)
+  ID=\${NEXT:-$ID}
+  case $ID in org_*) ORG=$ID ;; esac
+}
+curl() { ANSWER=$(command curl --silent --show-error --fail-with-body "$@") || { echo "$ANSWER"; exit 22; }; note "$ANSWER"; }
+sendwright() { ANSWER=$(node --import tsx src/main/admin.ts "$@"); note "$ANSWER"; }
+npm() { ANSWER=$(command npm "$@"); note "$ANSWER"; }
+`;
+const ROOT = join(import.meta.dirname, '../..');
+
+/** The commands of a document that are run, one after the other in one shell. */
+function script(document: Document): string {
+  const told = blocks(document, 'sh').map((block) => {
+    const [, kind] = block.info;
+    assert.ok(kind === undefined || kind in KINDS, `${document.path}:${block.line}: there is no kind ${String(kind)}`);
+    const wanted = kind === undefined ? commands(block).filter(isRun) : [];
+    return [`echo '# ${document.path}:${block.line}'`, ...wanted].join('\n');
+  });
+  return told.join('\n');
+}
+
+function isRun(command: string): boolean {
+  return !Object.keys(NOT_RUN).some((start) => command.startsWith(start));
+}
+
+/** @returns what was printed, if it failed */
+async function run(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: 120_000 };
+    const shell = execFile('sh', ['-c', READER + text], options, (error, out, err) => {
+      resolve(error ? `${out}${err}` : undefined);
+    });
+    // Nobody types a password.
+    shell.stdin?.end();
+  });
+}
+
+/** An endpoint that keeps what comes and is verified. */
+async function listen(t: TestContext, dev: DevFile): Promise<Map<EventType, WebhookEvent>> {
+  const heard = new Map<EventType, WebhookEvent>();
+  let secret = '';
+  const server = createServer((request, response) => {
+    buffer(request)
+      .then((body) => verifyWebhook(body, request.headers, secret))
+      .then((event) => heard.set(event.type, event))
+      .then(() => response.writeHead(204).end())
+      .catch(() => response.writeHead(400).end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  ({ secret } = await clientOf(dev).webhooks.create({ url: `http://127.0.0.1:${port}/` }));
+  return heard;
+}
+
+/** What the documents' commands and those of `stir` lead to. */
+const HEARD = [
+  ...[
+    'queued',
+    'scheduled',
+    'rescheduled',
+    'sent',
+    'delivery_delayed',
+    'delivered',
+    'opened',
+    'clicked',
+    'bounced',
+  ].map((name) => `email.${name}`),
+  ...['complained', 'suppressed', 'canceled', 'failed'].map((name) => `email.${name}`),
+  ...['queued', 'sent', 'delivered', 'read', 'failed'].map((name) => `chatapp.${name}`),
+  ...[
+    'batch.completed',
+    'domain.created',
+    'domain.deleted',
+    'suppression.added',
+    'suppression.removed',
+    'webhook.test',
+  ],
+] as EventType[];
+
+async function stir(dev: DevFile): Promise<void> {
+  const { emails, chatapp, domains, suppressions, webhooks } = clientOf(dev);
+  await suppressions.create('nobody@example.net');
+  const names = ['bounced+mailbox_full', 'complained', 'opened', 'clicked', 'delayed', 'fail-always', 'nobody'];
+  await Promise.all(
+    names.map((name) => emails.send({ from: dev.from, to: `${name}@example.net`, subject: 'Stir', text: 'Hi.' })),
+  );
+  for (const to of ['+4915123450001', '+4915123450002']) await chatapp.send({ to, text: 'Hi.' });
+  await domains.delete((await domains.create('stir.example.com')).id);
+  for await (const { id, status } of webhooks.list()) if (status === 'enabled') await webhooks.test(id);
+}
+
+test(
+  'what the documents say to type works, and every event is as the API description has it',
+  { timeout: 230_000 },
+  async (t) => {
+    const home = await emptyHome();
+    const dev = await (await startSendwright(t, home)).dev();
+    const heard = await listen(t, dev);
+    const env = { SENDWRIGHT_HOME: home };
+    for (const document of await documents()) {
+      const text = script(document)
+        .replaceAll('http://127.0.0.1:3000', dev.base_url)
+        .replaceAll('./.sendwright/', `${home}/`);
+      const problem = await run(text, env);
+    if (problem !== undefined) assert.fail(`after the last of these: ${problem}`);
+    }
+
+    await stir(dev);
+    let missing: readonly EventType[] = [];
+    await eventually(
+      'all of it is heard',
+      () => {
+        missing = HEARD.filter((type) => !heard.has(type));
+        return missing.length === 0;
+      },
+      60_000,
+    ).catch((error: unknown) => assert.fail(`${String(error)}: ${missing.join(', ')}`));
+    const api = (await (await fetch(`${dev.base_url}/openapi.json`)).json()) as Described;
+    for (const event of heard.values()) assertEvent(api, event);
+  },
+);
+
+test('a command that is refused or fails is found out; what is not run stands in the documents', async () => {
+  for (const wrong of ['curl http://127.0.0.1:1/', 'false', 'sendwright emails shew', 'note "$NOTHING"']) {
+    assert.notEqual(await run(wrong, {}), undefined, wrong);
+  }
+  const typed = (await documents()).flatMap((document) => blocks(document, 'sh'));
+  for (const start of Object.keys(NOT_RUN)) {
+    assert.ok(
+      typed.flatMap(commands).some((command) => command.startsWith(start)),
+      `no document says ${start}`,
+    );
+  }
+  for (const kind of Object.keys(KINDS))
+    assert.ok(
+      typed.some(({ info }) => info[1] === kind),
+      `no block is ${kind}`,
+    );
+});
