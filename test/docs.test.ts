@@ -131,8 +131,9 @@ function problems(examples: readonly Document[]): string[] {
   const strict = { ...options, noUnusedLocals: false, noPropertyAccessFromIndexSignature: false };
   const compilerOptions = { ...strict, paths: { 'sendwright/client': [join(ROOT, 'src/client/index.ts')] } };
   const host = ts.createCompilerHost(compilerOptions);
-  const { readFile, fileExists } = host;
-  host.readFile = (file) => modules.get(file) ?? readFile.call(host, file);
+  const readFile = host.readFile.bind(host);
+  const fileExists = host.fileExists.bind(host);
+  host.readFile = (file) => modules.get(file) ?? readFile(file);
   host.fileExists = (file) => modules.has(file) || fileExists.call(host, file);
   host.getSourceFile = (file, target) => {
     const code = host.readFile(file);

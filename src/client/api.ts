@@ -19,7 +19,7 @@ type Parameters<P extends Path, M extends Method, In extends 'path' | 'query'> =
 export type Wish<T> = T extends readonly (infer Item)[]
   ? readonly Wish<Item>[]
   : T extends object
-    ? { [K in keyof T]: Record<never, never> extends Pick<T, K> ? Wish<T[K]> | undefined : Wish<T[K]> }
+    ? { [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Wish<T[K]> | undefined : Wish<T[K]> }
     : T;
 
 /** What stands for the `{…}` of a path. */

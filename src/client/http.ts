@@ -135,7 +135,7 @@ function filled(path: string, place: object = {}): string {
 function written(query: object = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each));
+    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each as string | number | boolean));
   }
   return search.size === 0 ? '' : `?${search.toString()}`;
 }

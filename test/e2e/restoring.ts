@@ -47,7 +47,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
   const [url = ''] = first.urls;
   const tenant = await makeTenant({ pool, url }, 1, 'https://example.com/nobody-listens');
   const post = async (path: string, body: object): Promise<void> => {
-    const answer = await fetch(first.urls[0] + path, {
+    const answer = await fetch(url + path, {
       method: 'POST',
       headers: tenant.headers,
       body: JSON.stringify(body),
