@@ -32,7 +32,7 @@ export function followed(tracer: Tracer, handler: Route['handler']): Route['hand
       if (typeof made === 'string') note({ 'sendwright.message.id': made });
       return results;
     });
-    if (settled.status === 'rejected') throw settled.reason;
+    if (settled.status === 'rejected') throw settled.reason as Error;
     return settled.value;
   };
 }

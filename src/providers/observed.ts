@@ -16,7 +16,8 @@ const TROUBLE = ['busy', 'account', 'unknown'];
 
 /** The same provider, with word of each call: how long it took, what it came to, and as a span where calls are followed. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
-  const { name, callSize, find, reports } = provider;
+  const { name, callSize, reports } = provider;
+  const find = provider.find?.bind(provider);
   const call = (operation: Call['operation'], attributes: Attributes) => ({
     provider: name,
     operation,
@@ -38,7 +39,7 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
     },
     ...(find && {
       find: (callName: string) =>
-        observe(call('find', { 'sendwright.call': callName }), () => find.call(provider, callName), answered),
+        observe(call('find', { 'sendwright.call': callName }), () => find(callName), answered),
     }),
     ...(reports && {
       reports: (emailId: string, messageId: string) =>
@@ -49,7 +50,9 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
 
 /** Likewise. */
 export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
-  const { name, find, report } = provider;
+  const { name } = provider;
+  const find = provider.find?.bind(provider);
+  const report = provider.report?.bind(provider);
   const call = (operation: Call['operation'], { id }: { readonly id: string }) => ({
     provider: name,
     operation,
@@ -67,11 +70,11 @@ export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvi
       ),
     ...(find && {
       find: (...[message, ...about]: Parameters<typeof find>) =>
-        observe(call('find', message), () => find.call(provider, message, ...about), answered),
+        observe(call('find', message), () => find(message, ...about), answered),
     }),
     ...(report && {
       report: (...[message, providerMessageId]: Parameters<typeof report>) =>
-        observe(call('report', message), () => report.call(provider, message, providerMessageId), answered),
+        observe(call('report', message), () => report(message, providerMessageId), answered),
     }),
   };
 }

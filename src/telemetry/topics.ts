@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 /** Messages of one kind, as `docs/metrics.md` calls them. */
 export type MessageKind = 'email' | 'chatapp';
@@ -13,14 +13,17 @@ export interface Topic<T> {
   readonly listen: (listener: (news: T) => void) => () => void;
 }
 
-function topic<T>(name: string): Topic<T> {
-  const lane = channel(`sendwright:${name}`);
+function topic<T>(about: string): Topic<T> {
+  const name = `sendwright:${about}`;
+  const lane = channel(name);
   return {
     tell: (news) => lane.publish(news),
     listen(listener) {
       const hear = (news: unknown): void => listener(news as T);
-      lane.subscribe(hear);
-      return () => void lane.unsubscribe(hear);
+      subscribe(name, hear);
+      return () => {
+        unsubscribe(name, hear);
+      };
     },
   };
 }

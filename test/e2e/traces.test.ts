@@ -149,7 +149,8 @@ test('traces', { timeout: 150_000 }, async (t) => {
 
   await t.test('hold no address, no content and no key', () => {
     const sent = bodies.join('\n');
-    for (const word of ['canary', '4165550177', dev.api_key, dev.domain]) assert.ok(!sent.includes(word), `${word} was sent`);
+    for (const word of ['canary', '4165550177', dev.api_key, dev.domain])
+      assert.ok(!sent.includes(word), `${word} was sent`);
   });
 
   await t.test('a stranger makes none', async () => {
