@@ -131,11 +131,13 @@ function filled(path: string, place: object = {}): string {
   });
 }
 
+type Scalar = string | number | boolean;
+
 /** As the part of a URL behind its path: a list repeats its name, and what is undefined is left out. */
 function written(query: object = {}): string {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each as string | number | boolean));
+  for (const [name, value] of Object.entries(query as Record<string, Scalar | readonly Scalar[] | undefined>)) {
+    for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each));
   }
   return search.size === 0 ? '' : `?${search.toString()}`;
 }

@@ -16,7 +16,7 @@ before(async () => {
   service = await startService();
   ours = await service.organization();
   const noting: typeof fetch = (url, init) => {
-    asked.push(`${String(init?.method)} ${new URL(url as string).pathname}`);
+    asked.push(`${String(init?.method)} ${new URL(String(url)).pathname}`);
     return fetch(url, init);
   };
   sendwright = new Sendwright({ baseUrl: `${service.url}/`, apiKey: ours.key, fetch: noting });
@@ -168,5 +168,5 @@ export async function wrong(): Promise<void> {
   // @ts-expect-error a batch takes no files
   await sendwright.emails.batch([{ ...email(), attachments: [] }]);
   // @ts-expect-error a summary has no events
-  for await (const each of sendwright.emails.list()) asked.push(each.events);
+  for await (const each of sendwright.emails.list()) asked.push(String(each.events));
 }
