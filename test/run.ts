@@ -14,17 +14,12 @@ import { startServers } from './support/servers.ts';
 
 /**
  * `npm test [-- files and flags of node --test]`: starts the servers that tests need, runs all test files or the given
- * ones, and stops the servers. Files under test/e2e/ and test/browser/ that keep the machine busy come after the others,
- * fewer at a time.
+ * ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service, some of them several
+ * times at once: each has the machine to itself, after the others.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = /^test\/.*\.test\.ts$/;
-const BUSY = /^test\/(?:e2e|browser)\//;
-/** Those of them that mostly wait: for a dead worker's heartbeat to be missed, a minute to be over, a time to come. */
-const WAITING = /^test\/e2e\/(?:cancel-race|chat|chat-kill|group)\.test\.ts$/;
-/** Files at a time, of which some always wait for a clock or for each other's servers, and of those that are busy. */
-const TOGETHER = 3;
-const BUSY_TOGETHER = 2;
+const END_TO_END = /^test\/(?:e2e|browser)\//;
 const IN_BROWSER = /^test\/browser\//;
 /** Milliseconds that a file may take, so that one that hangs fails. */
 const FILE_WITHIN = 240_000;
@@ -56,15 +51,9 @@ async function main(): Promise<number> {
     // Those tests look for it too, and fail with what to install; here it may be fetched in its own time.
     if (all.some((file) => IN_BROWSER.test(file)))
       await findChromium(process.env, progress, stopping.signal).catch(say);
-    const isBusy = (file: string) => BUSY.test(file) && !WAITING.test(file);
-    const codes = [
-      await runFiles(
-        all.filter((file) => !isBusy(file)),
-        TOGETHER,
-        environment,
-      ),
-      await runFiles(all.filter(isBusy), BUSY_TOGETHER, environment),
-    ];
+    const alone = all.filter((file) => END_TO_END.test(file));
+    const together = all.filter((file) => !END_TO_END.test(file));
+    const codes = [await runFiles(together, 2, environment), await runFiles(alone, 1, environment)];
     return codes.find((code) => code !== 0) ?? 0;
   } finally {
     await servers.stop();

@@ -15,9 +15,10 @@ const asked: string[] = [];
 before(async () => {
   service = await startService();
   ours = await service.organization();
-  const noting: typeof fetch = (url, init) => {
-    asked.push(`${String(init?.method)} ${new URL(String(url)).pathname}`);
-    return fetch(url, init);
+  const noting: typeof fetch = (input, init) => {
+    const { method, url } = new Request(input, init);
+    asked.push(`${method} ${new URL(url).pathname}`);
+    return fetch(input, init);
   };
   sendwright = new Sendwright({ baseUrl: `${service.url}/`, apiKey: ours.key, fetch: noting });
 });
