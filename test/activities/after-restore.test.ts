@@ -139,7 +139,11 @@ describe('an email that was open when the backup was made', () => {
 
   test('can be canceled until it is due, also a marketing email', async () => {
     const { provider, accept, deliverOne } = make();
-    const member = await accept({ scheduled_at: inMs(3_600_000), to: ['a@example.net', 'b@example.net'], marketing: true });
+    const member = await accept({
+      scheduled_at: inMs(3_600_000),
+      to: ['a@example.net', 'b@example.net'],
+      marketing: true,
+    });
     await doubtAll(pool, 'postmark');
     await project(pool, 'canceled', [{ id: member.id }]);
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);

@@ -140,7 +140,7 @@ test(
         .replaceAll('http://127.0.0.1:3000', dev.base_url)
         .replaceAll('./.sendwright/', `${home}/`);
       const problem = await run(text, env);
-    if (problem !== undefined) assert.fail(`after the last of these: ${problem}`);
+      if (problem !== undefined) assert.fail(`after the last of these: ${problem}`);
     }
 
     await stir(dev);

@@ -81,7 +81,11 @@ export async function gatherEvidence(
 }
 
 /** All that the API lists, page by page. */
-async function list({ url }: Pick<Stack, 'url'>, { headers }: Tenant, name: 'emails' | 'chatapp'): Promise<ToldMessage[]> {
+async function list(
+  { url }: Pick<Stack, 'url'>,
+  { headers }: Tenant,
+  name: 'emails' | 'chatapp',
+): Promise<ToldMessage[]> {
   const all: ToldMessage[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;

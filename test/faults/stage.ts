@@ -160,7 +160,10 @@ export async function settle(
 }
 
 /** Whether no message, no delivery and no workflow of one is open. */
-async function isCalm({ pool, temporalAddress: address }: Pick<Stack, 'pool' | 'temporalAddress'>, { orgId }: Tenant): Promise<boolean> {
+async function isCalm(
+  { pool, temporalAddress: address }: Pick<Stack, 'pool' | 'temporalAddress'>,
+  { orgId }: Tenant,
+): Promise<boolean> {
   const { rows } = await pool.query<{ calm: boolean }>(
     `SELECT NOT EXISTS (SELECT FROM emails WHERE org_id = $1 AND status IN ('queued', 'scheduled'))
         AND NOT EXISTS (SELECT FROM chat_messages WHERE org_id = $1 AND status = 'queued')

@@ -18,7 +18,11 @@ export interface Tenant {
  * @param run tells the runs of a stack apart
  * @param receiver where its webhooks go
  */
-export async function makeTenant({ pool, url }: Pick<Stack, 'pool' | 'url'>, run: number, receiver: string): Promise<Tenant> {
+export async function makeTenant(
+  { pool, url }: Pick<Stack, 'pool' | 'url'>,
+  run: number,
+  receiver: string,
+): Promise<Tenant> {
   const { id: orgId, api_key } = await createOrganization(pool, `Run ${run}`);
   const { name } = await addDomain(pool, orgId, `run-${run}.example`, true);
   const number = (digit: number) => `+4915${digit}${String(10_000_000 + run)}`;

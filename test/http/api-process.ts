@@ -5,7 +5,6 @@ import { request } from 'undici';
 import { provided } from '../support/provided.ts';
 import { SECRET_KEY } from './service.ts';
 
-
 /** The API in a process of its own, as it runs in production; Temporal is away. */
 export interface ApiProcess {
   readonly url: string;

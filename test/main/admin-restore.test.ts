@@ -54,10 +54,7 @@ describe('admin after-restore', () => {
         const { stderr, code } = error as { stderr: string; code: number };
         assert.deepEqual(
           [code, stderr],
-          [
-            1,
-            `stop the API and the workers first, they may send again what was sent before: sendwright ${name}\n`,
-          ],
+          [1, `stop the API and the workers first, they may send again what was sent before: sendwright ${name}\n`],
         );
         return true;
       });

@@ -10,12 +10,21 @@ const ON_PURPOSE = /^-- on purpose: \S.{20,}$/;
 /** Statements that the version before would stumble over, and how to do it instead. */
 const BREAKING: readonly (readonly [RegExp, string])[] = [
   [/\bDROP TABLE\b/, 'drops a table: leave it until no version reads it'],
-  [/\bDROP (?:COLUMN\b|(?!CONSTRAINT|INDEX|DEFAULT|NOT NULL|TRIGGER|TABLE|FUNCTION)\w+ *(?:,|$))/, 'drops a column: leave it until no version reads it'],
+  [
+    /\bDROP (?:COLUMN\b|(?!CONSTRAINT|INDEX|DEFAULT|NOT NULL|TRIGGER|TABLE|FUNCTION)\w+ *(?:,|$))/,
+    'drops a column: leave it until no version reads it',
+  ],
   [/\bDROP FUNCTION\b/, 'drops a function that a trigger or the version before may call'],
   [/\bRENAME\b/, 'renames: add the new name, write both, read the old one until the next version'],
-  [/\bALTER (?:COLUMN )?"?\w+"? (?:SET DATA )?TYPE\b/, 'changes a type, which rewrites the table under a lock: add another column'],
+  [
+    /\bALTER (?:COLUMN )?"?\w+"? (?:SET DATA )?TYPE\b/,
+    'changes a type, which rewrites the table under a lock: add another column',
+  ],
   [/\bSET NOT NULL\b/, 'asks for a value that the version before need not write'],
-  [/\bADD (?:COLUMN )?(?:IF NOT EXISTS )?(?!CONSTRAINT|CHECK|UNIQUE|PRIMARY|FOREIGN)[^,]*\bNOT NULL\b(?![^,]*\b(?:DEFAULT|GENERATED)\b)/, 'adds a column that must have a value, without a default'],
+  [
+    /\bADD (?:COLUMN )?(?:IF NOT EXISTS )?(?!CONSTRAINT|CHECK|UNIQUE|PRIMARY|FOREIGN)[^,]*\bNOT NULL\b(?![^,]*\b(?:DEFAULT|GENERATED)\b)/,
+    'adds a column that must have a value, without a default',
+  ],
   [/\b(?:TRUNCATE|DELETE FROM)\b/, 'deletes rows: that is for upkeep, in steps'],
   [/\bLOCK TABLE\b/, 'locks a table'],
 ];
@@ -31,10 +40,13 @@ export function judgeMigrations(
   const constraints = new Map<string, Set<string>>();
   const judged: Judgement[] = [];
   for (const { name, sql } of migrations) {
-    const made = new Set([...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)/gi)].map(([, table]) => table as string));
+    const made = new Set(
+      [...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)/gi)].map(([, table]) => table as string),
+    );
     const wrong = statements(sql).flatMap((statement) => {
       const found = judge(statement, made, constraints);
-      for (const [, constraint = '', check = ''] of statement.matchAll(NAMED_CHECK)) constraints.set(constraint, values(check));
+      for (const [, constraint = '', check = ''] of statement.matchAll(NAMED_CHECK))
+        constraints.set(constraint, values(check));
       for (const [, column = '', check = ''] of statement.matchAll(COLUMN_CHECK)) {
         const [, table = ''] = /CREATE TABLE (\w+)/.exec(statement) ?? [];
         constraints.set(`${table}_${column}_check`, values(check));
@@ -60,7 +72,10 @@ function judge(statement: string, made: ReadonlySet<string>, constraints: Readon
   }
   const [, altered] = /^ALTER TABLE (?:IF EXISTS )?(?:ONLY )?(\w+)/.exec(statement) ?? [];
   if (altered === undefined || made.has(altered)) return wrong;
-  if (/\bADD (?:CONSTRAINT \w+ )?(?:UNIQUE|PRIMARY KEY|FOREIGN KEY|EXCLUDE)\b|\bREFERENCES\b/.test(upper) && !/NOT VALID/.test(upper)) {
+  if (
+    /\bADD (?:CONSTRAINT \w+ )?(?:UNIQUE|PRIMARY KEY|FOREIGN KEY|EXCLUDE)\b|\bREFERENCES\b/.test(upper) &&
+    !/NOT VALID/.test(upper)
+  ) {
     wrong.push(`makes a key on a table that is in use: ${short}`);
   }
   if (/\bADD CHECK\b/.test(upper)) wrong.push(`adds a check that the version before does not know: ${short}`);
@@ -69,7 +84,8 @@ function judge(statement: string, made: ReadonlySet<string>, constraints: Readon
     const now = values(check);
     const lacks = [...(before ?? [])].filter((value) => !now.has(value));
     const widens = before !== undefined && before.size > 0 && lacks.length === 0;
-    if (!widens) wrong.push(`${constraint} forbids what was allowed${lacks.length > 0 ? ` (${lacks.join(', ')})` : ''}: ${short}`);
+    if (!widens)
+      wrong.push(`${constraint} forbids what was allowed${lacks.length > 0 ? ` (${lacks.join(', ')})` : ''}: ${short}`);
   }
   return wrong;
 }

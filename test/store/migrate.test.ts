@@ -94,7 +94,9 @@ describe('migrating', () => {
     const [first = ''] = names;
     await client.query('BEGIN');
     await client.query(await readFile(new URL(`../../src/store/migrations/${first}`, import.meta.url), 'utf8'));
-    await client.query(`CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at timestamptz(3) DEFAULT now())`);
+    await client.query(
+      `CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at timestamptz(3) DEFAULT now())`,
+    );
     await client.query('INSERT INTO migrations VALUES ($1)', [first]);
     await client.query('COMMIT');
     await client.query('BEGIN; SELECT FROM outbox');
