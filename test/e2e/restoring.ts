@@ -89,7 +89,9 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
   const backup = join(folder, 'backup');
   await baseBackup(lost.adminUrl, join(lost.home.postgres, 'data'), backup);
   assert.equal(await openAttempts(), flying.length, 'still under way after the backup');
-  t.diagnostic(`backup made of ${flying.length} calls under way and ${waiting.length + chats.length + 3} messages that wait`);
+  t.diagnostic(
+    `backup made of ${flying.length} calls under way and ${waiting.length + chats.length + 3} messages that wait`,
+  );
 
   // The service goes on.
   assert.deepEqual(await ended, [0, 0, 0]);
