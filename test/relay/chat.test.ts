@@ -77,6 +77,7 @@ describe('the relay carries chat-app messages', () => {
       to: TO,
       type: 'text',
       open: true,
+      traceparent: null,
     };
     assert.deepEqual(row, { message_id: row.message_id, ...common });
   });
