@@ -44,7 +44,8 @@ const LONGEST_WAIT = 60_000;
  * repeated, and sending carries an Idempotency-Key; anything else only after 429, which says that nothing was done.
  */
 export function makeCall({ baseUrl, apiKey, timeout = TIMEOUT, retries = RETRIES, fetch: ask = fetch }: Options): Call {
-  const base = new URL(baseUrl).href.replace(/\/+$/, '');
+  let base = new URL(baseUrl).href;
+  while (base.endsWith('/')) base = base.slice(0, -1);
   return async (method, path, { place, query, body, send } = {}) => {
     const url = base + filled(path, place) + written(query);
     const key = send && (send.idempotencyKey ?? randomUUID());

@@ -55,6 +55,7 @@ describe('the outbox', () => {
       version: 0,
       workflow_id: id,
       open: true,
+      traceparent: null,
     });
   });
 
@@ -203,6 +204,7 @@ describe('the outbox', () => {
       org_id: orgId,
       batch_id: 'bt_1',
       bulk: true,
+      traceparents: [],
       due_at: due,
     });
     for (const id of ids) assert.equal(await carrierOf(id), 'grp_1');

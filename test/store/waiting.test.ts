@@ -23,10 +23,10 @@ beforeEach(async () => {
   orgId = await organization(pool, domain.from_domain);
 });
 
-/** Counts and whole seconds by fleet; fleets for which nothing waits are left out. */
+/** Counts and whole seconds by fleet, as a column of milliseconds may round them; what waits nowhere is left out. */
 function told(rows: WaitingRow[]): Record<string, [count: number, seconds: number]> {
   const some = rows.filter(({ count, oldest }) => count > 0 || oldest > 0);
-  return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest)]]));
+  return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest + 0.01)]]));
 }
 
 async function row(action: string, values: { age?: number; tries?: number; retryIn?: number } = {}): Promise<void> {
