@@ -21,8 +21,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = /^test\/.*\.test\.ts$/;
 const END_TO_END = /^test\/(?:e2e|browser)\//;
 const IN_BROWSER = /^test\/browser\//;
-/** Milliseconds that a file may take, so that one that hangs fails. */
+/** Milliseconds that a file may take, so that one that hangs fails; and one that starts the whole service. */
 const FILE_WITHIN = 240_000;
+const END_TO_END_WITHIN = 480_000;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
 const STOPS_WITHIN = 12_000;
 
@@ -53,7 +54,10 @@ async function main(): Promise<number> {
       await findChromium(process.env, progress, stopping.signal).catch(say);
     const alone = all.filter((file) => END_TO_END.test(file));
     const together = all.filter((file) => !END_TO_END.test(file));
-    const codes = [await runFiles(together, 2, environment), await runFiles(alone, 1, environment)];
+    const codes = [
+      await runFiles(together, 2, FILE_WITHIN, environment),
+      await runFiles(alone, 1, END_TO_END_WITHIN, environment),
+    ];
     return codes.find((code) => code !== 0) ?? 0;
   } finally {
     await servers.stop();
@@ -83,11 +87,16 @@ function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** @returns the exit code; 0 without files */
-async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> {
+async function runFiles(
+  paths: string[],
+  concurrency: number,
+  within: number,
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
   if (paths.length === 0) return 0;
   stopping.signal.throwIfAborted();
   const programs = paths.map((path) => join(String(environment['TEST_COMPILED']), compiled(path)));
-  const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${FILE_WITHIN}`, '--test-reporter=spec'];
+  const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${within}`, '--test-reporter=spec'];
   // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,

@@ -20,7 +20,7 @@ import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
 const EMAILS = 500;
 /** Milliseconds until all are due: enough for their workflows to be waiting by then. */
-const DUE_IN = 25_000;
+const DUE_IN = 30_000;
 /** Milliseconds around that instant over which the cancels are spread; claiming 500 takes seconds. */
 const FROM = -1_000;
 const TO = 6_000;
@@ -96,10 +96,14 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   };
   const caller = { orgId: organization.id, domainIds: null };
   const accepted = await Promise.all(Array.from({ length: EMAILS }, () => acceptEmail(deps, caller, request)));
-  await eventually('all workflows wait', async () => {
-    const { rows } = await pool.query<{ left: string }>('SELECT count(*) AS left FROM outbox');
-    return rows[0]?.left === '0';
-  });
+  await eventually(
+    'all workflows wait',
+    async () => {
+      const { rows } = await pool.query<{ left: string }>('SELECT count(*) AS left FROM outbox');
+      return rows[0]?.left === '0';
+    },
+    DUE_IN,
+  );
   assert.ok(Date.now() < due + FROM, 'the workflows were started in time');
 
   const answers = await Promise.all(

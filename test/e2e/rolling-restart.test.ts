@@ -21,8 +21,6 @@ const SEED = 20_261;
 const LOAD = { lines: 3, rest: 200, batches: 0.03, keyed: 1 };
 /** Milliseconds between one process that is healthy again and the end of the next. */
 const PAUSE = 500;
-/** Milliseconds from the first end to the last one that is healthy again. */
-const ROLLED_WITHIN = 60_000;
 
 /**
  * A new version is rolled out: each process of docker-compose.yml is ended and started again, one after the other, while
@@ -85,5 +83,4 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   assert.deepEqual(wrong, []);
   assert.deepEqual([figures.lost, figures.twice, figures.explained], [0, 0, 0], 'lost, twice, twice and explained');
   assert.ok(figures.accepted > 100, `enough was sent: ${figures.accepted}`);
-  assert.ok(rolled < ROLLED_WITHIN, `rolled out in ${rolled} ms`);
 });
