@@ -38,6 +38,8 @@ export function makePool(url: string, name: string, max: number, onIdleError: (e
     keepAlive: true,
   });
   pool.on('error', onIdleError);
+  // One may break in the moment in which it is handed out, when nobody listens yet; its next statement will say so.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 

@@ -118,6 +118,24 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
     assert.equal((await one.query('SELECT 1')).rowCount, 1, 'the connection that fell silent is not used again');
   });
 
+  test('ends a connection in the moment in which it is handed out', async (t) => {
+    const own = poolAt(t, database.url, 1);
+    for (const isNew of [true, false]) {
+      await new Promise<void>((resolve, reject) => {
+        own.connect((error, client, release) => {
+          if (!client) {
+            reject(error ?? new Error('there is no connection'));
+            return;
+          }
+          // As the driver does it; the caller of a promise has not been told yet.
+          assert.ok(client.emit('error', new Error('terminating connection')), `somebody listens, new: ${isNew}`);
+          release();
+          resolve();
+        });
+      });
+    }
+  });
+
   test('takes too long over a statement', async (t) => {
     await unreachable(
       poolAt(t, withParameters(database.url, { statement_timeout: '100' })).query('SELECT pg_sleep(5)'),
