@@ -8,8 +8,8 @@ import { openStage, type RunResult, type Stage, type StageOptions } from './stag
 /**
  * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
  * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
- * `--overlap` begins the next run while the last one settles: the same messages in less time, whose recovery then takes
- * longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
+ * `--overlap` begins the next run while up to three others settle: the same messages in less time, whose recovery then
+ * takes longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
  * `--markdown` the same for docs/guarantees.md.
  */
 const { values, positionals } = parseArgs({
@@ -50,6 +50,8 @@ const options: StageOptions = {
 };
 let shared: Stage | undefined;
 const settling = new Set<Promise<void>>();
+/** Runs that may settle while the next one begins: more would only wait for the processors, until they have waited too long. */
+const OVERLAPPING = 3;
 
 if (!values.table && !values.markdown) {
   console.log(`Seed ${seed}`);
@@ -94,6 +96,7 @@ async function runFault(name: string, index: number): Promise<void> {
         () => undefined,
       );
       if (!values.overlap || isApart) await told;
+      while (settling.size >= OVERLAPPING) await Promise.race(settling);
     }
   } finally {
     if (isApart) await stage.close();
