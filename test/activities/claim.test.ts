@@ -24,7 +24,8 @@ function make(settings: Parameters<typeof office>[3] = {}) {
 }
 
 /** Moves a scheduled email's time to now, as if it had waited. */
-const makeDue = (id: string) => pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [id]);
+const makeDue = (id: string) =>
+  pool.query(`UPDATE emails SET scheduled_at = now() - interval '1 second' WHERE id = $1`, [id]);
 
 describe('an email is claimed', () => {
   test('when it is queued', async () => {

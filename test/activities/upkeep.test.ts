@@ -140,7 +140,7 @@ describe('files that have expired', () => {
     }));
     await insertAttachments(pool, orgId, `${emailId}x`, files);
     await pool.query(
-      `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() WHERE email_id = $2`,
+      `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
       [emailId, `${emailId}x`],
     );
     assert.equal((await activities.expireAttachments()).done, 500);

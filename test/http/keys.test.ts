@@ -126,7 +126,7 @@ describe('GET /v1/keys', () => {
     const made = [];
     for (let i = 0; i < 5; i++) made.unshift((await make({ name: `key ${i}` }, theirs)).id);
     await theirs.call('DELETE', `/v1/keys/${made[1]}`);
-    await service.pool.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [made[2]]);
+    await service.pool.query(`UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [made[2]]);
     const seen: unknown[] = [];
     for (let cursor = ''; ;) {
       const answer = await theirs.call('GET', `/v1/keys?limit=2${cursor}`);
