@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
-import type { DomainActivities, Watched } from '../../activities/index.ts';
+import { describe, test } from 'node:test';
+import type { Watched } from '../../activities/index.ts';
 import { lookAgain, watchDomain } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { timeSkipping } from '../support/temporal.ts';
-import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
-import { keepHistory } from './histories.ts';
+import { type Answer, makeRounds, near } from './rounds.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -16,64 +11,9 @@ const CLOSED: Watched = { state: 'closed' };
 const asleep = (inMs: number): Watched => ({ state: 'asleep', inMs });
 
 describe('watchDomain', () => {
-  let env: TestWorkflowEnvironment;
-  let bundle: { readonly codePath: string };
-  let count = 0;
-
-  before(async () => {
-    silenceTemporal();
-    env = await timeSkipping();
-    bundle = await workflowBundle();
+  const { carry, lastLength } = makeRounds<Watched>({
+    ...{ workflow: watchDomain, activity: 'watchDomain', taskQueue: 'domains', prefix: 'dm', closed: CLOSED },
   });
-  after(() => env.teardown());
-
-  type Handle = WorkflowHandle<typeof watchDomain>;
-  type Answer = Watched | 'crash' | ((handle: Handle) => Promise<Watched>);
-
-  /**
-   * Starts the workflow of a domain whose checks come to these answers, does something, and waits for its end; time skips
-   * only then. @returns when it looked, in milliseconds after the first time
-   */
-  async function carry(
-    name: string,
-    answers: Answer[],
-    act: (handle: Handle, times: readonly number[]) => Promise<unknown> = async () => undefined,
-    maxCachedWorkflows = 0,
-  ): Promise<number[]> {
-    const id = `dm_${++count}`;
-    const times: number[] = [];
-    const handle: Handle = env.client.workflow.getHandle(id);
-    const activities: DomainActivities = {
-      watchDomain: async ({ id: given }) => {
-        assert.equal(given, id);
-        times.push(await env.currentTimeMs());
-        const answer = answers.shift() ?? CLOSED;
-        if (answer === 'crash') throw new Error('the database is away');
-        return typeof answer === 'function' ? answer(handle) : answer;
-      },
-    };
-    const common = { connection: env.nativeConnection, namespace: 'default' };
-    const workers = await Promise.all([
-      // With nothing cached each task replays the history from its beginning, as a worker that was restarted does.
-      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows }),
-      Worker.create({ ...common, taskQueue: 'domains', activities }),
-    ]);
-    const running = Promise.all(workers.map((each) => each.run()));
-    try {
-      await env.client.workflow.start(watchDomain, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
-      await act(handle, times);
-      await handle.result();
-      await keepHistory(`domains ${name}`, handle);
-    } finally {
-      for (const each of workers) each.shutdown();
-      await running;
-    }
-    const [first = 0] = times;
-    return times.map((at) => at - first);
-  }
-
-  const near = (at: number | undefined, expected: number) =>
-    assert.ok(at !== undefined && at >= expected && at < expected + MINUTE, `${at} ms instead of ${expected}`);
 
   test('looks whenever it is due, and ends when the domain is not to be watched any more', async (t) => {
     const times = await carry(t.name, [asleep(MINUTE), asleep(2 * MINUTE), asleep(6 * HOUR), asleep(24 * HOUR)]);
@@ -94,7 +34,7 @@ describe('watchDomain', () => {
   });
 
   test('told while it looks, it looks once more', async (t) => {
-    const late: Answer = async (handle) => {
+    const late: Answer<Watched> = async (handle) => {
       await handle.signal(lookAgain);
       return asleep(24 * HOUR);
     };
@@ -104,7 +44,7 @@ describe('watchDomain', () => {
   });
 
   test('told that the domain begins anew while it finds that it has failed, it goes on', async (t) => {
-    const begun: Answer = async (handle) => {
+    const begun: Answer<Watched> = async (handle) => {
       await handle.signal(lookAgain);
       return CLOSED;
     };
@@ -120,7 +60,7 @@ describe('watchDomain', () => {
     const times = await carry('begins anew', days, undefined, 10);
     assert.equal(times.length, 206);
     near(times[205], 205 * 24 * HOUR);
-    const last = await env.client.workflow.getHandle(`dm_${count}`).fetchHistory();
-    assert.ok((last.events?.length ?? 0) < 100, `${last.events?.length} events`);
+    const length = await lastLength();
+    assert.ok(length < 100, `${length} events`);
   });
 });

@@ -1,80 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
-import type { Drained, WebhookActivities } from '../../activities/index.ts';
+import { describe, test } from 'node:test';
+import type { Drained } from '../../activities/index.ts';
 import { wake, webhookEndpoint } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { timeSkipping } from '../support/temporal.ts';
-import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
-import { keepHistory } from './histories.ts';
+import { type Answer, makeRounds, near } from './rounds.ts';
 
 const HOUR = 3_600_000;
-const MINUTE = 60_000;
 const AGAIN: Drained = { state: 'again' };
 const CLOSED: Drained = { state: 'closed' };
 const asleep = (inMs: number | null): Drained => ({ state: 'asleep', inMs });
 
 describe('webhookEndpoint', () => {
-  let env: TestWorkflowEnvironment;
-  let bundle: { readonly codePath: string };
-  let count = 0;
-
-  before(async () => {
-    silenceTemporal();
-    env = await timeSkipping();
-    bundle = await workflowBundle();
+  const { carry, lastLength } = makeRounds<Drained>({
+    ...{ workflow: webhookEndpoint, activity: 'drainEndpoint', taskQueue: 'webhooks', prefix: 'wh', closed: CLOSED },
   });
-  after(() => env.teardown());
-
-  type Handle = WorkflowHandle<typeof webhookEndpoint>;
-  type Answer = Drained | 'crash' | ((handle: Handle) => Promise<Drained>);
-
-  /**
-   * Starts the workflow of an endpoint whose work comes to these answers, does something, and waits for its end; time
-   * skips only then. @returns when it worked, in milliseconds after the first time
-   */
-  async function carry(
-    name: string,
-    answers: Answer[],
-    act: (handle: Handle, times: readonly number[]) => Promise<unknown> = async () => undefined,
-    maxCachedWorkflows = 0,
-  ): Promise<number[]> {
-    const id = `wh_${++count}`;
-    const times: number[] = [];
-    const handle: Handle = env.client.workflow.getHandle(id);
-    const activities: WebhookActivities = {
-      drainEndpoint: async ({ id: given }) => {
-        assert.equal(given, id);
-        times.push(await env.currentTimeMs());
-        const answer = answers.shift() ?? CLOSED;
-        if (answer === 'crash') throw new Error('the database is away');
-        return typeof answer === 'function' ? answer(handle) : answer;
-      },
-    };
-    const common = { connection: env.nativeConnection, namespace: 'default' };
-    const workers = await Promise.all([
-      // With nothing cached each task replays the history from its beginning, as a worker that was restarted does.
-      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows }),
-      Worker.create({ ...common, taskQueue: 'webhooks', activities }),
-    ]);
-    const running = Promise.all(workers.map((each) => each.run()));
-    try {
-      await env.client.workflow.start(webhookEndpoint, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
-      await act(handle, times);
-      await handle.result();
-      await keepHistory(`webhooks ${name}`, handle);
-    } finally {
-      for (const each of workers) each.shutdown();
-      await running;
-    }
-    const [first = 0] = times;
-    return times.map((at) => at - first);
-  }
-
-  const near = (at: number | undefined, expected: number) =>
-    assert.ok(at !== undefined && at >= expected && at < expected + MINUTE, `${at} ms instead of ${expected}`);
 
   test('works until nothing is due, then when the next is due, and ends with its endpoint', async (t) => {
     const times = await carry(t.name, [AGAIN, AGAIN, asleep(5_000), asleep(20 * HOUR)]);
@@ -97,7 +36,7 @@ describe('webhookEndpoint', () => {
   });
 
   test('a wake that comes while it works is not slept over', async (t) => {
-    const late: Answer = async (handle) => {
+    const late: Answer<Drained> = async (handle) => {
       await handle.signal(wake);
       return asleep(null);
     };
@@ -106,7 +45,7 @@ describe('webhookEndpoint', () => {
   });
 
   test('a wake that comes while it finds its endpoint disabled makes it look once more', async (t) => {
-    const enabled: Answer = async (handle) => {
+    const enabled: Answer<Drained> = async (handle) => {
       await handle.signal(wake);
       return CLOSED;
     };
@@ -126,7 +65,7 @@ describe('webhookEndpoint', () => {
       10,
     );
     assert.equal(times.length, 206);
-    const last = await env.client.workflow.getHandle(`wh_${count}`).fetchHistory();
-    assert.ok((last.events?.length ?? 0) < 100, `${last.events?.length} events`);
+    const length = await lastLength();
+    assert.ok(length < 100, `${length} events`);
   });
 });
