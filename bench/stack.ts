@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SETTINGS } from '../src/config.ts';
 import { demoOrganization } from '../src/main/embedded/demo.ts';
 import type { DevFile } from '../src/main/embedded/dev-file.ts';
 import { type Home, takeHome } from '../src/main/embedded/home.ts';
@@ -9,11 +8,11 @@ import { makePorts } from '../src/main/embedded/ports.ts';
 import { makeProgress } from '../src/main/embedded/progress.ts';
 import { readSecrets } from '../src/main/embedded/secrets.ts';
 import { makeSupervisor, type PartName, type Processes, type Supervisor } from '../src/main/embedded/supervisor.ts';
-import { withoutTemporal } from '../src/main/embedded/temporal.ts';
 import { migrate } from '../src/store/migrate.ts';
 import { makePool, type Pool } from '../src/store/pool.ts';
 import { BENCH_PROFILE, processPart } from './processes.ts';
 import { type Servers, startServers } from './servers.ts';
+import { sharedSettings } from './settings.ts';
 import { printStatements } from './statements.ts';
 
 /** What is measured, and how it is told apart from `npm start`. */
@@ -82,23 +81,12 @@ async function startService(
   await ports.release();
   const url = `http://127.0.0.1:${api}`;
   const env = {
-    ...withoutSettings(),
-    NODE_ENV: 'production',
-    LOG_LEVEL: 'warn',
+    ...sharedSettings(home, secrets, { url, smtpPort: smtp }),
     DATABASE_URL,
     TEMPORAL_ADDRESS,
-    SECRET_KEY: secrets.secret_key,
     PORT: String(api),
     HOST: '127.0.0.1',
-    PUBLIC_URL: url,
-    ATTACHMENT_STORE: `file:${home.attachments}`,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    EMAIL_PROVIDERS: 'postmark,smtp',
-    POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
     POSTMARK_BASE_URL: `http://127.0.0.1:${simulator}`,
-    POSTMARK_WEBHOOK_USER: secrets.postmark_webhook_user,
-    POSTMARK_WEBHOOK_PASSWORD: secrets.postmark_webhook_password,
-    SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     ...given,
   };
   const own: Partial<Record<PartName, NodeJS.ProcessEnv>> = {
@@ -128,9 +116,4 @@ async function startService(
     inbox_url: `http://127.0.0.1:${simulator}/inbox`,
     processes: {},
   };
-}
-
-function withoutSettings(): NodeJS.ProcessEnv {
-  const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
-  return Object.fromEntries(Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name)));
 }

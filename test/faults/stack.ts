@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processPart } from '../../bench/processes.ts';
 import { startServers } from '../../bench/servers.ts';
-import { SETTINGS } from '../../src/config.ts';
+import { sharedSettings } from '../../bench/settings.ts';
 import { takeHome, type Home } from '../../src/main/embedded/home.ts';
 import { nodePart } from '../../src/main/embedded/node-part.ts';
 import { makePorts } from '../../src/main/embedded/ports.ts';
 import type { Progress } from '../../src/main/embedded/progress.ts';
 import { readSecrets, type Secrets } from '../../src/main/embedded/secrets.ts';
 import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
-import { temporalDatabase, temporalPart, withoutTemporal } from '../../src/main/embedded/temporal.ts';
+import { temporalDatabase, temporalPart } from '../../src/main/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { makePool, type Pool } from '../../src/store/pool.ts';
 import { behave } from '../support/behave.ts';
@@ -94,7 +94,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     };
     const url = `http://127.0.0.1:${api}`;
     const reports = `http://127.0.0.1:${await lay('provider-api', api)}`;
-    const shared = { ...sharedSettings(home, secrets, reports, options.files), SMTP_URL: `smtp://127.0.0.1:${smtp}` };
+    const shared = {
+      ...sharedSettings(home, secrets, { url: reports, smtpPort: smtp, files: options.files }),
+      ...chatSettings(secrets),
+      ...RETRIES,
+    };
     const own = async (name: 'api' | 'worker') => ({
       DATABASE_URL: withPort(DATABASE_URL, await lay(`${name}-postgres`, Number(new URL(DATABASE_URL).port))),
       TEMPORAL_ADDRESS: `127.0.0.1:${await lay(`${name}-temporal`, Number(temporalAddress.split(':')[1]))}`,
@@ -173,22 +177,8 @@ export async function startDevServer(home: Home, parts: Parts): Promise<string> 
   return `127.0.0.1:${port}`;
 }
 
-function sharedSettings(home: Home, secrets: Secrets, url: string, files: string | undefined): NodeJS.ProcessEnv {
-  const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
-  const others = Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name));
+function chatSettings(secrets: Secrets): NodeJS.ProcessEnv {
   return {
-    ...Object.fromEntries(others),
-    ...RETRIES,
-    NODE_ENV: 'production',
-    LOG_LEVEL: 'warn',
-    SECRET_KEY: secrets.secret_key,
-    PUBLIC_URL: url,
-    ATTACHMENT_STORE: `file:${files ?? home.attachments}`,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    EMAIL_PROVIDERS: 'postmark,smtp',
-    POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
-    POSTMARK_WEBHOOK_USER: secrets.postmark_webhook_user,
-    POSTMARK_WEBHOOK_PASSWORD: secrets.postmark_webhook_password,
     TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
     TWILIO_AUTH_TOKEN: secrets.twilio_auth_token,
     META_ACCESS_TOKEN: secrets.meta_access_token,

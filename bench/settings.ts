@@ -1,0 +1,32 @@
+import { SETTINGS } from '../src/config.ts';
+import type { Home } from '../src/main/embedded/home.ts';
+import type { Secrets } from '../src/main/embedded/secrets.ts';
+import { withoutTemporal } from '../src/main/embedded/temporal.ts';
+
+/** Where a service under load or under fault is, and where it keeps files unless its home is to hold them. */
+export interface Places {
+  /** The API's own address, as providers and customers see it. */
+  readonly url: string;
+  readonly smtpPort: number;
+  readonly files?: string | undefined;
+}
+
+/** Settings that all processes of such a service share, as in production; a developer's own do not count. */
+export function sharedSettings(home: Home, secrets: Secrets, { url, smtpPort, files }: Places): NodeJS.ProcessEnv {
+  const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
+  const others = Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name));
+  return {
+    ...Object.fromEntries(others),
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'warn',
+    SECRET_KEY: secrets.secret_key,
+    PUBLIC_URL: url,
+    ATTACHMENT_STORE: `file:${files ?? home.attachments}`,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    EMAIL_PROVIDERS: 'postmark,smtp',
+    POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
+    POSTMARK_WEBHOOK_USER: secrets.postmark_webhook_user,
+    POSTMARK_WEBHOOK_PASSWORD: secrets.postmark_webhook_password,
+    SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+  };
+}
