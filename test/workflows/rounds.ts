@@ -24,8 +24,24 @@ export interface Rounds<R> {
 
 const MINUTE = 60_000;
 
-/** For a suite: runs such a workflow against answers, with a server that skips time. */
-export function makeRounds<R>({ workflow, activity, taskQueue, prefix, closed }: Rounds<R>) {
+/** What runs such a workflow against answers. */
+export interface RoundsBench<R> {
+  /**
+   * Starts it, does something, and waits for its end; time skips only then.
+   * @returns when its activity ran, in milliseconds after the first time
+   */
+  readonly carry: (
+    name: string,
+    answers: Answer<R>[],
+    act?: (handle: WorkflowHandle, times: readonly number[]) => Promise<unknown>,
+    maxCachedWorkflows?: number,
+  ) => Promise<number[]>;
+  /** How many events the history of the last workflow has, since it last began anew. */
+  readonly lastLength: () => Promise<number>;
+}
+
+/** For a suite, with a server that skips time. */
+export function makeRounds<R>({ workflow, activity, taskQueue, prefix, closed }: Rounds<R>): RoundsBench<R> {
   let env: TestWorkflowEnvironment;
   let bundle: { readonly codePath: string };
   let count = 0;
@@ -37,55 +53,50 @@ export function makeRounds<R>({ workflow, activity, taskQueue, prefix, closed }:
   });
   after(() => env.teardown());
 
-  return {
-    /**
-     * Starts the workflow, whose activity gives these answers, does something, and waits for its end; time skips only then.
-     * @returns when the activity ran, in milliseconds after the first time
-     */
-    async carry(
-      name: string,
-      answers: Answer<R>[],
-      act: (handle: WorkflowHandle, times: readonly number[]) => Promise<unknown> = async () => undefined,
-      maxCachedWorkflows = 0,
-    ): Promise<number[]> {
-      const id = `${prefix}_${++count}`;
-      const times: number[] = [];
-      const handle = env.client.workflow.getHandle(id);
-      const activities = {
-        [activity]: async (given: { readonly id: string }) => {
-          assert.deepEqual(given, { id });
-          times.push(await env.currentTimeMs());
-          const answer = answers.shift() ?? closed;
-          if (answer === 'crash') throw new Error('the database is away');
-          return typeof answer === 'function' ? (answer as (handle: WorkflowHandle) => Promise<R>)(handle) : answer;
-        },
-      };
-      const common = { connection: env.nativeConnection, namespace: 'default' };
-      const workers = await Promise.all([
-        // With nothing cached each task replays the history from its beginning, as a worker that was restarted does.
-        Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows }),
-        Worker.create({ ...common, taskQueue, activities }),
-      ]);
-      const running = Promise.all(workers.map((each) => each.run()));
-      try {
-        await env.client.workflow.start(workflow, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
-        await act(handle, times);
-        await handle.result();
-        await keepHistory(`${taskQueue} ${name}`, handle);
-      } finally {
-        for (const each of workers) each.shutdown();
-        await running;
-      }
-      const [first = 0] = times;
-      return times.map((at) => at - first);
-    },
+  async function carry(
+    name: string,
+    answers: Answer<R>[],
+    act: (handle: WorkflowHandle, times: readonly number[]) => Promise<unknown> = async () => undefined,
+    maxCachedWorkflows = 0,
+  ): Promise<number[]> {
+    const id = `${prefix}_${++count}`;
+    const times: number[] = [];
+    const handle = env.client.workflow.getHandle(id);
+    const activities = {
+      [activity]: async (given: { readonly id: string }) => {
+        assert.deepEqual(given, { id });
+        times.push(await env.currentTimeMs());
+        const answer = answers.shift() ?? closed;
+        if (answer === 'crash') throw new Error('the database is away');
+        return typeof answer === 'function' ? (answer as (handle: WorkflowHandle) => Promise<R>)(handle) : answer;
+      },
+    };
+    const common = { connection: env.nativeConnection, namespace: 'default' };
+    const workers = await Promise.all([
+      // With nothing cached each task replays the history from its beginning, as a worker that was restarted does.
+      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows }),
+      Worker.create({ ...common, taskQueue, activities }),
+    ]);
+    const running = Promise.all(workers.map((each) => each.run()));
+    try {
+      await env.client.workflow.start(workflow, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
+      await act(handle, times);
+      await handle.result();
+      await keepHistory(`${taskQueue} ${name}`, handle);
+    } finally {
+      for (const each of workers) each.shutdown();
+      await running;
+    }
+    const [first = 0] = times;
+    return times.map((at) => at - first);
+  }
 
-    /** How many events the history of the last workflow has, since it last began anew. */
-    async lastLength(): Promise<number> {
-      const { events } = await env.client.workflow.getHandle(`${prefix}_${count}`).fetchHistory();
-      return events?.length ?? 0;
-    },
-  };
+  async function lastLength(): Promise<number> {
+    const { events } = await env.client.workflow.getHandle(`${prefix}_${count}`).fetchHistory();
+    return events?.length ?? 0;
+  }
+
+  return { carry, lastLength };
 }
 
 /** That a time is not before another one, and at most a minute after it. Milliseconds. */
