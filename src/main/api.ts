@@ -18,7 +18,7 @@ import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
-import { keepHeapSmall, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { makeLog, sayReady, stopOnSignals, tendHeap } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
 import { openTracer, tellWorkflows } from './tracing.ts';
@@ -28,7 +28,7 @@ const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
-keepHeapSmall();
+tendHeap();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
