@@ -7,7 +7,8 @@ import type { Fault } from './fault.ts';
 
 const FOLDER = join(tmpdir(), `sendwright-faults-disk-${process.pid}`);
 const BALLAST = join(FOLDER, 'ballast');
-const MEGABYTES = 64;
+/** What 20 runs attach stays for a month: 12 MB each. */
+const MEGABYTES = 512;
 const FILE = Buffer.alloc(150_000, 'x').toString('base64');
 const FILES = 40;
 
@@ -45,11 +46,14 @@ export const diskFull: Fault = {
   },
 };
 
+/** By large pieces, then by small ones. */
 function fill(): void {
-  const block = Buffer.alloc(65_536);
-  try {
-    for (;;) appendFileSync(BALLAST, block);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  for (const size of [1_048_576, 4_096]) {
+    const block = Buffer.alloc(size);
+    try {
+      for (;;) appendFileSync(BALLAST, block);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
   }
 }
