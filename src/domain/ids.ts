@@ -21,10 +21,7 @@ export type IdPrefix =
   | 'inv'
   | 'aud';
 
-/**
- * It draws 16 characters a millisecond; Node's integers come from a store of random bytes, its own single ones from a call
- * each.
- */
+/** Draws 16 characters a millisecond. Node takes integers from a store of random bytes; the library makes a call for each. */
 const next = monotonicFactory(() => randomInt(32) / 32);
 
 /**

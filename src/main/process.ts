@@ -21,7 +21,7 @@ const LOOK_EVERY = 50;
  *
  * - New objects are made among the young ones, whatever became of others that the same line has made. After a burst, in
  *   which requests wait and their objects age, V8 would make those of later requests old from the start, and what they
- *   refer to grows old with them: requests then leave tens of kilobytes each for the slow clearing.
+ *   refer to grows old with them: requests then leave some ten kilobytes each for the slow clearing.
  * - Once it is large, it is cleared when it has grown by a fifth. With gigabytes free, V8 lets it double first: what
  *   batches of 10,000 have left behind stays, and the process holds two thirds more memory for no time won. While it is
  *   small it may double, since a fifth of little is soon used up by many small requests.

@@ -23,7 +23,7 @@ function make(settings: Parameters<typeof office>[3] = {}) {
   return { provider, ...office(pool, orgId, [provider], settings) };
 }
 
-/** Moves a scheduled email's time to now, as if it had waited. */
+/** Moves a scheduled email's time to a second ago, as if it had waited. */
 const makeDue = (id: string) =>
   pool.query(`UPDATE emails SET scheduled_at = now() - interval '1 second' WHERE id = $1`, [id]);
 

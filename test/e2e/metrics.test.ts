@@ -195,6 +195,7 @@ describe('the alerts', () => {
     const promtool = process.env['PROMTOOL_PATH'] || 'promtool';
     const run = (...args: string[]) =>
       spawnSync(promtool, args, { cwd: new URL('../../deploy/prometheus', import.meta.url), encoding: 'utf8' });
+    // It is no npm package, so the project cannot bring it along.
     if (run('--version').error) {
       const hint = 'promtool is not here: the alerts were parsed and not tried (Debian: apt-get install prometheus)';
       console.log(hint);

@@ -12,7 +12,11 @@ const asleep = (inMs: number): Watched => ({ state: 'asleep', inMs });
 
 describe('watchDomain', () => {
   const { carry, lastLength } = makeRounds<Watched>({
-    ...{ workflow: watchDomain, activity: 'watchDomain', taskQueue: 'domains', prefix: 'dm', closed: CLOSED },
+    workflow: watchDomain,
+    activity: 'watchDomain',
+    taskQueue: 'domains',
+    prefix: 'dm',
+    closed: CLOSED,
   });
 
   test('looks whenever it is due, and ends when the domain is not to be watched any more', async (t) => {

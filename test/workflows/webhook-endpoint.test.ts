@@ -12,7 +12,11 @@ const asleep = (inMs: number | null): Drained => ({ state: 'asleep', inMs });
 
 describe('webhookEndpoint', () => {
   const { carry, lastLength } = makeRounds<Drained>({
-    ...{ workflow: webhookEndpoint, activity: 'drainEndpoint', taskQueue: 'webhooks', prefix: 'wh', closed: CLOSED },
+    workflow: webhookEndpoint,
+    activity: 'drainEndpoint',
+    taskQueue: 'webhooks',
+    prefix: 'wh',
+    closed: CLOSED,
   });
 
   test('works until nothing is due, then when the next is due, and ends with its endpoint', async (t) => {
