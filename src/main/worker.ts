@@ -54,13 +54,16 @@ const notify = makeNotifier(pool);
 let client: Client | undefined;
 
 const FLEETS = {
-  /** Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. */
+  /**
+   * Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. More at once
+   * only wait for each other, on a busy machine perhaps for longer than the 10 s after which Temporal has it done again.
+   */
   messages: (): QueueOptions[] => [
     {
       taskQueue: 'messages',
       ...workflowCode(),
       maxConcurrentWorkflowTaskPolls: 20,
-      maxConcurrentWorkflowTaskExecutions: 100,
+      maxConcurrentWorkflowTaskExecutions: 40,
       nonStickyToStickyPollRatio: 0.5,
       maxCachedWorkflows: 1_000,
       // A worker that died holds its workflows' next tasks up for this long.
