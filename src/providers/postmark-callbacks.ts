@@ -105,12 +105,14 @@ function keyOf(...words: string[]): string {
 
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
 function readSubscription(emailId: string, record: Fields): Callback {
-  const { MessageID: messageId, Recipient: recipient, ChangedAt: at, SuppressSending: suppress } = record;
+  const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress } = record;
   if (!isText(recipient)) return KEPT;
   if (suppress === false) return { is: 'suppression', suppression: { emailId, recipient, origin: null } };
   if (suppress !== true) return KEPT;
   if (record['SuppressionReason'] === 'ManualSuppression' && record['Origin'] === 'Recipient') {
-    const feedback = happened({ emailId, change: 'unsubscribed', messageId: textOf(messageId), recipient, at });
+    // Somebody unsubscribed, whatever became of the message's id on the way.
+    const messageId = isText(record['MessageID']) ? record['MessageID'] : '';
+    const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
     return feedback ? { is: 'feedback', feedback } : KEPT;
   }
   // Its bounce or complaint is told besides, with its reason; whichever comes first makes the entry.

@@ -11,7 +11,7 @@ import {
   startService,
 } from '../http/service.ts';
 import * as records from '../providers/postmark-records.ts';
-import { edited, hostileEdits, hostileText, hostileValue } from './hostile.ts';
+import { edited, hostileEdits, hostileText, hostileValue, NOWHERE, textsOf } from './hostile.ts';
 
 /** What anybody may call without a key and /openapi.json does not tell of: providers' callbacks and unsubscribe links. */
 const RUNS = 500;
@@ -31,10 +31,15 @@ function assertOrderly(what: string, { status, text }: Answer): void {
   assert.ok([200, 400, 401, 404, 405, 413, 415, 422].includes(status), `${what}: ${status} ${text}`);
 }
 
-/** Runs it, and finds no error in the log, and the email still there. */
-async function withoutHarm(property: fc.IAsyncProperty<unknown>, numRuns = RUNS): Promise<void> {
+/** Runs it many times, without harm. */
+async function oftenWithoutHarm(property: fc.IAsyncProperty<unknown>): Promise<void> {
+  await withoutHarm(() => fc.assert(property, { numRuns: RUNS }));
+}
+
+/** Does it, and finds no error in the log, and the email still there. */
+async function withoutHarm(work: () => Promise<void>): Promise<void> {
   const began = service.log.length;
-  await fc.assert(property, { numRuns });
+  await work();
   const errors = service.log.slice(began).filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
   assert.deepEqual(errors, []);
   assert.equal((await ours.email(id))['id'], id);
@@ -42,24 +47,47 @@ async function withoutHarm(property: fc.IAsyncProperty<unknown>, numRuns = RUNS)
 
 describe('a callback that is signed as it must be', () => {
   const basic = `Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
+  const postmarkRecords = Object.values(records).filter((record) => typeof record === 'object');
+  const aboutOurs = (record: object) => ({ ...record, Metadata: { email: id } });
+  const status = { id: 'wamid.1', status: 'delivered', timestamp: '1772361000', recipient_id: '14165550123' };
+  const metaBody = { entry: [{ changes: [{ value: { statuses: [{ ...status, errors: [{ code: 131026 }] }] } }] }] };
+
+  async function postmarkPosts(json: unknown): Promise<void> {
+    const answer = await service.call('POST', '/callbacks/postmark', { json, headers: { authorization: basic } });
+    assertOrderly(JSON.stringify(json), answer);
+  }
+
+  async function metaPosts(json: unknown): Promise<void> {
+    const raw = JSON.stringify(json);
+    const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
+    const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
+    assertOrderly(raw, await service.call('POST', '/callbacks/meta', { raw, headers }));
+  }
 
   it(`of Postmark, with anything in it, ${RUNS} times`, async () => {
-    const all = Object.values(records).filter((record) => typeof record === 'object');
-    assert.ok(all.length >= 6, 'there are records of every type');
-    const about = (record: object) => ({ ...record, Metadata: { email: id } });
-    await withoutHarm(
-      fc.asyncProperty(fc.constantFrom(...all), hostileEdits, async (record, edits) => {
-        const json = edited(about(record), edits);
-        const answer = await service.call('POST', '/callbacks/postmark', { json, headers: { authorization: basic } });
-        assertOrderly(JSON.stringify(json), answer);
-      }),
+    assert.ok(postmarkRecords.length >= 6, 'there are records of every type');
+    await oftenWithoutHarm(
+      fc.asyncProperty(fc.constantFrom(...postmarkRecords), hostileEdits, (record, edits) =>
+        postmarkPosts(edited(aboutOurs(record), edits)),
+      ),
     );
+  });
+
+  it('of Postmark and of Meta, with what Postgres cannot hold in any one of its texts', async () => {
+    await withoutHarm(async () => {
+      for (const text of NOWHERE) {
+        for (const record of postmarkRecords) {
+          for (const place of textsOf(aboutOurs(record))) await postmarkPosts(place.put(text));
+        }
+        for (const place of textsOf(metaBody)) await metaPosts(place.put(text));
+      }
+    });
   });
 
   it(`of Twilio, with anything in it, ${RUNS} times`, async () => {
     const form = { MessageSid: 'SM1', AccountSid: 'AC1', MessageStatus: 'delivered', From: 'whatsapp:+12025550142' };
     const aField = fc.tuple(fc.oneof(fc.constantFrom(...Object.keys(form)), hostileText), hostileText);
-    await withoutHarm(
+    await oftenWithoutHarm(
       fc.asyncProperty(fc.array(aField, { maxLength: 4 }), seldom(hostileText.map(formed)), async (fields, m) => {
         // One value of each name, as Twilio posts.
         const params = new Map([...Object.entries(form), ...fields].map(([name, value]) => [name, formed(value)]));
@@ -79,16 +107,7 @@ describe('a callback that is signed as it must be', () => {
   });
 
   it(`of Meta, with anything in it, ${RUNS} times`, async () => {
-    const status = { id: 'wamid.1', status: 'delivered', timestamp: '1772361000', recipient_id: '14165550123' };
-    const whole = { entry: [{ changes: [{ value: { statuses: [{ ...status, errors: [{ code: 131026 }] }] } }] }] };
-    await withoutHarm(
-      fc.asyncProperty(hostileEdits, async (edits) => {
-        const raw = JSON.stringify(edited(whole, edits));
-        const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
-        const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
-        assertOrderly(raw, await service.call('POST', '/callbacks/meta', { raw, headers }));
-      }),
-    );
+    await oftenWithoutHarm(fc.asyncProperty(hostileEdits, (edits) => metaPosts(edited(metaBody, edits))));
   });
 });
 
@@ -111,7 +130,7 @@ describe('without any signature', () => {
       forged,
     );
     const type = fc.constantFrom('application/json', 'application/x-www-form-urlencoded', 'text/plain', '');
-    await withoutHarm(
+    await oftenWithoutHarm(
       fc.asyncProperty(path, name, value, type, hostileValue, async (address, header, given, contentType, json) => {
         const headers = { 'content-type': contentType, [header]: given };
         const answer = await service.call('POST', address, { raw: JSON.stringify(json), headers });
@@ -130,7 +149,7 @@ describe('without any signature', () => {
       .map(([position, signature]) => `${id}.${position}.${Buffer.from(signature).toString('base64url')}`);
     const token = fc.oneof(text, forged);
     const method = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'DELETE');
-    await withoutHarm(
+    await oftenWithoutHarm(
       fc.asyncProperty(method, token, hostileText, async (verb, part, value) => {
         const raw =
           verb === 'POST' ? { raw: new URLSearchParams({ 'List-Unsubscribe': formed(value) }).toString() } : {};
