@@ -99,10 +99,11 @@ const EDIT: fc.Arbitrary<Edit> = fc.tuple(
 /** Up to three changes to any JSON value. */
 export const hostileEdits = fc.array(EDIT, { maxLength: 3 });
 
-/** A value with one change after the other made at places anywhere in it. What it was is left alone. */
+/** A value with one change after the other made anywhere in it. What it was and what comes in are left alone. */
 export function edited(value: unknown, edits: readonly Edit[]): unknown {
   let result = structuredClone(value);
-  for (const [what, at, key, by] of edits) {
+  for (const [what, at, key, given] of edits) {
+    const by = structuredClone(given);
     const places = placesIn(result);
     const [holder, name] = places[at % places.length] ?? [];
     if (holder === undefined || name === undefined) {
