@@ -74,16 +74,21 @@ test(
 
     await client.schedule.getHandle('upkeep-daily').trigger();
     await client.schedule.getHandle('upkeep-hourly').trigger();
-    await eventually('all steps were done', () => asked.length >= 7, 60_000);
-    assert.deepEqual(asked.filter((line) => !/^(?:fold|putBack|clear|reconcile|wakeDomains)/.test(line)).sort(), [
+    const expected = [
       'deleteExpiredKeys first',
       'deleteOldCallbacks first',
+      'deleteOldDeliveries first',
       'expireAttachments first',
       'expireAttachments page 1',
       'expireAttachments page 2',
       'sweepFiles first',
       'sweepFiles page 1',
-    ]);
+    ];
+    await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
+    // The other schedules, and this hour, may come round by themselves meanwhile.
+    const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => chores.get(id) ?? []));
+    const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as Chore));
+    assert.deepEqual(distinct.sort(), expected);
     assert.deepEqual([...chores.values()].flat().sort(), Object.keys(activities).sort(), 'every chore has its time');
   },
 );
