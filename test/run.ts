@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -54,11 +54,13 @@ async function main(): Promise<number> {
       await findChromium(process.env, progress, stopping.signal).catch(say);
     const alone = all.filter((file) => END_TO_END.test(file));
     const together = all.filter((file) => !END_TO_END.test(file));
-    const codes = [
+    const ends = [
       await runFiles(together, 2, FILE_WITHIN, environment),
       await runFiles(alone, 1, END_TO_END_WITHIN, environment),
     ];
-    return codes.find((code) => code !== 0) ?? 0;
+    const failures = ends.map((end) => end.failures).join('');
+    if (failures !== '') console.log(`\nWhat failed:\n\n${failures.trimEnd()}`);
+    return ends.find(({ code }) => code !== 0)?.code ?? 0;
   } finally {
     await servers.stop();
   }
@@ -86,17 +88,30 @@ function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   );
 }
 
-/** @returns the exit code; 0 without files */
+/** How a run of test files ended. */
+interface End {
+  /** The exit code; 0 without files. */
+  readonly code: number;
+  /** What its failures say; empty without any. */
+  readonly failures: string;
+}
+
 async function runFiles(
   paths: string[],
   concurrency: number,
   within: number,
   environment: NodeJS.ProcessEnv,
-): Promise<number> {
-  if (paths.length === 0) return 0;
+): Promise<End> {
+  if (paths.length === 0) return { code: 0, failures: '' };
   stopping.signal.throwIfAborted();
-  const programs = paths.map((path) => join(String(environment['TEST_COMPILED']), compiled(path)));
-  const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${within}`, '--test-reporter=spec'];
+  const folder = String(environment['TEST_COMPILED']);
+  const programs = paths.map((path) => join(folder, compiled(path)));
+  const failures = join(folder, 'failures.txt');
+  const options = [
+    ...[`--test-concurrency=${concurrency}`, `--test-timeout=${within}`],
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...[`--test-reporter=${join(folder, 'test/support/failures.mjs')}`, `--test-reporter-destination=${failures}`],
+  ];
   // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
@@ -109,7 +124,7 @@ async function runFiles(
   const [code] = (await once(child, 'exit')) as [number | null];
   stopping.signal.removeEventListener('abort', interrupt);
   await endGroup(child);
-  return code ?? 1;
+  return { code: code ?? 1, failures: await readFile(failures, 'utf8').catch(() => '') };
 }
 
 /** Waits until all that the tests have started has ended, as long as it may take when interrupted, else ends it. */
