@@ -245,6 +245,12 @@ async function ask({ path, method, operation }: Tried, address: string, call: Ca
   const what = `${method} ${address} ${shown(call)}`;
   const answer = await inTime(what, ours.call(method.toUpperCase(), address, call));
   assert.ok(answer.status < 500, `${what}: ${answer.status} ${answer.text}`);
+  if (answer.status === 431) {
+    // Refused before anybody asked which operation it is for: Node reads 16 KiB of address and headers.
+    assert.ok(Buffer.byteLength(address + JSON.stringify(call.headers)) > 15_000, what);
+    assert.match(answer.text, /"payload_too_large"/);
+    return answer;
+  }
   if (answer.status !== 204 && answer.body !== undefined) assertDescribed(api, path, method, answer);
   else assert.ok(operation.responses[answer.status], `${what}: ${answer.status}`);
   if (answer.status < 300 && operation.requestBody) {
