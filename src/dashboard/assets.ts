@@ -19,6 +19,7 @@ const FILES: Readonly<Record<string, readonly [path: () => string, type: string]
   'charts.js': [() => own('charts.js'), JS],
   'dashboard.js': [() => own('dashboard.js'), JS],
   'mark.svg': [() => own('mark.svg'), SVG],
+  'language.js': [() => own('language.js'), JS],
   'htmx.js': [() => require.resolve('htmx.org/dist/htmx.min.js'), JS],
   'uplot.js': [() => require.resolve('uplot/dist/uPlot.iife.min.js'), JS],
   'uplot.css': [() => require.resolve('uplot/dist/uPlot.min.css'), CSS],

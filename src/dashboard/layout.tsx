@@ -115,6 +115,7 @@ function Document({ visit, title, charts, children }: DocumentProps): Html {
         <link rel="stylesheet" href={asset('components.css')} />
         {charts && <link rel="stylesheet" href={asset('uplot.css')} />}
         <link rel="stylesheet" href={asset('messages.css')} />
+        {charts && <script src={asset('language.js')} defer />}
         {charts && <script src={asset('uplot.js')} defer />}
         {charts && <script src={asset('charts.js')} defer />}
         <script src={asset('htmx.js')} defer />

@@ -9,13 +9,17 @@ export const PHONE = { width: 390, height: 844 };
 /** Milliseconds that something may take to be there. */
 const WITHIN = 15_000;
 
-/** A browser without windows. Ends with the test. */
+/**
+ * A browser without windows, in the locale of a plain server wherever it runs: a language that is no language tag is the
+ * hardest one for scripts. Ends with the test.
+ */
 export async function openBrowser(t: TestContext): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: await findChromium(process.env),
     // Root may not have one, and containers give little shared memory.
     chromiumSandbox: process.getuid?.() !== 0,
     args: ['--disable-dev-shm-usage'],
+    env: { ...process.env, LC_ALL: 'C.UTF-8' },
   });
   t.after(() => browser.close());
   return browser;

@@ -76,6 +76,23 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.equal(await live.getAttribute('hx-trigger'), null, 'what does not move any more is not asked for any more');
   },
 
+  async 'the overview draws what became of emails, and says it under the pointer'(t, { dev, browser }) {
+    const id = await sendMail(dev);
+    await eventually(
+      'it is delivered',
+      async () => (await call(dev, 'GET', `/v1/emails/${id}`))['status'] === 'delivered',
+    );
+    const page = await openTab(t, browser);
+    await signIn(page, dev);
+    const figure = page.locator('figure[data-chart]').first();
+    const canvas = figure.locator('canvas');
+    await canvas.waitFor();
+    // What has just happened is in the last bar.
+    const { width = 0, height = 0 } = (await figure.locator('.u-over').boundingBox()) ?? {};
+    await figure.locator('.u-over').hover({ position: { x: width - 2, y: height / 2 } });
+    await figure.locator('.reading', { hasText: /clicked [1-9]/ }).waitFor();
+  },
+
   async 'a scheduled email is canceled with the keyboard alone'(t, { dev, browser }) {
     const id = await sendMail(dev, { subject: 'Not today', scheduled_at: inSeconds(86_400) });
     const page = await openTab(t, browser);
