@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isSame } from '../domain/digest.ts';
-import { bodyProblem } from '../domain/text.ts';
 import type { ChatReport } from './chat-provider.ts';
+import { type Fields, isObject, isText } from './json-fields.ts';
 import { type MetaError, readError, sentence } from './meta-errors.ts';
 
 /**
@@ -29,8 +29,6 @@ export function answerMetaChallenge(verifyToken: string, query: MetaChallenge): 
   if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
   return verifyToken !== '' && isSame(token, verifyToken) ? challenge : undefined;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Meta's statuses; others, such as `deleted` and `warning`, change nothing. */
 const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
@@ -83,13 +81,4 @@ function parse(rawBody: Buffer): Fields {
 
 function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A text that can be stored and is not empty. */
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
 }

@@ -1,5 +1,5 @@
-import { bodyProblem } from '../domain/text.ts';
 import type { ChatOutcome } from './chat-provider.ts';
+import { isText } from './json-fields.ts';
 
 type Kind = 'refused' | 'busy' | 'account';
 
@@ -43,7 +43,7 @@ function numberOf(value: unknown): number | undefined {
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined ? value : undefined;
+  return isText(value) ? value : undefined;
 }
 
 /** A sentence for customers: what happened, why as far as it is told, and Meta's code. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Feedback } from '../domain/feedback.ts';
 import type { SuppressionOrigin } from '../domain/suppression.ts';
-import { bodyProblem } from '../domain/text.ts';
+import { type Fields, isObject, isText } from './json-fields.ts';
 import { meaningOf } from './postmark-bounces.ts';
 
 /** What a record that Postmark posted comes to. */
@@ -20,8 +20,6 @@ export interface SuppressionChange {
   /** How it came onto the list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const KEPT: Callback = { is: 'kept' };
 
@@ -118,15 +116,6 @@ function readSubscription(emailId: string, record: Fields): Callback {
   // Its bounce or complaint is told besides, with its reason; whichever comes first makes the entry.
   const origin = record['SuppressionReason'] === 'SpamComplaint' ? 'complaint' : 'provider';
   return { is: 'suppression', suppression: { emailId, recipient, origin } };
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A text that can be stored and is not empty. */
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
 }
 
 function textOf(value: unknown): string {

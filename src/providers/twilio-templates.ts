@@ -1,4 +1,5 @@
 import type { ChatTemplate } from '../domain/chat.ts';
+import { type Fields, isObject } from './json-fields.ts';
 import { type TwilioAccount, twilioClient } from './twilio-client.ts';
 
 /** Which content at Twilio a template is. */
@@ -24,8 +25,6 @@ interface Value {
 
 /** Something that Twilio's contents have no place for. */
 class Unfit extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Why Twilio can fill no template with these components, as a sentence; undefined when it can. */
 export function componentsProblem({ components }: ChatTemplate): string | undefined {
@@ -186,8 +185,4 @@ function orderOf(types: Fields | null, names: readonly string[]): string[] {
 
 function wordOf(value: unknown): string {
   return typeof value === 'string' ? value.toLowerCase().slice(0, 40) : 'unknown';
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,13 @@
+import { bodyProblem } from '../domain/text.ts';
+
+/** An object of JSON that a provider wrote: nothing is known of its fields until they are looked at. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A text that can be stored and is not empty. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
+}
