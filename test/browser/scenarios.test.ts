@@ -85,8 +85,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const page = await openTab(t, browser);
     await signIn(page, dev);
     const figure = page.locator('figure[data-chart]').first();
-    const canvas = figure.locator('canvas');
-    await canvas.waitFor();
+    await figure.locator('canvas').waitFor();
     // What has just happened is in the last bar.
     const { width = 0, height = 0 } = (await figure.locator('.u-over').boundingBox()) ?? {};
     await figure.locator('.u-over').hover({ position: { x: width - 2, y: height / 2 } });

@@ -109,10 +109,12 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const answers: { id: string; status: string }[] = [];
   const cancel = ({ id }: { id: string }): Promise<unknown> =>
-    cancelEmail(deps, organization.id, id).then(
-      ({ status }) => answers.push({ id, status }),
-      (error: unknown) => answers.push({ id, status: error instanceof ServiceError ? error.code : String(error) }),
-    );
+    cancelEmail(deps, organization.id, id)
+      .then(
+        (answer) => answer.status,
+        (error: unknown) => (error instanceof ServiceError ? error.code : String(error)),
+      )
+      .then((status) => answers.push({ id, status }));
   const canceled = () => answers.filter(({ status }) => status === 'canceled').length;
   const asking: Promise<unknown>[] = [];
   const waiting = accepted.map((email) => ({ email, turn: Math.random() })).sort((a, b) => a.turn - b.turn);

@@ -14,7 +14,7 @@ export default async function* failures(events: AsyncIterable<TestEvent>): Async
     const { name, file, line, details } = event.data;
     const { error } = details;
     // Whatever holds a failed test has failed too, which says nothing more.
-    if (Object.getOwnPropertyDescriptor(error, 'failureType')?.value === 'subtestsFailed') continue;
+    if ('failureType' in error && error.failureType === 'subtestsFailed') continue;
     yield `✖ ${name} (${file ?? 'no file'}:${line ?? '?'})\n${inspect(error.cause).slice(0, LENGTH)}\n\n`;
   }
 }
