@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import getPort from 'get-port';
 import { cached, cacheFolder } from '../../src/main/embedded/cache.ts';
 import { run } from '../../src/main/embedded/command.ts';
 import { checkGo } from '../../src/main/embedded/go-build.ts';
+import { endChild } from './end-child.ts';
 import { eventually } from './eventually.ts';
 
 /** Versity S3 Gateway (Apache-2.0): a real S3 server over a folder. Only tests need it. */
@@ -45,7 +45,7 @@ export async function startS3Server(folder: string): Promise<S3Server> {
     bucket,
     accessKeyId,
     secretAccessKey,
-    stop: () => end(child),
+    stop: () => endChild(child),
   };
 }
 
@@ -69,11 +69,4 @@ function answers(port: number): Promise<boolean> {
     socket.on('close', () => socket.destroy());
     socket.end();
   });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
 }

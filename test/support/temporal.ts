@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
 import { provided } from './provided.ts';
@@ -47,21 +46,8 @@ export async function testNamespace(): Promise<TestNamespace> {
   };
 }
 
-/**
- * A server of its own whose clock jumps to the next timer while a client waits for a result, with our search attributes.
- * End it with `teardown()`. It knows no lists of workflows, schedules or limits.
- */
-export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
-  const path = provided('TEMPORAL_TEST_SERVER_PATH');
-  const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
-  await addSearchAttributes(environment.nativeConnection.operatorService, environment.namespace ?? 'default', 0);
-  return environment;
-}
-
 /** @param until Unix milliseconds up to which a namespace may not be known yet */
-async function addSearchAttributes(
+export async function addSearchAttributes(
   operatorService: NativeConnection['operatorService'],
   namespace: string,
   until: number,

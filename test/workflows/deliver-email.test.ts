@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
-import { timeSkipping } from '../support/temporal.ts';
+import { timeSkipping } from '../support/time-skipping.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 import { PostOffice } from './post-office.ts';

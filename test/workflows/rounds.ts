@@ -3,7 +3,7 @@ import { after, before } from 'node:test';
 import type { Workflow, WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { timeSkipping } from '../support/temporal.ts';
+import { timeSkipping } from '../support/time-skipping.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
 
