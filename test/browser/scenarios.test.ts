@@ -30,7 +30,8 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   async 'somebody signs in with the keyboard alone, and comes to the page he wanted'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await page.goto(`${dev.dashboard_url}/members`);
-    // The field for the email has the focus already.
+    const email = page.locator('input[type=email]:focus');
+    await email.waitFor();
     await page.keyboard.type(dev.dashboard_email);
     await page.keyboard.press('Tab');
     await page.keyboard.type('not the password');
@@ -38,6 +39,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.getByRole('alert').filter({ hasText: 'not right' }).waitFor();
     assert.equal(await page.getByLabel('Email').inputValue(), dev.dashboard_email, 'what was typed stays');
     assert.equal(await page.getByLabel('Password').inputValue(), '', 'but for the password');
+    await email.waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.type(dev.dashboard_password);
     await page.keyboard.press('Enter');

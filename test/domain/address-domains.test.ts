@@ -132,9 +132,9 @@ describe('domains', () => {
   it('does not convert a text that is far too long to be one', () => {
     // Converting it takes more than a second.
     const text = 'ﷺ'.repeat(5_000_000);
-    const started = performance.now();
+    const began = process.cpuUsage();
     assert.equal(parseDomain(text), undefined);
-    assert.ok(performance.now() - started < 500);
+    assert.ok(process.cpuUsage(began).user < 500_000);
   });
 
   it('makes a name of every code point or refuses it', () => {

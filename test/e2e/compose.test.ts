@@ -58,7 +58,6 @@ test('all that docker-compose.yml starts works together', async (t) => {
   const email = (to: string, more: object = {}) => {
     return { from: 'Compose <hello@compose.example>', to, subject: 'Compose', text: 'Hello', ...more };
   };
-  const soon = new Date(Date.now() + 4_000).toISOString();
   const content = Buffer.from('a file that the API keeps and a worker sends').toString('base64');
 
   const sent = Date.now();
@@ -66,6 +65,7 @@ test('all that docker-compose.yml starts works together', async (t) => {
   for (const to of singles) await post('/v1/emails', email(to));
   const batch = Array.from({ length: 200 }, (_, i) => `batch-${i}@example.net`);
   await post('/v1/emails/batch', { emails: batch.map((to) => email(to)) });
+  const soon = new Date(Date.now() + 4_000).toISOString();
   await post('/v1/emails', email('later@example.net', { scheduled_at: soon }));
   // By both replicas of the API, since either may have the other's volume by mistake.
   const files = ['file-0@example.net', 'file-1@example.net'];

@@ -243,7 +243,7 @@ async function sendEverything(dev: DevFile): Promise<void> {
   for (const to of ['delivered@example.net', 'bounced+mailbox_full@example.net', 'fail-always@example.net']) {
     await call('/v1/emails', mail(to));
   }
-  await call('/v1/emails', mail('canary@example.net', { scheduled_at: inFuture({ ms: 2_000 }) }));
+  await call('/v1/emails', mail('canary@example.net', { scheduled_at: inFuture({ ms: 5_000 }) }));
   const emails = Array.from({ length: 120 }, (_, i) => mail(`canary${i}@example.net`));
   await call('/v1/emails/batch', { emails });
   await call('/v1/emails', mail('nobody'), 422);

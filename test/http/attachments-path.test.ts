@@ -6,6 +6,7 @@ import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { allIds, contentOf } from '../store/files/store-contract.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { lived } from '../support/lived.ts';
 import { assertRefused, type Organization, type Service, startService } from './service.ts';
 
 const MB = 1_048_576;
@@ -113,10 +114,10 @@ it('a path costs at most the time that a fetch may take, however many there are'
   const hurried = makePublicFetch({ allowedCidrs: [REACHABLE], resolve }, 200);
   const keepFiles = makeKeepFiles(store, hurried);
   const path = { path: hangs.url, content: null, content_type: null, content_id: null };
-  const began = performance.now();
+  const began = lived();
   await assert.rejects(
     keepFiles(Array.from({ length: 20 }, (_, i) => ({ ...path, filename: `${i}.pdf` }))),
     /cannot be fetched: it takes longer than 0.2 seconds/,
   );
-  assert.ok(performance.now() - began < 20 * 200, 'one after the other they would take twenty times as long');
+  assert.ok(lived() - began < 20 * 200, 'one after the other they would take twenty times as long');
 });

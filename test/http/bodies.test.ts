@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'undici';
+import { lived } from '../support/lived.ts';
 import { assertRefused, MAX_BODY_BYTES, type Organization, type Service, startService } from './service.ts';
 import { dial, head, listen, speak } from './socket.ts';
 
@@ -139,14 +140,14 @@ describe('413 payload_too_large: request body over 43 MB', () => {
 
   it('from Content-Length at once', async () => {
     for (const length of [MAX_BODY_BYTES + 1, 60_000_000, Number.MAX_SAFE_INTEGER, '9'.repeat(18)]) {
-      const from = performance.now();
+      const from = lived();
       const answer = await speak(
         service.port,
         `${head('/v1/emails', ours.key, JSON_TYPE, `Content-Length: ${length}`)}{`,
       );
       assertRefused(answer, 413, 'payload_too_large');
       assert.equal(answer.closed, true);
-      assert.ok(performance.now() - from < 1_000);
+      assert.ok(lived() - from < 1_000);
     }
   });
 

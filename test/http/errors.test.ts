@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lived } from '../support/lived.ts';
 import { assertRefused, type Organization, REQUEST_ID, type Service, startService } from './service.ts';
 import { dial, head, speak } from './socket.ts';
 
@@ -189,9 +190,9 @@ describe('what is no HTTP', () => {
   it('half a request keeps nobody waiting', async () => {
     const socket = await dial(service.port);
     socket.write(`${post('Content-Length: 1000')}{"a":`);
-    const before = performance.now();
+    const before = lived();
     assert.equal((await ours.send()).status, 202);
-    assert.ok(performance.now() - before < 1_000);
+    assert.ok(lived() - before < 1_000);
     socket.destroy();
   });
 

@@ -176,10 +176,10 @@ describe('rule 3: same key and same body', () => {
   });
 
   it('is looked at before the fields: after the time has passed and the domain is gone', async () => {
-    const [key, json] = [newKey(), ours.mail({ scheduled_at: inFuture({ ms: 300 }) })];
+    const [key, json] = [newKey(), ours.mail({ scheduled_at: inFuture({ ms: 3_000 }) })];
     const first = await send(key, json);
     assertFirst(first);
-    await service.pool.query('SELECT pg_sleep(0.4)');
+    await service.pool.query('SELECT pg_sleep(3.1)');
     assertRefused(await send(newKey(), json), 422, 'validation_error', 'scheduled_at');
     assertReplay(await send(key, json), first);
 

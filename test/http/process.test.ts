@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { lived } from '../support/lived.ts';
 import { post, startApi } from './api-process.ts';
 import { dial, head, listen } from './socket.ts';
 
@@ -41,14 +42,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     socket.write(head('/v1/emails', key, ...lines) + json.slice(0, 10));
     // Until it has been read that far.
     await sleep(200);
-    const from = performance.now();
+    const from = lived();
     const ended = api.end(signal);
     await sleep(200);
     socket.write(json.slice(10));
     const { status, closed } = await listen(socket);
     assert.deepEqual([status, closed], [202, true]);
     assert.deepEqual(await ended, [0, null]);
-    assert.ok(performance.now() - from < 5_000);
+    assert.ok(lived() - from < 5_000);
     assert.doesNotMatch(api.printed(), /AbortError|unhandled/i);
   });
 }
@@ -61,9 +62,9 @@ it('waits for nobody who has asked nothing', async (t) => {
   half.write('GET /healthz HTTP/1.1\r\nHos');
   kept.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /heal');
   await sleep(200);
-  const from = performance.now();
+  const from = lived();
   assert.deepEqual(await api.end(), [0, null]);
-  assert.ok(performance.now() - from < 2_000);
+  assert.ok(lived() - from < 2_000);
   for (const socket of [silent, half, kept]) socket.destroy();
 });
 

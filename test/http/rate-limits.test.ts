@@ -16,10 +16,16 @@ function assertLimited(answer: Answer, says: string): number {
   return Number(wait);
 }
 
-/** Asks until it is refused. @returns how often it was not */
-async function exhaust(organization: Organization): Promise<number> {
-  for (let passed = 0; ; passed++) if ((await ask(organization)).status === 429) return passed;
+/** Asks until it is refused. @returns how often it was not, and the answer that refuses it */
+async function exhaust(organization: Organization): Promise<{ passed: number; refused: Answer }> {
+  for (let passed = 0; ; passed++) {
+    const refused = await ask(organization);
+    if (refused.status === 429) return { passed, refused };
+  }
 }
+
+/** What 5 a second come to in the time since `began`, which `performance.now()` gave. */
+const income = (began: number) => (5 * (performance.now() - began)) / 1_000;
 
 describe('requests a second', () => {
   let service: Service;
@@ -30,11 +36,11 @@ describe('requests a second', () => {
 
   it('are as many as were saved up, then as come in; every answer says what is left', async () => {
     const ours = await service.organization();
+    const began = performance.now();
     const first = await ask(ours);
     assert.deepEqual(limitsOf(first), ['10', '9', '1', '10;w=2;comment="requests"']);
-    const passed = 1 + (await exhaust(ours));
-    assert.ok(passed >= 10 && passed <= 14, `${passed} passed`);
-    const refused = await ask(ours);
+    const { passed, refused } = await exhaust(ours);
+    assert.ok(passed >= 9 && passed <= 9 + income(began), `${passed} passed after the first`);
     assert.equal(assertLimited(refused, 'more than 5 requests a second; try again in 1 s'), 1);
     assert.deepEqual(limitsOf(refused).slice(0, 2), ['10', '0']);
     await sleep(1_000);
@@ -45,8 +51,10 @@ describe('requests a second', () => {
   it('are one organization’s, of all its keys together', async () => {
     const [ours, theirs] = [await service.organization(), await service.organization()];
     const key = await ours.addKey('read_only');
-    await exhaust(ours);
-    assert.equal((await service.call('GET', '/v1/emails', { key })).status, 429);
+    await eventually('its other key is refused', async () => {
+      await exhaust(ours);
+      return (await service.call('GET', '/v1/emails', { key })).status === 429;
+    });
     assert.equal((await ask(theirs)).status, 200);
   });
 
@@ -116,11 +124,12 @@ describe('emails a second', () => {
     });
   const remaining = async (organization: Organization) =>
     Number((await ask(organization)).headers['ratelimit-remaining']);
-  const near = (given: number, wanted: number) =>
-    assert.ok(given >= wanted && given <= wanted + 5, `${given} remain, not ${wanted}`);
 
   it('a batch takes as many as it holds, and what is not accepted takes none', async () => {
     const ours = await service.organization();
+    const began = performance.now();
+    const near = (given: number, wanted: number) =>
+      assert.ok(given >= wanted && given <= wanted + income(began), `${given} remain, not ${wanted}`);
     assert.deepEqual(limitsOf(await ask(ours)), ['100', '100', '0', '100;w=20;comment="emails"']);
     assert.equal((await sent(ours, 40)).status, 202);
     near(await remaining(ours), 60);
@@ -139,12 +148,13 @@ describe('emails a second', () => {
 
   it('too many are refused all together with the time when they would pass; requests go on', async () => {
     const ours = await service.organization();
+    const began = performance.now();
     assert.equal((await sent(ours, 100)).status, 202);
     const refused = await sent(ours, 40);
     const wait = assertLimited(refused, 'more than 5 emails a second; try again in');
-    assert.ok(wait >= 7 && wait <= 8, `${wait} s`);
+    assert.ok(wait >= (40 - income(began)) / 5 && wait <= 8, `${wait} s`);
     assert.equal(refused.headers['ratelimit-limit'], '100');
-    assert.ok(Number(refused.headers['ratelimit-remaining']) <= 2, 'less than it takes');
+    assert.ok(Number(refused.headers['ratelimit-remaining']) <= income(began), 'less than it takes');
     assert.equal((await ask(ours)).status, 200);
     assert.equal((await ours.call('GET', '/v1/emails/batch')).text.match(/bt_/g)?.length, 1, 'nothing was stored');
     await eventually('one passes', async () => (await ours.send()).status === 202, 2_000);
@@ -158,17 +168,18 @@ describe('emails a second', () => {
     const theirs = await service.organization();
     assert.equal((await sent(theirs, 1_000)).status, 202);
     const wait = assertLimited(await theirs.send(), 'more than 5 emails a second');
-    assert.ok(wait > 170 && wait <= 181, `${wait} s until 900 have come in`);
+    assert.ok(wait > 150 && wait <= 181, `${wait} s until 900 have come in`);
   });
 
   it('a replay takes none, and is answered when nothing is left', async () => {
     const ours = await service.organization();
     const json = { emails: Array.from({ length: 100 }, () => ours.mail()) };
     const once = { json, headers: { 'idempotency-key': 'once' } };
+    const began = performance.now();
     assert.equal((await ours.call('POST', '/v1/emails/batch', once)).status, 202);
     const replayed = await ours.call('POST', '/v1/emails/batch', once);
     assert.deepEqual([replayed.status, replayed.headers['idempotent-replayed']], [202, 'true']);
-    assert.ok((await remaining(ours)) < 10, 'it was taken once');
+    assert.ok((await remaining(ours)) <= income(began), 'nothing was given back');
   });
 
   it('what is wrong with an email is told before that there are too many', async () => {

@@ -191,8 +191,8 @@ describe('Postmark does not carry', () => {
 
   test('and is asked in no time about an ordinary email', () => {
     const email = outgoing({ html: 'ü'.repeat(400_000), text: 'ü'.repeat(400_000) });
-    const before = performance.now();
+    const began = process.cpuUsage();
     for (let i = 0; i < 1_000; i++) refusal(email);
-    assert.ok(performance.now() - before < 1_000);
+    assert.ok(process.cpuUsage(began).user < 1_000_000);
   });
 });

@@ -40,12 +40,12 @@ describe('attempts', () => {
     await beginAttempts(pool, [begun]);
     const { age, ...rest } = (await last(begun.message_id)) ?? { age: NaN };
     assert.deepEqual(rest, { ...begun, outcome: null, detail: null, code: null, checks: 0, denied_for: null });
-    assert.ok(age >= 0 && age < 5_000);
+    assert.ok(age >= 0 && age < 60_000);
     await pool.query(`UPDATE attempts SET started_at = started_at - interval '90 s' WHERE message_id = $1`, [
       begun.message_id,
     ]);
     const older = (await last(begun.message_id))?.age ?? NaN;
-    assert.ok(older >= 90_000 && older < 95_000);
+    assert.ok(older >= 90_000 && older < 150_000);
   });
 
   test('are told by their last, each message by its own', async () => {

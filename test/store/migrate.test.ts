@@ -9,6 +9,7 @@ import { migrate, migrationNames, pendingMigrations } from '../../src/store/migr
 import { isUnreachable, makePool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { lived } from '../support/lived.ts';
 
 describe('migrating', () => {
   let database: TestDatabase;
@@ -108,9 +109,9 @@ describe('migrating', () => {
       );
       return rows.length === 1;
     });
-    const began = Date.now();
+    const began = lived();
     await pool.query('SELECT FROM outbox');
-    assert.ok(Date.now() - began < 5_000, 'who only reads waits for as long as the migration does, and no longer');
+    assert.ok(lived() - began < 5_000, 'who only reads waits for as long as the migration does, and no longer');
     await client.query('COMMIT');
     client.release();
     assert.deepEqual(await migrating, names.slice(1));

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lived } from './lived.ts';
 
 /**
- * Asks until the answer is neither undefined nor false. Throws after `within` milliseconds, naming what was waited for.
+ * Asks until the answer is neither undefined nor false. Throws after `within` milliseconds, in which the machine does not
+ * stall, naming what was waited for.
  */
 export async function eventually<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,
   within = 10_000,
 ): Promise<T> {
-  const until = Date.now() + within;
+  const until = lived() + within;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > until) throw new Error(`not within ${within / 1_000} s: ${what}`);
+    if (lived() > until) throw new Error(`not within ${within / 1_000} s: ${what}`);
     await sleep(10);
   }
 }
