@@ -23,9 +23,8 @@ function start(t: TestContext, requests: number, mails = 0, pool = database.pool
 }
 
 /** How many tokens it gives, one by one, before it refuses. */
-function drain(limit: RateLimit | null, org: string, atMost = 100_000): number {
-  for (let given = 0; given < atMost; given++) if (!gives(limit, org)) return given;
-  return atMost;
+function drain(limit: RateLimit | null, org: string): number {
+  for (let given = 0; ; given++) if (!gives(limit, org)) return given;
 }
 
 function gives(limit: RateLimit | null, org: string, tokens = 1): boolean {
@@ -72,8 +71,6 @@ describe('limits that processes share', () => {
       given >= (RATE * (lived() - began[1])) / 1_000,
       `${given} in ${seconds} s: nobody is held below the rate`,
     );
-    await sleep(250);
-    assert.equal(drain(processes[0]?.requests ?? null, 'org_rate', 1), 0, 'the debt is shared');
   });
 
   it('a process that has seen nothing of an organization lets one burst through at most', async (t) => {

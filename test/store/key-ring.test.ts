@@ -172,7 +172,8 @@ describe('keys in memory', () => {
     assert.equal((await ring.find(id))?.id, id);
     const before = ring.questions();
     await eventually('ended', async () => (await ring.find(id)) === undefined, 5_000);
-    assert.ok(ring.questions() - before <= 1, 'it was known when');
+    const more = ring.questions() - before;
+    assert.ok(more <= 10, `it is kept in memory: ${more} questions`);
   });
 
   test('without a database nobody is let in once what was known is too old, and the error is the caller’s', async (t) => {
