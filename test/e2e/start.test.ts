@@ -17,8 +17,10 @@ async function assertGone(pids: readonly number[]): Promise<void> {
 
 /** The parts' process ids once all of them are others than `before`, and all of it serves again. */
 async function afterRestart(started: Launched, before: DevFile['processes']): Promise<DevFile> {
-  await eventually('every part serves again', () =>
-    PARTS.every((name) => started.output().includes(`! ${name} serves`)),
+  await eventually(
+    'every part serves again',
+    () => PARTS.every((name) => started.output().includes(`! ${name} serves`)),
+    60_000,
   );
   const dev = await started.dev();
   for (const name of PARTS) assert.notEqual(dev.processes[name], before[name]);

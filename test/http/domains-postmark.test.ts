@@ -47,11 +47,11 @@ before(async () => {
     dns: asker,
   });
   const { host } = new URL(simulator.postmarkUrl);
-  account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 5 });
+  account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
   given = {
     dns: asker,
     senders: { postmark: true, smtpHost: null },
-    postmark: postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 5 }),
+    postmark: postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 30 }),
   };
   service = await startService({}, given);
   ours = await service.organization();
@@ -226,7 +226,7 @@ describe('a domain that is deleted', () => {
 
 describe('Postmark’s account API', () => {
   it('takes no other token', async () => {
-    const stranger = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 5 });
+    const stranger = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 30 });
     await assert.rejects(stranger.add(fresh()));
     await assert.rejects(stranger.remove(1));
   });

@@ -34,7 +34,7 @@ export function chat(
 
 /** Twilio's adapter for whatever answers there, which knows the templates that are there. @param timeout seconds */
 export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}) {
-  const account = { ...ACCOUNT, baseUrl, timeout: 5 };
+  const account = { ...ACCOUNT, baseUrl, timeout: 30 };
   return twilioProvider({
     ...account,
     publicUrl: PUBLIC_URL,

@@ -22,7 +22,7 @@ export async function start(t: TestContext, options: Partial<SimulatorOptions> =
     times: { slow: 400, report: 20, callbackRetries: [20, 40], ...options.times },
   });
   const { postmarkUrl, smtpUrl, inboxUrl } = simulator;
-  const postmark = new ServerClient(TOKEN, { useHttps: false, requestHost: new URL(postmarkUrl).host, timeout: 5 });
+  const postmark = new ServerClient(TOKEN, { useHttps: false, requestHost: new URL(postmarkUrl).host, timeout: 30 });
   const mailer = createTransport(smtpUrl);
   let closed: Promise<void> | undefined;
   const close = () => (closed ??= simulator.close());

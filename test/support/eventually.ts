@@ -8,7 +8,7 @@ import { lived } from './lived.ts';
 export async function eventually<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,
-  within = 10_000,
+  within = 30_000,
 ): Promise<T> {
   const until = lived() + within;
   for (;;) {
