@@ -316,7 +316,7 @@ describe('the relay', () => {
     await sleep(200);
     const began = lived();
     await Promise.all([waiting.relay.stop(), failing.relay.stop()]);
-    assert.ok(lived() - began < 200);
+    assert.ok(lived() - began < 600);
   });
 
   test('carries a row again whose transaction was lost in the middle, and lives on', async () => {
