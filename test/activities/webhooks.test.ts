@@ -365,7 +365,7 @@ describe('drainEndpoint', () => {
     await mail(500);
     const ending = new AbortController();
     const [began, working] = [performance.now(), work(id, { stopping: ending.signal })];
-    await eventually('it is tried', () => hits.length >= 30);
+    await eventually('it is tried', () => hits.length >= 30, 2_000);
     await sleep(1_000);
     ending.abort();
     assert.deepEqual(await working, { state: 'again' });

@@ -194,10 +194,11 @@ describe('a key that has expired, or is used from elsewhere', () => {
     assert.equal(await words(await service.call('GET', '/v1/emails', { key: elsewhere.api_key })), bad);
     const { api_key: key } = await make({ expires_at: inFuture({ ms: 3_000 }) });
     assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200);
-    const expired = await eventually('expired', async () => {
+    const refusal = async () => {
       const answer = await service.call('GET', '/v1/emails', { key });
       return answer.status !== 200 && answer;
-    });
+    };
+    const expired = await eventually('expired', refusal, 5_000);
     assert.equal(await words(expired), bad);
   });
 

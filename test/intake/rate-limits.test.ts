@@ -62,19 +62,16 @@ describe('limits that processes share', () => {
     const RATE = 50;
     const processes = [start(t, RATE), start(t, RATE), start(t, RATE)];
     let given = 0;
-    const began = [performance.now(), lived()] as const;
-    while (lived() - began[1] < 4_000) {
+    const [began, alive] = [performance.now(), lived()];
+    while (lived() - alive < 4_000) {
       for (const { requests } of processes) if (gives(requests, 'org_rate')) given++;
       await sleep(1);
     }
-    const seconds = (performance.now() - began[0]) / 1_000;
+    const seconds = (performance.now() - began) / 1_000;
     // At most one burst for each process, and no more than the rate besides.
     const most = RATE * seconds + 3 * 2 * RATE;
     assert.ok(given <= most, `${given} in ${seconds} s, and ${most} would be too many`);
-    assert.ok(
-      given >= (RATE * (lived() - began[1])) / 1_000,
-      `${given} in ${seconds} s: nobody is held below the rate`,
-    );
+    assert.ok(given >= (RATE * (lived() - alive)) / 1_000, `${given} in ${seconds} s: nobody is held below the rate`);
   });
 
   it('a process that has seen nothing of an organization lets one burst through at most', async (t) => {
