@@ -34,6 +34,23 @@ function contains(range: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match([range, bits]);
 }
 
+/** Prefix length of the smallest IPv6 network that one site gets (RFC 6177); its addresses cost the site nothing. */
+const IPV6_NETWORK_BITS = 64;
+
+/**
+ * The network that an address is counted with, as a stable key: an IPv4 address itself, the /64 of an IPv6 address
+ * (`2001:db8:1:2::/64`). An IPv4-mapped IPv6 address counts as its IPv4 address. Any other text is returned as it is.
+ */
+export function networkOf(address: string): string {
+  // A zone names an interface of this machine and is not part of the network.
+  const text = address.replace(/%.*$/s, '');
+  if (!ipaddr.isValid(text)) return address;
+  const parsed = ipaddr.process(text);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${IPV6_NETWORK_BITS}`);
+  return `${network.toString()}/${IPV6_NETWORK_BITS}`;
+}
+
 const RANGE_PROBLEM = 'must be an IPv4 or IPv6 address, or a range such as 203.0.113.0/24 or 2001:db8::/32';
 
 /** What is wrong with an address or range as people write it: of IPv4 the four decimal numbers, of IPv6 no zone. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isAllowed, parseRanges, rangeProblem } from '../../src/domain/ip-ranges.ts';
+import { isAllowed, networkOf, parseRanges, rangeProblem } from '../../src/domain/ip-ranges.ts';
 
 describe('an address or range as people write it', () => {
   for (const text of [
@@ -50,4 +50,24 @@ describe('an address is in a range', () => {
       assert.ok(!isAllowed(text, ranges), text);
     assert.ok(!isAllowed('192.0.2.1', []), 'nobody is in none');
   });
+});
+
+describe('networkOf', () => {
+  for (const [address, network] of [
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['::ffff:cb00:7107', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+    ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
+    ['fe80::1%eth0', 'fe80::/64'],
+    ['::1', '::/64'],
+    ['', ''],
+    ['not an address', 'not an address'],
+  ] as const) {
+    it(`counts ${JSON.stringify(address)} as ${JSON.stringify(network)}`, () => {
+      assert.equal(networkOf(address), network);
+    });
+  }
 });
