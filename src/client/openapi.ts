@@ -235,7 +235,7 @@ export interface paths {
                 }[]
               | null;
             /**
-             * @description Up to 20 custom headers
+             * @description Up to 20 custom headers. Control headers of email providers, such as X-PM-*, are refused.
              * @example {
              *       "X-Order": "4711"
              *     }
@@ -558,7 +558,7 @@ export interface paths {
                   }[]
                 | null;
               /**
-               * @description Up to 20 custom headers
+               * @description Up to 20 custom headers. Control headers of email providers, such as X-PM-*, are refused.
                * @example {
                *       "X-Order": "4711"
                *     }

@@ -1,4 +1,5 @@
 import { type Mailbox, parseMailbox } from './address.ts';
+import { isControlHeader } from './control-headers.ts';
 import type { DkimSigner } from './dkim.ts';
 
 /** A file as a provider gets it, with all that it holds. */
@@ -56,7 +57,8 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
     subject: email.subject,
     html: email.html || null,
     text: email.text || null,
-    headers: Object.entries(email.headers),
+    // The API refuses control headers; emails that it accepted before it did may still be waiting.
+    headers: Object.entries(email.headers).filter(([name]) => !isControlHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
     dkim: null,

@@ -9,6 +9,7 @@ import {
   tokenProblem,
   uniqueTemplates,
 } from './chat-rules.ts';
+import { isControlHeader } from './control-headers.ts';
 import type { Problem } from './errors.ts';
 import { rangeProblem } from './ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
@@ -60,6 +61,7 @@ function headerNameProblem(name: string, seen: ReadonlySet<string>): string | un
   if (!/^[\x21-\x39\x3B-\x7E]+$/.test(name)) return 'must be named in printable ASCII without spaces or colons';
   if (name.length > HEADER_NAME_LENGTH) return `must have a name of at most ${HEADER_NAME_LENGTH} characters`;
   if (REFUSED_HEADERS.has(lower) || lower.startsWith('resent-')) return 'is set by Sendwright and cannot be given';
+  if (isControlHeader(name)) return 'is a control header of an email provider; other custom headers are allowed';
   return seen.has(lower) ? 'appears twice; header names are case-insensitive' : undefined;
 }
 

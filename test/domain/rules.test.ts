@@ -16,6 +16,7 @@ const SAYS = {
   name: 'must be named in printable ASCII without spaces or colons',
   'name length': 'must have a name of at most 126 characters',
   ours: 'is set by Sendwright and cannot be given',
+  control_header: 'is a control header of an email provider; other custom headers are allowed',
   twice: 'appears twice; header names are case-insensitive',
   value: 'must be at most 870 characters',
   control: 'must not hold control characters or line breaks',
@@ -92,8 +93,29 @@ describe('custom headers', () => {
     });
   }
 
+  for (const name of [
+    ...['X-PM-Message-Stream', 'X-PM-Metadata-email', 'X-PM-Anything', 'X-SMTPAPI', 'X-SG-EID', 'X-SES-Source-ARN'],
+    ...[
+      'X-SES-CONFIGURATION-SET',
+      'X-Mailgun-Variables',
+      'X-MC-Tags',
+      'X-MSYS-API',
+      'X-Mailjet-Campaign',
+      'X-MJ-CustomID',
+    ],
+  ]) {
+    it(`may not be ${name}, a control header of a provider, in any case`, () => {
+      for (const one of [name, name.toLowerCase(), name.toUpperCase()])
+        assert.deepEqual(header(one), { path: one, message: SAYS.control_header });
+    });
+  }
+
   it('may have names that are only like those', () => {
     for (const name of [
+      'X-PMX',
+      'PM-Metadata-email',
+      'X-SMTPAPI-Not',
+      'X-Message-Stream',
       'X-From',
       'From-X',
       'Fro',

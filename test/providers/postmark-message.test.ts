@@ -31,6 +31,13 @@ function at(baseUrl: string) {
 }
 
 describe('a message', () => {
+  test('leaves out control headers of providers, which an older version accepted', async (t) => {
+    const headers = { 'X-PM-Message-Stream': 'theirs', 'x-pm-metadata-email': 'em_x', 'X-Order': '1' };
+    const { message } = await requestOf(t, outgoing({ headers }));
+    const names = (message['Headers'] as { Name: string }[]).map(({ Name }) => Name);
+    assert.deepEqual(names, ['Message-ID', 'X-Order']);
+  });
+
   test('has every part where Postmark expects it', async (t) => {
     const email = outgoing({
       id: 'em_01jqz000000000000000000000',

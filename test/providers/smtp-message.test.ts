@@ -105,6 +105,13 @@ describe('an email by SMTP', { concurrency: true }, () => {
     assert.ok(head.split('\r\n').every((line) => line.length <= 998));
   });
 
+  test('leaves out control headers of providers, which an older version accepted', async (t) => {
+    const headers = { 'X-SMTPAPI': '{"to":["eve@example.net"]}', 'x-pm-metadata-email': 'em_x', 'X-Order': '1' };
+    const { head } = await wire(t, outgoing({ headers }));
+    assert.equal(header(head, 'X-Order'), '1');
+    assert.doesNotMatch(head, /smtpapi|x-pm-|eve@/i);
+  });
+
   const body = 'Grüße 👋\r\n.\r\n..dots\r\n\r\nFrom here\r\n   spaces   \r\n' + 'long '.repeat(1_000) + '\r\nend';
   for (const [name, fields] of Object.entries({
     text: { text: body },

@@ -74,7 +74,7 @@ const emailFields = {
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
       'x-rule': 'headers',
-      description: `Up to ${HEADERS} custom headers`,
+      description: `Up to ${HEADERS} custom headers. Control headers of email providers, such as X-PM-*, are refused.`,
       examples: [{ 'X-Order': '4711' }],
     }),
   ),
