@@ -224,7 +224,7 @@ export const SETTINGS = {
     parse: text,
   },
   SMTP_URL: {
-    meaning: 'SMTP server to send through, with its credentials',
+    meaning: 'SMTP server to send through, with its credentials; `?requireTLS=false` allows it to offer no TLS',
     example: 'smtps://user:password@smtp.example.com:465',
     parse: url('smtp:', 'smtps:'),
   },

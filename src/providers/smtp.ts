@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
 import DKIM from 'nodemailer/lib/dkim';
 import type { DkimSigner } from '../domain/dkim.ts';
@@ -40,12 +41,28 @@ function makeDkim({ domain, selector, key }: DkimSigner): DKIM {
 }
 
 /**
+ * Whether email may go to this server only after STARTTLS. Without that, a man in the middle can remove STARTTLS from the
+ * server's greeting and read the password and all email. Loopback is exempt, and `?requireTLS=false` is the operator's
+ * exception for other networks that they trust.
+ */
+export function requiresTls(url: string): boolean {
+  const { hostname, searchParams } = new URL(url);
+  const choice = searchParams.get('requireTLS');
+  if (choice !== null) return choice !== 'false';
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  const isLoopback = host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
+  return !isLoopback;
+}
+
+/**
  * Carries email to an SMTP server over a pool of connections.
  * @param url such as `smtps://user:password@smtp.example.com:465`
  */
 export function smtp(url: string, times = TIMES): EmailProvider {
   const transport = createTransport({
     url,
+    requireTLS: requiresTls(url),
+    tls: { minVersion: 'TLSv1.2' },
     pool: true,
     maxConnections: 24,
     maxMessages: 1_000,

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import { smtp } from '../../src/providers/smtp.ts';
+import { requiresTls, smtp } from '../../src/providers/smtp.ts';
 import { lived } from '../support/lived.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { closedPort, tcpServer } from './servers.ts';
@@ -213,6 +213,46 @@ describe('a server that cannot be reached', { concurrency: true }, () => {
       const { outcome, server } = await converse(t, { EHLO, STARTTLS }, outgoing(), { silence: 300, whole: 5_000 });
       assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
     });
+});
+
+describe('encryption of the connection', { concurrency: true }, () => {
+  for (const [url, isRequired] of [
+    ['smtp://smtp.example.com', true],
+    ['smtp://user:password@smtp.example.com:587', true],
+    ['smtp://10.0.0.5:25', true],
+    ['smtp://localhost.example.com:25', true],
+    ['smtp://[2001:db8::1]:25', true],
+    ['smtp://smtp.example.com?requireTLS=true', true],
+    ['smtp://localhost?requireTLS=true', true],
+    ['smtp://smtp.example.com?requireTLS=', true],
+    ['smtp://smtp.example.com?requireTLS=false', false],
+    ['smtp://localhost:2525', false],
+    ['smtp://127.0.0.1:2525', false],
+    ['smtp://127.8.8.8:2525', false],
+    ['smtp://[::1]:2525', false],
+  ] as const)
+    test(`${isRequired ? 'is required' : 'is not required'} by ${url}`, () =>
+      assert.equal(requiresTls(url), isRequired));
+
+  // 0.0.0.0 leads to this machine and is no loopback address.
+  const elsewhere = (port: number, query = '') => `smtp://user:password@0.0.0.0:${port}${query}`;
+
+  test('sends neither password nor email to a server that offers no STARTTLS', async (t) => {
+    const server = await smtpScript(t, {});
+    const outcome = await sendOne(elsewhere(server.port));
+    assert.ok(['busy', 'account'].includes(outcome.kind), outcome.kind);
+    assert.deepEqual(
+      server.commands.filter((line) => /^(?:AUTH|MAIL|RCPT|DATA)/.test(line)),
+      [],
+    );
+    assert.deepEqual(server.messages, []);
+  });
+
+  test('is left out where the operator allows it', async (t) => {
+    const server = await smtpScript(t, {});
+    assert.equal((await sendOne(elsewhere(server.port, '?requireTLS=false'))).kind, 'sent');
+    assert.equal(server.messages.length, 1);
+  });
 });
 
 describe('connections', { concurrency: true }, () => {
