@@ -24,7 +24,7 @@ keep() {
 keep postgres_password "$(random 24)"
 keep secret_key "$(random 32)"
 keep database_url "postgres://sendwright:$(cat "$folder/postgres_password")@postgres:5432/sendwright"
-for name in temporal_api_key postmark_server_token postmark_account_token postmark_webhook_password smtp_url \
+for name in secret_key_old temporal_api_key postmark_server_token postmark_account_token postmark_webhook_password smtp_url \
   twilio_auth_token meta_access_token meta_app_secret meta_verify_token; do
   keep "$name" ''
 done

@@ -98,6 +98,12 @@ function secretKey(text: string): string {
   return text;
 }
 
+function secretKeys(text: string): string[] {
+  const isLines = text.includes('\n');
+  const keys = text.split(isLines ? '\n' : ',').map((key) => key.trim());
+  return keys.filter((key) => !isLines || key !== '').map(secretKey);
+}
+
 /** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
 export const SETTINGS = {
   PORT: { meaning: 'port of the API', example: '3000', parse: integer(0, 65_535), fallback: '3000' },
@@ -129,9 +135,15 @@ export const SETTINGS = {
     parse: url('postgres:', 'postgresql:'),
   },
   SECRET_KEY: {
-    meaning: `signs links, cursors and tokens; at least ${SECRET_KEY_LENGTH} characters, the same in every process`,
+    meaning: `signs links, cursors and tokens, and seals secrets: 32 random bytes, at least ${SECRET_KEY_LENGTH} characters, the same in every process`,
     example: '$(head -c 32 /dev/urandom | base64)',
     parse: secretKey,
+  },
+  SECRET_KEY_OLD: {
+    meaning:
+      'former values of SECRET_KEY, separated by commas or one per line: they verify and open, but no longer sign or seal',
+    example: '3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=',
+    parse: secretKeys,
   },
   PUBLIC_URL: {
     meaning: 'where the API is reached from outside; links in answers begin with it',

@@ -72,6 +72,15 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: any('x'.repeat(32), 'a long text with spaces and ünïcode'),
     bad: ['x', 'x'.repeat(31), 'secret'],
   },
+  SECRET_KEY_OLD: {
+    fallback: undefined,
+    good: [
+      ['x'.repeat(32), ['x'.repeat(32)]],
+      [`a key with a comma, ${'x'.repeat(32)}\n\n`, [`a key with a comma, ${'x'.repeat(32)}`]],
+      [`${'x'.repeat(32)}, ${'y'.repeat(40)}`, ['x'.repeat(32), 'y'.repeat(40)]],
+    ],
+    bad: ['x', ',', `${'x'.repeat(32)},`, `${'x'.repeat(32)},y`],
+  },
   PUBLIC_URL: {
     fallback: undefined,
     good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],

@@ -9,12 +9,13 @@ import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Role, User } from '../store/users.ts';
 import type { Given, Problems } from './forms.ts';
+import type { SecretKeys } from '../domain/secret-key.ts';
 
 /** What pages need besides the database. */
 export interface DashboardDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`. */
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   /** The setting `PUBLIC_URL`; with https, cookies are for https only. */
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */

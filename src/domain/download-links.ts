@@ -1,5 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { deriveKey } from './secret-key.ts';
+import { deriveKeys, type SecretKeys } from './secret-key.ts';
+import { makeSigner } from './signer.ts';
 
 /** Seconds for which a link is good. */
 export const LINK_LIFE = 3_600;
@@ -20,24 +20,22 @@ interface LinkQuery {
   readonly signature: string;
 }
 
-/** @param secretKey the setting `SECRET_KEY` */
-export function makeDownloadLinks(secretKey: string): DownloadLinks {
-  const key = deriveKey(secretKey, 'download links');
-  const sign = (...parts: [emailId: string, attachmentId: string, expires: string]): string =>
-    createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url');
+/** @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD` */
+export function makeDownloadLinks(secretKey: SecretKeys): DownloadLinks {
+  const signer = makeSigner(deriveKeys(secretKey, 'download links'));
 
   return {
     make(emailId, attachmentId, expires) {
-      const query = new URLSearchParams({
-        expires: String(expires),
-        signature: sign(emailId, attachmentId, String(expires)),
-      });
+      const signature = signer.sign(JSON.stringify([emailId, attachmentId, String(expires)]));
+      const query = new URLSearchParams({ expires: String(expires), signature: signature.toString('base64url') });
       return `/v1/emails/${emailId}/attachments/${attachmentId}/download?${query.toString()}`;
     },
     read(emailId, attachmentId, { expires, signature }) {
-      const expected = Buffer.from(sign(emailId, attachmentId, expires));
-      const given = Buffer.from(signature);
-      return given.length === expected.length && timingSafeEqual(given, expected) ? Number(expires) : undefined;
+      const bytes = Buffer.from(signature, 'base64url');
+      // Decoding drops what is not base64url and spare bits: only the spelling that was issued is accepted.
+      const isCanonical = bytes.toString('base64url') === signature;
+      const isOurs = signer.verify(JSON.stringify([emailId, attachmentId, expires]), bytes);
+      return isCanonical && isOurs ? Number(expires) : undefined;
     },
   };
 }

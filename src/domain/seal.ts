@@ -1,38 +1,89 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { DerivedKeys } from './secret-key.ts';
 
 /** Keeps secrets in places that others may read, such as a database or its backups. */
 export interface Seal {
   /** @param about whose secret it is: opened as anybody else's, it does not open */
   readonly close: (secret: Buffer, about: string) => Buffer;
-  /** @throws Error when it was sealed with another key or about something else, or was changed */
+  /** @throws Error when it was sealed with an unknown key or about something else, or was changed */
   readonly open: (sealed: Buffer, about: string) => Buffer;
+  /** The first bytes of all that `close` returns: they name the form and the key. */
+  readonly prefix: Buffer;
 }
 
-/** The form of what is sealed, so that another one can be told from it. */
-const FORM = 1;
+/** The form without a key id, of values that were sealed before keys could be replaced. */
+const FORM_WITHOUT_KEY = 1;
+const FORM = 2;
+/** Bytes of a key id: the start of a hash of the key, enough to tell a handful of keys apart. */
+const KEY_ID = 4;
 /** Bytes, as NIST SP 800-38D has them for AES-GCM. */
 const NONCE = 12;
 const TAG = 16;
 const CIPHER = 'aes-256-gcm';
 
 /**
- * Seals with AES-256-GCM: a byte that names the form, a random nonce, the tag, then the secret as it is encrypted.
- * @param key 32 bytes of this purpose alone
+ * Seals with AES-256-GCM: a byte that names the form, the id of the key, a random nonce, the tag, then the ciphertext.
+ * @param keys 32 bytes each, of this purpose alone. The first seals; each of them opens what it has sealed.
  */
-export function makeSeal(key: Buffer): Seal {
+export function makeSeal(keys: Buffer | DerivedKeys): Seal {
+  const [primary, ...old] = Buffer.isBuffer(keys) ? ([keys] as const) : keys;
+  const prefix = prefixOf(primary);
+  const known = [primary, ...old].map((key) => ({ key, prefix: prefixOf(key) }));
+
   return {
+    prefix,
     close(secret, about) {
-      const nonce = randomBytes(NONCE);
-      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(Buffer.from(about));
-      const encrypted = Buffer.concat([cipher.update(secret), cipher.final()]);
-      return Buffer.concat([Buffer.of(FORM), nonce, cipher.getAuthTag(), encrypted]);
+      return Buffer.concat([prefix, encrypt(primary, secret, about)]);
     },
     open(sealed, about) {
-      if (sealed[0] !== FORM || sealed.length < 1 + NONCE + TAG) throw new Error('this was not sealed by us');
-      const [nonce, tag] = [sealed.subarray(1, 1 + NONCE), sealed.subarray(1 + NONCE, 1 + NONCE + TAG)];
-      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(Buffer.from(about));
-      decipher.setAuthTag(tag);
-      return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE + TAG)), decipher.final()]);
+      if (sealed[0] === FORM_WITHOUT_KEY) {
+        return openWithAny(
+          known.map(({ key }) => key),
+          sealed.subarray(1),
+          about,
+        );
+      }
+      if (sealed[0] !== FORM) throw new Error('the value has no form that is known here');
+      const used = known.filter((candidate) => sealed.subarray(0, 1 + KEY_ID).equals(candidate.prefix));
+      return openWithAny(
+        used.map(({ key }) => key),
+        sealed.subarray(1 + KEY_ID),
+        about,
+      );
     },
   };
+}
+
+function prefixOf(key: Buffer): Buffer {
+  const id = createHash('sha256').update('sendwright key id').update(key).digest().subarray(0, KEY_ID);
+  return Buffer.concat([Buffer.of(FORM), id]);
+}
+
+/** @throws Error of the last key when none of them opens it */
+function openWithAny(keys: readonly Buffer[], encrypted: Buffer, about: string): Buffer {
+  let failure = new Error('the value was sealed with a key that is not known here');
+  for (const key of keys) {
+    try {
+      return decrypt(key, encrypted, about);
+    } catch (error) {
+      failure = error as Error;
+    }
+  }
+  throw failure;
+}
+
+/** @returns nonce, tag, ciphertext */
+function encrypt(key: Buffer, secret: Buffer, about: string): Buffer {
+  const nonce = randomBytes(NONCE);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(Buffer.from(about));
+  const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+/** @param encrypted nonce, tag, ciphertext */
+function decrypt(key: Buffer, encrypted: Buffer, about: string): Buffer {
+  if (encrypted.length < NONCE + TAG) throw new Error('the value is too short to be sealed');
+  const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE), { authTagLength: TAG });
+  decipher.setAAD(Buffer.from(about)).setAuthTag(encrypted.subarray(NONCE, NONCE + TAG));
+  return Buffer.concat([decipher.update(encrypted.subarray(NONCE + TAG)), decipher.final()]);
 }

@@ -47,6 +47,7 @@ import { answered } from '../telemetry/topics.ts';
 import { followed } from './follow.ts';
 import { pathOf, routable } from './target.ts';
 import { makeValidatorCompiler } from './validation.ts';
+import type { SecretKeys } from '../domain/secret-key.ts';
 
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
@@ -55,7 +56,7 @@ export interface HttpDeps
   extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps, domains.DomainRoutesDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   readonly maxBodyBytes: number;
   readonly keys: KeyRing;
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */

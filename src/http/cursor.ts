@@ -1,6 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../domain/errors.ts';
-import { deriveKey } from '../domain/secret-key.ts';
+import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
+import { makeSigner } from '../domain/signer.ts';
 
 /** Where a page ends: the place of a row in a list that is ordered by (created_at, id) descending. */
 export interface Position {
@@ -30,20 +30,17 @@ const SIGNATURE = 16;
 
 /**
  * Cursors that anybody can carry and nobody can make up: base64url of a signature and the position it signs.
- * @param secretKey the setting `SECRET_KEY`
+ * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
-export function makeCursors(secretKey: string): Cursors {
-  const key = deriveKey(secretKey, 'cursors');
-  const sign = ({ list, orgId, filters }: Listing, position: string): Buffer =>
-    createHmac('sha256', key)
-      .update(JSON.stringify([list, orgId, filters, position]))
-      .digest()
-      .subarray(0, SIGNATURE);
+export function makeCursors(secretKey: SecretKeys): Cursors {
+  const signer = makeSigner(deriveKeys(secretKey, 'cursors'), SIGNATURE);
+  const signed = ({ list, orgId, filters }: Listing, position: string) =>
+    JSON.stringify([list, orgId, filters, position]);
 
   return {
     seal(listing, { created_at, id }) {
       const position = JSON.stringify([created_at, id]);
-      return Buffer.concat([sign(listing, position), Buffer.from(position)]).toString('base64url');
+      return Buffer.concat([signer.sign(signed(listing, position)), Buffer.from(position)]).toString('base64url');
     },
     open(listing, cursor) {
       const bytes = Buffer.from(cursor, 'base64url');
@@ -51,7 +48,7 @@ export function makeCursors(secretKey: string): Cursors {
       const signature = bytes.subarray(0, SIGNATURE);
       // Decoding drops what is no base64url and spare bits: only the spelling that was given out is taken.
       const isOurs = bytes.length > SIGNATURE && bytes.toString('base64url') === cursor;
-      if (!isOurs || !timingSafeEqual(signature, sign(listing, position))) {
+      if (!isOurs || !signer.verify(signed(listing, position), signature)) {
         throw new ServiceError(
           'validation_error',
           'must be the next_cursor of the previous page, given back with the same filters',

@@ -4,14 +4,14 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parsePhone } from '../domain/phone.ts';
 import { makeSeal, type Seal } from '../domain/seal.ts';
-import { deriveKey } from '../domain/secret-key.ts';
+import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
 import { type ChatNumber, deleteNumber, findNumber, insertNumber, type NumberTemplate } from '../store/chat-numbers.ts';
 import { type Db, isDuplicate } from '../store/pool.ts';
 import { requireOrganization } from './accounts.ts';
 
 /** What seals and opens the tokens of numbers; what is sealed is the token's text, about the number's id. */
-export function chatSeal(secretKey: string): Seal {
-  return makeSeal(deriveKey(secretKey, 'chat credentials'));
+export function chatSeal(secretKey: SecretKeys): Seal {
+  return makeSeal(deriveKeys(secretKey, 'chat credentials'));
 }
 
 /** A number as its owner connects it. Fields that its provider does not use are null. */

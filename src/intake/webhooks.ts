@@ -3,7 +3,7 @@ import type { EventType } from '../domain/event-types.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant } from '../domain/instant.ts';
 import { parseRanges, type Ranges } from '../domain/ip-ranges.ts';
-import { deriveKey } from '../domain/secret-key.ts';
+import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
 import { makeSeal, type Seal } from '../domain/seal.ts';
 import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
@@ -32,21 +32,21 @@ export interface WebhookIntakeDeps {
 }
 
 /**
- * @param secretKey the setting `SECRET_KEY`
+ * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  * @param allowedCidrs the setting `WEBHOOK_ALLOW_CIDRS`
  */
 export function makeWebhookIntake(
   pool: Db,
   wakeRelay: () => void,
-  secretKey: string,
+  secretKey: SecretKeys,
   allowedCidrs: readonly string[],
 ): WebhookIntakeDeps {
   return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs) };
 }
 
 /** What seals and opens the secrets of endpoints. */
-export function webhookSeal(secretKey: string): Seal {
-  return makeSeal(deriveKey(secretKey, 'webhook secrets'));
+export function webhookSeal(secretKey: SecretKeys): Seal {
+  return makeSeal(deriveKeys(secretKey, 'webhook secrets'));
 }
 
 /** What its owner says of an endpoint; `events` without any means all of them. */

@@ -10,6 +10,7 @@ import { EMAILS } from './admin/emails.ts';
 import { LISTEN } from './admin/listen.ts';
 import { NUMBERS } from './admin/numbers.ts';
 import { RESTORE } from './admin/restore.ts';
+import { SECRETS } from './admin/secrets.ts';
 import { SUPPRESSIONS } from './admin/suppressions.ts';
 import { USERS } from './admin/users.ts';
 import { WEBHOOKS } from './admin/webhooks.ts';
@@ -27,6 +28,7 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand | ApiCommand>> = {
   ...EMAILS,
   ...LISTEN,
   ...RESTORE,
+  ...SECRETS,
 };
 
 interface Given {

@@ -1,6 +1,7 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { parseRanges } from '../domain/ip-ranges.ts';
+import { secretKeysOf } from '../domain/secret-key.ts';
 import { makeApp } from '../http/app.ts';
 import { makeKeepFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
@@ -18,7 +19,7 @@ import { openAttachmentStore } from './attachment-store.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
-import { makeLog, sayReady, stopOnSignals, tendHeap } from './process.ts';
+import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
 import { openTracer, tellWorkflows } from './tracing.ts';
@@ -26,6 +27,7 @@ import { openTracer, tellWorkflows } from './tracing.ts';
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
+warnOfWeakSecretKey(config.SECRET_KEY, log);
 const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
 tendHeap();
@@ -64,7 +66,7 @@ if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PA
 const deps = {
   pool,
   log,
-  secretKey: config.SECRET_KEY,
+  secretKey: secretKeysOf(config),
   publicUrl: config.PUBLIC_URL,
   files,
   keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
@@ -75,7 +77,7 @@ const deps = {
   limits: { ...limits, quota: makeQuotaQueue() },
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
-  senderDomains: makeSenderDomains(pool, config.SECRET_KEY, log),
+  senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { ChatProviderName } from '../domain/chat.ts';
+import { secretKeysOf } from '../domain/secret-key.ts';
 import { chatSeal } from '../intake/chat-numbers.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { metaProvider } from '../providers/meta.ts';
@@ -25,7 +26,7 @@ export function makeChatProviders(
   log: Logger,
   tracer?: Tracer,
 ): (number: SendingNumber) => ChatProvider {
-  const seal = chatSeal(config.SECRET_KEY);
+  const seal = chatSeal(secretKeysOf(config));
   const contents = makeContents(pool, log);
   const made = new Map<string, ChatProvider>();
 

@@ -1,4 +1,5 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { isWeakSecretKey } from '../domain/secret-key.ts';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 /** Milliseconds that a process gets to finish what is under way. */
@@ -10,6 +11,12 @@ const QUOTES = ['err.detail', 'err.where', 'err.internalQuery'];
 /** The log of one process: JSON lines on standard output, or wherever they are to go. */
 export function makeLog(name: string, level: string, to?: DestinationStream): Logger {
   return pino({ name: `sendwright ${name}`, level, redact: { paths: QUOTES, remove: true } }, to);
+}
+
+/** Logs a warning when `SECRET_KEY` can be guessed. It is no error: an existing installation cannot replace it in an instant. */
+export function warnOfWeakSecretKey(secretKey: string, log: Pick<Logger, 'warn'>): void {
+  if (!isWeakSecretKey(secretKey)) return;
+  log.warn('SECRET_KEY is weak; replace it with 32 random bytes, for example from `openssl rand -base64 32`');
 }
 
 /** Bytes in use from which the heap may grow by little only, and how often they are looked at, in milliseconds. */

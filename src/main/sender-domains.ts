@@ -6,9 +6,10 @@ import { dkimSeal, type SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Pool } from '../store/pool.ts';
 import { emailProviderNames } from './email-providers.ts';
 import { readSettings } from './env.ts';
+import type { SecretKeys } from '../domain/secret-key.ts';
 
 /** What domains are checked with, by the settings. */
-export function makeSenderDomains(pool: Pool, secretKey: string, log: Logger): SenderDomainDeps {
+export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {
   const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = readSettings();
   const senders = readSenders();
   const isManaged = senders.postmark && accountToken !== undefined;

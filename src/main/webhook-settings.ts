@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { readDevFile } from './embedded/dev-file.ts';
 import { readSecrets } from './embedded/secrets.ts';
 import { readSettings } from './env.ts';
+import { secretKeysOf, type SecretKeys } from '../domain/secret-key.ts';
 
 /** Where webhooks are received that are being developed. */
 export const LOOPBACK = '127.0.0.0/8,::1';
@@ -10,12 +11,13 @@ export const LOOPBACK = '127.0.0.0/8,::1';
  * What endpoints are made with: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or, where the database is that of the `npm start`
  * that runs in `SENDWRIGHT_HOME`, what that uses without them.
  */
-export async function webhookSettings(): Promise<{ secretKey: string; allowedCidrs: readonly string[] }> {
-  const { DATABASE_URL, SECRET_KEY, SENDWRIGHT_HOME, WEBHOOK_ALLOW_CIDRS } = readSettings();
+export async function webhookSettings(): Promise<{ secretKey: SecretKeys; allowedCidrs: readonly string[] }> {
+  const { DATABASE_URL, SENDWRIGHT_HOME, WEBHOOK_ALLOW_CIDRS, ...settings } = readSettings();
   const dev = await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'));
   if (dev && (DATABASE_URL ?? dev.database_url) === dev.database_url) {
     const { secret_key } = await readSecrets(join(SENDWRIGHT_HOME, 'secrets.json'));
-    return { secretKey: SECRET_KEY ?? secret_key, allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? LOOPBACK.split(',') };
+    const secretKey = secretKeysOf({ ...settings, SECRET_KEY: settings.SECRET_KEY ?? secret_key });
+    return { secretKey, allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? LOOPBACK.split(',') };
   }
-  return { secretKey: SECRET_KEY ?? readSettings('SECRET_KEY').SECRET_KEY, allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? [] };
+  return { secretKey: secretKeysOf(readSettings('SECRET_KEY')), allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? [] };
 }

@@ -26,9 +26,10 @@ import { openAttachmentStore } from './attachment-store.ts';
 import { makeChatProviders } from './chat-providers.ts';
 import { describeWorkflow } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
+import { secretKeysOf } from '../domain/secret-key.ts';
 import { readSettings } from './env.ts';
 import { openMetrics, serveMetrics } from './metrics.ts';
-import { endWith, makeLog, sayReady, stopOnSignals } from './process.ts';
+import { endWith, makeLog, sayReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { ensureSchedules } from './schedules.ts';
 import { connectToTemporal, installTemporal, installWithMetrics } from './temporal.ts';
@@ -45,7 +46,9 @@ const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
 );
 
 const files = await openAttachmentStore(config, log);
-const senderDomains = makeSenderDomains(pool, config.SECRET_KEY, log);
+warnOfWeakSecretKey(config.SECRET_KEY, log);
+const secretKeys = secretKeysOf(config);
+const senderDomains = makeSenderDomains(pool, secretKeys, log);
 
 const ending = new AbortController();
 const notify = makeNotifier(pool);
@@ -79,7 +82,7 @@ const FLEETS = {
       ambiguousSend: config.AMBIGUOUS_SEND,
       believeDenialAfter: 60_000,
       files: makeEmailFiles(files, log),
-      sendingDomains: makeSendingDomains(dkimSeal(config.SECRET_KEY), log),
+      sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
       unsubscribeUrl: makeUnsubscribeUrl(),
       log,
     };
@@ -121,7 +124,7 @@ const FLEETS = {
       taskQueue: 'webhooks',
       activities: makeWebhookActivities({
         pool,
-        seal: webhookSeal(config.SECRET_KEY),
+        seal: webhookSeal(secretKeys),
         openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
         lingers: 2_000,
         stopping: ending.signal,
@@ -227,7 +230,7 @@ function tellRelay(): ActivityInterceptors {
 
 /** Links in marketing email; without `PUBLIC_URL` they lead to where the API is by its other settings. */
 function makeUnsubscribeUrl(): EmailDeps['unsubscribeUrl'] {
-  const tokens = makeUnsubscribeTokens(config.SECRET_KEY);
+  const tokens = makeUnsubscribeTokens(secretKeys);
   const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
   if (config.PUBLIC_URL === undefined) {
     log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);

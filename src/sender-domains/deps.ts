@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { makeSeal, type Seal } from '../domain/seal.ts';
-import { deriveKey } from '../domain/secret-key.ts';
+import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
 import type { Senders } from '../domain/sender-records.ts';
 import type { Dns } from '../providers/dns.ts';
 import type { PostmarkDomains } from '../providers/postmark-domains.ts';
@@ -19,8 +19,8 @@ export interface SenderDomainDeps {
 }
 
 /** What seals and opens the private DKIM keys of domains. */
-export function dkimSeal(secretKey: string): Seal {
-  return makeSeal(deriveKey(secretKey, 'DKIM keys'));
+export function dkimSeal(secretKey: SecretKeys): Seal {
+  return makeSeal(deriveKeys(secretKey, 'DKIM keys'));
 }
 
 /** Whose key it is that is sealed. */

@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { makeSeal } from '../../src/domain/seal.ts';
 
 const seal = makeSeal(randomBytes(32));
+/** `a secret of before` about `wh_1`, sealed with 32 bytes of 7 by the version before key ids. */
+const FORM_1 = '011157b070e273ccff35576539fb6b9fadc015c57648a7afe7d9e15c30b369b3053c1d9399d26520612271bee85516';
 
 test('what is sealed opens again, and looks like nothing', () => {
   fc.assert(
@@ -34,4 +36,29 @@ test('it opens for nobody else, under no other key, and not when one bit was cha
   for (let length = 0; length < sealed.length; length++) {
     assert.throws(() => seal.open(sealed.subarray(0, length), 'wh_1'), `${length} bytes`);
   }
+});
+
+test('opens with an old key what that key sealed, and seals with the primary key', () => {
+  const [former, current] = [randomBytes(32), randomBytes(32)];
+  const sealed = makeSeal(former).close(Buffer.from('a secret'), 'wh_1');
+  const rotated = makeSeal([current, former]);
+  assert.equal(rotated.open(sealed, 'wh_1').toString(), 'a secret');
+  const resealed = rotated.close(Buffer.from('a secret'), 'wh_1');
+  assert.equal(makeSeal(current).open(resealed, 'wh_1').toString(), 'a secret');
+  assert.throws(() => makeSeal(former).open(resealed, 'wh_1'), /a key that is not known/);
+  assert.deepEqual(resealed.subarray(0, rotated.prefix.length), rotated.prefix);
+  assert.notDeepEqual(sealed.subarray(0, rotated.prefix.length), rotated.prefix, 'the key id tells them apart');
+});
+
+test('opens values that were sealed before they had a key id, with the primary key and with an old one', () => {
+  const key = Buffer.alloc(32, 7);
+  const sealed = Buffer.from(FORM_1, 'hex');
+  assert.equal(makeSeal(key).open(sealed, 'wh_1').toString(), 'a secret of before');
+  assert.equal(
+    makeSeal([randomBytes(32), key])
+      .open(sealed, 'wh_1')
+      .toString(),
+    'a secret of before',
+  );
+  assert.throws(() => makeSeal(randomBytes(32)).open(sealed, 'wh_1'));
 });

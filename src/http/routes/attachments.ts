@@ -12,11 +12,12 @@ import { route } from '../route.ts';
 import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 export interface AttachmentRoutesDeps {
   readonly pool: Pool;
   readonly files: FileStore;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   /** What links begin with; without it, the address at which the caller reached this process. */
   readonly publicUrl: string | undefined;
 }

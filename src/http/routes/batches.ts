@@ -17,6 +17,7 @@ import {
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import { toRequest } from './emails.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 const tags = ['Batches'];
 
@@ -71,7 +72,7 @@ export function getBatch(deps: IntakeDeps) {
   );
 }
 
-export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secretKey: string }) {
+export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secretKey: SecretKeys }) {
   const cursors = makeCursors(secretKey);
   return route(
     {

@@ -8,6 +8,7 @@ import { keepCallback } from '../../store/callbacks.ts';
 import { findNumberOf } from '../../store/chat-attempts.ts';
 import type { Pool } from '../../store/pool.ts';
 import { type Route, route } from '../route.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What providers of chat-app messages must know to be believed; without it, what they post is refused. */
 export interface ChatCallbackSecrets {
@@ -20,7 +21,7 @@ export interface ChatCallbackSecrets {
 
 interface ChatCallbackDeps {
   readonly pool: Pool;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   /** Where Twilio was told that we are. */
   readonly publicUrl: string | undefined;
   readonly chatCallbacks: ChatCallbackSecrets;

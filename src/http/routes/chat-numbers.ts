@@ -9,11 +9,12 @@ import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about numbers need. */
 interface NumberRoutesDeps {
   readonly pool: Db;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
 }
 
 const tags = ['Chat-app numbers'];

@@ -13,6 +13,7 @@ import { type Route, route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatParams, ChatsQuery, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 const tags = ['Chat-app messages'];
 
@@ -75,7 +76,7 @@ export function get({ pool }: { readonly pool: Db }): Route {
   );
 }
 
-export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKey: string }): Route {
+export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKey: SecretKeys }): Route {
   const cursors = makeCursors(secretKey);
   return route(
     {

@@ -9,12 +9,13 @@ import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { AddDomainBody, DomainBody, DomainParams, DomainsQuery, DomainSummary } from '../schemas/domains.ts';
 import { listOf } from '../schemas/lists.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about domains need. */
 export interface DomainRoutesDeps {
   readonly senderDomains: SenderDomainDeps;
   readonly wakeRelay: () => void;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
 }
 
 const tags = ['Domains'];

@@ -9,11 +9,12 @@ import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { IssuedKey, IssueKeyBody, KeyBody, KeyParams, KeysQuery } from '../schemas/keys.ts';
 import { listOf } from '../schemas/lists.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about keys need. */
 interface KeyRoutesDeps {
   readonly pool: Db;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
 }
 
 const tags = ['API keys'];

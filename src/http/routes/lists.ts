@@ -8,10 +8,11 @@ import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { EmailsQuery, EmailSummary, listOf, TagList } from '../schemas/lists.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 interface ListDeps {
   readonly pool: Db;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
 }
 
 export function emails({ pool, secretKey }: ListDeps) {

@@ -16,6 +16,7 @@ import {
   SuppressionParams,
   SuppressionsQuery,
 } from '../schemas/suppressions.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 const tags = ['Suppressions'];
 
@@ -43,7 +44,7 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'keepFiles
   );
 }
 
-export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; readonly secretKey: string }) {
+export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; readonly secretKey: SecretKeys }) {
   const cursors = makeCursors(secretKey);
   return route(
     {

@@ -5,13 +5,14 @@ import type { Pool } from '../../store/pool.ts';
 import { sendPage } from '../pages.ts';
 import { type Route, route } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** Bytes of a body that anybody may send without a key; a mail program's has 26. */
 const BODY_LIMIT = 10_000;
 
 interface UnsubscribeRoutesDeps {
   readonly pool: Pool;
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   readonly wakeRelay: () => void;
 }
 

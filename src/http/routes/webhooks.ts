@@ -26,10 +26,11 @@ import {
   EndpointsQuery,
   EndpointWithSecret,
 } from '../schemas/webhooks.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about endpoints need besides what all do. */
 export interface WebhookRoutesDeps extends IntakeDeps {
-  readonly secretKey: string;
+  readonly secretKey: SecretKeys;
   /** Private ranges in which endpoints may be. */
   readonly webhookAllowCidrs: readonly string[];
 }

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { webhookSeal } from '../../src/intake/webhooks.ts';
+import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
+import { insertNumber } from '../../src/store/chat-numbers.ts';
+import { insertEndpoint, rotateSecret } from '../../src/store/webhooks.ts';
+import { organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { command } from './command-line.ts';
+
+const FORMER = 'the former secret key of 32 characters and more';
+const CURRENT = 'the current secret key of 32 characters and more';
+const LOST = 'a secret key that nobody has any more, alas';
+const ENDPOINTS = 1_100;
+
+describe('secrets reseal', () => {
+  let database: TestDatabase;
+  let orgId: string;
+  let domainId: string;
+  const numberId = newId('num', Date.now());
+  before(async () => {
+    database = await testDatabase();
+    orgId = await organization(database.pool);
+    await addEndpoints(ENDPOINTS, FORMER);
+    const number = { id: numberId, number: '+12025550142', provider: 'meta', phone_number_id: '1' } as const;
+    const token = chatSeal(FORMER).close(Buffer.from('a token'), numberId);
+    await insertNumber(database.pool, orgId, { ...number, account_sid: null, templates: [] }, token);
+    const { rows } = await database.pool.query<{ id: string }>('SELECT id FROM domains');
+    domainId = rows[0]?.id ?? assert.fail('there is no domain');
+    const key = dkimSeal(FORMER).close(Buffer.from('a private key'), dkimOwner({ org_id: orgId, id: domainId }));
+    await database.pool.query(`UPDATE domains SET dkim_public = 'x', dkim_key = $1`, [key]);
+  });
+  after(() => database.drop());
+
+  async function addEndpoints(count: number, secretKey: string): Promise<string[]> {
+    const ids = Array.from({ length: count }, () => newId('wh', Date.now()));
+    const seal = webhookSeal(secretKey);
+    for (const id of ids) {
+      const endpoint = { id, url: 'https://example.com/', description: null, events: [] };
+      await insertEndpoint(database.pool, orgId, endpoint, seal.close(Buffer.from(`secret of ${id}`), id));
+    }
+    return ids;
+  }
+
+  async function reseal(old: string): Promise<unknown> {
+    const env = { DATABASE_URL: database.url, SECRET_KEY: CURRENT, SECRET_KEY_OLD: old };
+    const { code, out, err } = await command(['secrets', 'reseal'], env);
+    assert.deepEqual([code, err], [0, '']);
+    return JSON.parse(out);
+  }
+
+  it('seals everything with the new key, so that the former one is no longer needed; repeated, it has nothing to do', async () => {
+    const [rotated = ''] = await addEndpoints(1, FORMER);
+    const secret = webhookSeal(CURRENT).close(Buffer.from(`secret of ${rotated}`), rotated);
+    await rotateSecret(database.pool, orgId, rotated, secret, 24);
+    const none = { resealed: 0, unreadable: 0 };
+    const one = { resealed: 1, unreadable: 0 };
+    assert.deepEqual(await reseal(FORMER), {
+      webhook_secrets: { resealed: ENDPOINTS, unreadable: 0 },
+      old_webhook_secrets: one,
+      chat_credentials: one,
+      dkim_keys: one,
+    });
+
+    const { rows } = await database.pool.query<{ id: string; secret: Buffer; old_secret: Buffer | null }>(
+      'SELECT id, secret, old_secret FROM webhook_endpoints',
+    );
+    assert.equal(rows.length, ENDPOINTS + 1);
+    for (const { id, secret, old_secret } of rows) {
+      for (const sealed of [secret, ...(old_secret ? [old_secret] : [])]) {
+        assert.equal(webhookSeal(CURRENT).open(sealed, id).toString(), `secret of ${id}`);
+      }
+    }
+    const { rows: others } = await database.pool.query<{ credentials: Buffer; dkim_key: Buffer }>(
+      'SELECT credentials, dkim_key FROM chat_numbers CROSS JOIN domains',
+    );
+    const [other] = others;
+    assert.ok(other);
+    assert.equal(chatSeal(CURRENT).open(other.credentials, numberId).toString(), 'a token');
+    const owner = dkimOwner({ org_id: orgId, id: domainId });
+    assert.equal(dkimSeal(CURRENT).open(other.dkim_key, owner).toString(), 'a private key');
+
+    assert.deepEqual(await reseal(FORMER), {
+      webhook_secrets: none,
+      old_webhook_secrets: none,
+      chat_credentials: none,
+      dkim_keys: none,
+    });
+  });
+
+  it('counts what no key opens, leaves it as it is, and goes on behind it', async () => {
+    const [lost = ''] = await addEndpoints(1, LOST);
+    await addEndpoints(1, FORMER);
+    const result = (await reseal(FORMER)) as { webhook_secrets: unknown };
+    assert.deepEqual(result.webhook_secrets, { resealed: 1, unreadable: 1 });
+    const { rows } = await database.pool.query<{ secret: Buffer }>(
+      'SELECT secret FROM webhook_endpoints WHERE id = $1',
+      [lost],
+    );
+    assert.equal(
+      webhookSeal(LOST)
+        .open(rows[0]?.secret ?? Buffer.alloc(0), lost)
+        .toString(),
+      `secret of ${lost}`,
+    );
+  });
+});
