@@ -16,6 +16,7 @@ import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { readDue, readOutbox } from '../store/waiting.ts';
 import { openAttachmentStore } from './attachment-store.ts';
+import { checkDatabase } from './check-database.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
@@ -35,6 +36,7 @@ tendHeap();
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
+void checkDatabase(pool, log);
 const ending = new AbortController();
 
 let carryOut: ReturnType<typeof temporalCarrier> = () => Promise.reject(new TemporalUnreachable('not connected yet'));

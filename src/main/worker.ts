@@ -23,6 +23,7 @@ import { dkimSeal } from '../sender-domains/deps.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
+import { checkDatabase } from './check-database.ts';
 import { makeChatProviders } from './chat-providers.ts';
 import { describeWorkflow } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
@@ -44,6 +45,7 @@ const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
+void checkDatabase(pool, log);
 
 const files = await openAttachmentStore(config, log);
 warnOfWeakSecretKey(config.SECRET_KEY, log);

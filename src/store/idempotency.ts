@@ -131,9 +131,7 @@ async function takeKey(
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
            )
            SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer,
-                  CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS taken,
-                  set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-                  set_config('tcp_keepalives_count', '3', false)
+                  CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS taken
            FROM (SELECT) AS request LEFT JOIN idempotency_keys AS known
                 ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
     values: [orgId, key, high, low],

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { DEAD_PEER_DETECTION } from './pool.ts';
 
 /** Milliseconds between two tries to connect. */
 const AGAIN = 1_000;
@@ -46,6 +47,7 @@ async function listenUntilLost(databaseUrl: string, listener: Listener, ending: 
     application_name: `sendwright ${listener.name}`,
     connectionTimeoutMillis: 5_000,
     query_timeout: SILENCE,
+    options: DEAD_PEER_DETECTION,
     keepAlive: true,
   });
   const over = new AbortController();

@@ -18,23 +18,46 @@ types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, (text) => new Date(text).toIS
 const PLANNER = '-c enable_seqscan=off -c jit=off';
 
 /**
- * A pool of connections. Connecting gives up after 5 s, a statement after 60 s, also when a silent network keeps the
- * server's word from us; lost connections are replaced.
- * @param name what the connections are called in pg_stat_activity
- * @param onIdleError told of connections that broke while idle
+ * Server-side TCP limits. When a client host vanishes without closing its connections (power loss, partition), Postgres
+ * ends them after about 25 s. With the kernel's defaults their row locks would stay for more than two hours.
  */
-export function makePool(url: string, name: string, max: number, onIdleError: (error: Error) => void): Pool {
+export const DEAD_PEER_DETECTION =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000';
+
+/**
+ * Postgres ends a transaction that has been idle for this long: its process hangs, although its kernel still answers
+ * keepalives. The relay's transaction is idle for at most 10 s at a time, the deadline of one round of Temporal requests.
+ */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 45_000;
+/** A statement that waits longer for a lock fails with 55P03 and is retried by its caller. */
+const LOCK_TIMEOUT_MS = 20_000;
+
+/**
+ * Opens a pool of connections. Connecting times out after 5 s, a statement after 60 s, also when the network drops the
+ * server's answer; lost connections are replaced. Parameters of `url` override these limits.
+ * @param name the connections' application_name in pg_stat_activity, without the prefix
+ * @param onIdleError called when an idle connection breaks
+ */
+export function makePool(
+  url: string,
+  name: string,
+  max: number,
+  onIdleError: (error: Error) => void,
+  idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
+): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     application_name: `sendwright ${name}`,
     max,
     types,
-    options: PLANNER,
+    options: `${PLANNER} ${DEAD_PEER_DETECTION}`,
     // Statements of one client are sent as they come, and run in that order.
     pipeline: true,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 60_000,
     query_timeout: 65_000,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     keepAlive: true,
   });
   pool.on('error', onIdleError);
@@ -83,10 +106,10 @@ export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) =
 }
 
 /**
- * SQLSTATE classes and codes that say "not now": connection lost, given way to another transaction, server starting or
- * stopping, out of resources.
+ * SQLSTATE classes and codes of transient failures: connection lost, deadlock or serialization failure, server starting
+ * or stopping, out of resources, statement, lock and idle timeouts.
  */
-const UNREACHABLE_STATES = /^(?:08|40|53|57P0[1-4]|57014|25P03)/;
+const UNREACHABLE_STATES = /^(?:08|40|53|57P0[1-4]|57014|25P03|55P03)/;
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

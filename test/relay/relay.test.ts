@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -337,6 +338,28 @@ describe('the relay', () => {
     );
     await empty();
     assert.deepEqual(carried, [id, id]);
+  });
+
+  test('hands a row over when another relay vanishes in the middle of its transaction and its connection stays open', async (t) => {
+    const proxy = await databaseProxy(database.url);
+    t.after(() => proxy.close());
+    const vanishing = makePool(`${proxy.url}?query_timeout=1000`, 'vanishing', 1, () => undefined, 2_000);
+    pools.push(vanishing);
+    let asked = false;
+    const over = new AbortController();
+    const [id] = await leave();
+    start(
+      async () => {
+        asked = true;
+        proxy.silence();
+        await once(over.signal, 'abort');
+      },
+      { pool: vanishing },
+    );
+    await eventually('the relay that vanishes holds the row', () => asked);
+    const { carried } = start();
+    await eventually('the other relay has carried the row', () => carried.includes(id as string), 60_000);
+    over.abort();
   });
 
   test('waits for a database that is away', async () => {

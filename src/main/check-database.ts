@@ -1,0 +1,15 @@
+import type { Logger } from 'pino';
+import type { Pool } from '../store/pool.ts';
+
+/**
+ * Logs at startup why Postgres refuses our connections. A proxy or a managed Postgres that rejects one of our connection
+ * options refuses all of them, which would otherwise look like a database that is down. The process keeps running, since
+ * a database that is down may come back.
+ */
+export async function checkDatabase(pool: Pool, log: Logger): Promise<void> {
+  try {
+    await pool.query('SELECT 1');
+  } catch (error) {
+    log.error({ err: error }, 'first database connection failed');
+  }
+}
