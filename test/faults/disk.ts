@@ -5,55 +5,86 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 
-const FOLDER = join(tmpdir(), `sendwright-faults-disk-${process.pid}`);
-const BALLAST = join(FOLDER, 'ballast');
 /** What 20 runs attach stays for a month: 12 MB each. */
-const MEGABYTES = 512;
+const files = smallDisk('files', 512);
 const FILE = Buffer.alloc(150_000, 'x').toString('base64');
 const FILES = 40;
 
-/** A disk of its own for the files, small enough to be filled. Whoever may not mount one cannot try this. */
-export const diskFull: Fault = {
-  what: 'the disk with the files is full',
-  stack: { files: FOLDER },
-  missing() {
-    if (process.getuid?.() !== 0) return 'only root may mount a small disk';
-    mkdirSync(FOLDER, { recursive: true });
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${MEGABYTES}m`, 'tmpfs', FOLDER], { stdio: 'pipe' });
-    } catch {
-      rmdirSync(FOLDER);
-      return 'a small disk cannot be mounted here';
-    }
-    process.once('exit', () => {
-      execFileSync('umount', [FOLDER]);
-      rmdirSync(FOLDER);
-    });
-    return undefined;
+/** Holds the cluster of 20 runs with its log; what is not used costs nothing until the disk is filled. */
+const database = smallDisk('postgres', 3_072);
+/** Milliseconds between two looks whether Postgres has made room by itself. */
+const REFILL_MS = 200;
+
+export const diskFaults: Readonly<Record<string, Fault>> = {
+  'disk-full': {
+    what: 'the disk with the files is full',
+    stack: { files: files.folder },
+    missing: files.missing,
+    async happen({ generator, random, lasts, demand }) {
+      const attached = { attachments: [{ filename: 'file.txt', content: FILE }] };
+      const post = async () => {
+        for (let i = 0; i < FILES; i++) await generator.postOne(true, attached);
+      };
+      const posted = Promise.all([post(), post()]);
+      await sleep(random.between(100, 1_000));
+      files.fill();
+      demand(files.isFull(), 'the disk was filled');
+      await sleep(lasts);
+      files.empty();
+      await posted;
+    },
   },
-  async happen({ generator, random, lasts, demand }) {
-    const attached = { attachments: [{ filename: 'file.txt', content: FILE }] };
-    const post = async () => {
-      for (let i = 0; i < FILES; i++) await generator.postOne(true, attached);
-    };
-    const posted = Promise.all([post(), post()]);
-    await sleep(random.between(100, 1_000));
-    fill();
-    demand(statfsSync(FOLDER).bavail === 0, 'the disk was filled');
-    await sleep(lasts);
-    rmSync(BALLAST);
-    await posted;
+  'postgres-disk-full': {
+    what: "Postgres's disk is full",
+    stack: { postgres: database.folder },
+    missing: database.missing,
+    async happen({ lasts, demand }) {
+      database.fill();
+      demand(database.isFull(), 'the disk was filled');
+      for (const until = Date.now() + lasts; Date.now() < until;) {
+        await sleep(REFILL_MS);
+        database.fill();
+      }
+      database.empty();
+    },
   },
 };
 
-/** By large pieces, then by small ones. */
-function fill(): void {
-  for (const size of [1_048_576, 4_096]) {
-    const block = Buffer.alloc(size);
-    try {
-      for (;;) appendFileSync(BALLAST, block);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
-  }
+/** A disk of its own, small enough to be filled. Only root may mount one. */
+function smallDisk(name: string, megabytes: number) {
+  const folder = join(tmpdir(), `sendwright-faults-disk-${name}-${process.pid}`);
+  const ballast = join(folder, 'ballast');
+  return {
+    folder,
+    /** Mounts it. @returns why that cannot be done here */
+    missing: (): string | undefined => {
+      if (process.getuid?.() !== 0) return 'only root may mount a small disk';
+      mkdirSync(folder, { recursive: true });
+      try {
+        const options = ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=755`, 'tmpfs', folder];
+        execFileSync('mount', options, { stdio: 'pipe' });
+      } catch {
+        rmdirSync(folder);
+        return 'a small disk cannot be mounted here';
+      }
+      process.once('exit', () => {
+        execFileSync('umount', [folder]);
+        rmdirSync(folder);
+      });
+      return undefined;
+    },
+    /** By large pieces, then by small ones. */
+    fill(): void {
+      for (const size of [1_048_576, 4_096]) {
+        const block = Buffer.alloc(size);
+        try {
+          for (;;) appendFileSync(ballast, block);
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+        }
+      }
+    },
+    isFull: () => statfsSync(folder).bavail === 0,
+    empty: () => rmSync(ballast),
+  };
 }

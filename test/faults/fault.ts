@@ -23,7 +23,7 @@ export interface Scene {
 export interface Fault {
   /** A sentence for the table of results. */
   readonly what: string;
-  readonly stack?: Pick<StackOptions, 'ways' | 'env' | 'files'>;
+  readonly stack?: Pick<StackOptions, 'ways' | 'env' | 'files' | 'postgres'>;
   readonly mix?: Partial<Mix>;
   /** Does it, while messages are sent. Resolves when it is over, or when nothing more is done about it. */
   readonly happen: (scene: Scene) => Promise<void>;

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartName } from '../../src/main/embedded/supervisor.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
 import { clocks } from './clocks.ts';
-import { diskFull } from './disk.ts';
+import { diskFaults } from './disk.ts';
 import { type Fault, moment, repeatedly, type Scene } from './fault.ts';
 import { providerFaults } from './provider-faults.ts';
 import { storm } from './storm.ts';
 import type { WayName } from './stack.ts';
+import { vanishingHosts } from './vanish.ts';
 
 const NAMES: Readonly<Record<PartName, string>> = {
   api: 'the API',
@@ -194,6 +196,21 @@ const workerFaults: Readonly<Record<string, Fault>> = {
     },
   },
   'worker-freeze': freeze('worker'),
+  'worker-out-of-memory': {
+    what: 'a worker gets no more memory while a batch of 2,000 is sent',
+    mix: BESIDE_A_BATCH,
+    async happen({ stack, generator, random, demand }) {
+      const died = stack.parts.death('worker');
+      const posted = generator.postBatch(2_000, true);
+      await sleep(random.between(0, 1_500));
+      stack.parts.exhaustMemory('worker');
+      // A process that can allocate nothing may also hang; then its host ends it.
+      const how = await Promise.race([died, sleep(30_000, undefined, { ref: false })]);
+      demand(how !== undefined, 'the worker did not end within 30 s');
+      if (how === undefined) stack.parts.kill('worker');
+      await Promise.all([posted, stack.parts.serving()]);
+    },
+  },
 };
 
 const storeFaults: Readonly<Record<string, Fault>> = {
@@ -239,6 +256,15 @@ const storeFaults: Readonly<Record<string, Fault>> = {
 /** Milliseconds within which a process that is told to end has finished what is under way. */
 const STOPS_WITHIN = 30_000;
 
+/** Holds the lock that `CREATE INDEX` takes. */
+async function blockEvents(pool: Pool, ms: number): Promise<void> {
+  await transaction(pool, async (client) => {
+    await client.query('LOCK TABLE email_events IN SHARE MODE');
+    // A transaction that is idle would be ended.
+    for (const until = Date.now() + ms; Date.now() < until;) await client.query('SELECT pg_sleep(1)');
+  });
+}
+
 const others: Readonly<Record<string, Fault>> = {
   shutdown: {
     what: 'SIGTERM to API and worker',
@@ -249,6 +275,25 @@ const others: Readonly<Record<string, Fault>> = {
         demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
       }
     },
+  },
+  'shutdown-slow-smtp': {
+    what: 'SIGTERM to the worker while an SMTP server takes 3 s for each message',
+    mix: { large: 0.5, chats: 0 },
+    async happen({ stack, generator, random, demand }) {
+      await stack.behave({ latency_ms: 3_000 });
+      await Promise.all(Array.from({ length: 60 }, () => generator.postLarge(true)));
+      await sleep(random.between(500, 3_000));
+      const { how, ms } = await stack.parts.end('worker', 'SIGTERM');
+      demand(how === 'ended with 0', `told to end, it ${how}`);
+      demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
+      await stack.parts.serving();
+      await stack.behave({});
+    },
+  },
+  'events-blocked': {
+    what: 'an index is built on email_events: nothing can be written to it for 10 minutes',
+    mix: { large: 0.3, rest: 1_000 },
+    happen: ({ stack, minutes }) => blockEvents(stack.pool, minutes * 60_000),
   },
   'cancel-race': {
     what: 'emails called back at the moment they are due',
@@ -275,7 +320,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'simulator-freeze': freeze('simulator'),
   ...providerFaults,
   ...others,
+  ...vanishingHosts,
   ...clocks,
-  'disk-full': diskFull,
+  ...diskFaults,
   storm,
 };

@@ -68,6 +68,8 @@ export interface Generator {
   /** A batch of its own. @returns whether it was accepted */
   readonly postBatch: (size: number, keyed: boolean, dueIn?: number) => Promise<boolean>;
   readonly postOne: (keyed: boolean, more?: object) => Promise<boolean>;
+  /** An email with more recipients than Postmark takes, which goes by SMTP. */
+  readonly postLarge: (keyed: boolean) => Promise<void>;
 }
 
 /**
@@ -200,6 +202,7 @@ export function makeGenerator(
     },
     postBatch: noted(postBatch),
     postOne: noted(postOne),
+    postLarge: noted(postLarge),
   };
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Part, PartFailed, type PartSpec, startPart } from '../../src/main/embedded/part.ts';
@@ -8,6 +9,13 @@ import { PARTS, type PartName, type Supervisor } from '../../src/main/embedded/s
 export interface Parts extends Supervisor {
   /** kill -9. It is started again. */
   readonly kill: (name: PartName) => void;
+  /**
+   * Gives a process no more memory than it has, so that a next allocation fails and ends it. It is started again, with as
+   * much as it wants.
+   */
+  readonly exhaustMemory: (name: PartName) => void;
+  /** Resolves when the process dies, with how it ended. */
+  readonly death: (name: PartName) => Promise<string>;
   /** Stops a process with all that it has started, and lets them go on after `ms`. */
   readonly freeze: (name: PartName, ms: number) => Promise<void>;
   /** kill -9, and it is started again only after `ms`. Resolves when it serves. */
@@ -95,6 +103,11 @@ export function makeParts(say: (line: string) => void): Parts {
     }
   }
 
+  function death(name: PartName): Promise<string> {
+    const entry = entryOf(name);
+    return new Promise((resolve) => (entry.onDeath = resolve));
+  }
+
   return {
     start,
     serving,
@@ -103,6 +116,12 @@ export function makeParts(say: (line: string) => void): Parts {
       entry.serves = false;
       send(entry.pid, 'SIGKILL');
     },
+    exhaustMemory(name) {
+      const { pid } = entryOf(name);
+      const [, kilobytes = '0'] = /^VmSize:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+      execFileSync('prlimit', ['--pid', String(pid), `--as=${Number(kilobytes) * 1_024}`]);
+    },
+    death,
     async freeze(name, ms) {
       const pids = family(entryOf(name).pid);
       for (const pid of pids) send(pid, 'SIGSTOP');
@@ -125,10 +144,10 @@ export function makeParts(say: (line: string) => void): Parts {
     async end(name, signal) {
       const entry = entryOf(name);
       const began = Date.now();
-      const death = new Promise<string>((resolve) => (entry.onDeath = resolve));
+      const died = death(name);
       entry.serves = false;
       send(entry.pid, signal);
-      return { how: await death, ms: Date.now() - began };
+      return { how: await died, ms: Date.now() - began };
     },
     async stop(names) {
       if (names === undefined) isOver = true;

@@ -84,7 +84,7 @@ async function runFault(name: string, index: number): Promise<void> {
     return;
   }
   console.log(`${name} (${index + 1} of ${names.length}): ${fault.what}, ${wanted - done} runs`);
-  const isApart = fault.stack?.env !== undefined || fault.stack?.files !== undefined;
+  const isApart = ['env', 'files', 'postgres'].some((option) => option in (fault.stack ?? {}));
   const stage = isApart ? await openStage(options, fault.stack) : (shared ??= await openStage(options, SHARED));
   try {
     for (let run = done; run < wanted; run++) {

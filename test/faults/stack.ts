@@ -31,6 +31,8 @@ export interface StackOptions {
   readonly env?: Partial<Record<Service, NodeJS.ProcessEnv>>;
   /** Where attached files are kept; in the stack's own folder otherwise. */
   readonly files?: string;
+  /** Where the database cluster is; in the stack's own folder otherwise. */
+  readonly postgres?: string;
   readonly say: (line: string) => void;
 }
 
@@ -77,7 +79,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const servers = await startServers(home, parts, { ...QUIET, say }, production, true);
+    const database = { ...home, postgres: options.postgres ?? home.postgres };
+    const servers = await startServers(database, parts, { ...QUIET, say }, production, true);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);

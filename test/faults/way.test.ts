@@ -57,3 +57,34 @@ test('cut breaks what is open; shut also what comes, until it is open again', as
   await eventually('it is said back', () => third.heard() === 'hello');
   third.socket.destroy();
 });
+
+test('a stranded connection stays open and dead, whoever closes; new ones pass', async (t) => {
+  const closed: Socket[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).once('close', () => closed.push(socket));
+    socket.pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const way = await openWay((server.address() as AddressInfo).port);
+  t.after(async () => {
+    await way.close();
+    server.close();
+  });
+  const first = visit(way);
+  first.socket.write('one');
+  await eventually('it is echoed', () => first.heard() === 'one');
+  way.strand(600_000);
+  first.socket.write('two');
+  first.socket.destroy();
+  const second = visit(way);
+  second.socket.write('three');
+  await eventually('a new connection passes', () => second.heard() === 'three');
+  second.socket.destroy();
+  await eventually('the server sees the end of the new one', () => closed.length === 1);
+  assert.equal(first.heard(), 'one');
+  way.strand(0);
+  const third = visit(way);
+  await once(third.socket, 'connect');
+  way.strand(1);
+  await once(third.socket, 'close');
+});

@@ -16,6 +16,11 @@ export interface Way {
   /** Lets nothing pass in this direction, and tells nobody, until `release`. */
   readonly hold: (direction: Direction) => void;
   readonly release: () => void;
+  /**
+   * Leaves all connections open and dead for `ms`: nothing passes on them, and neither side learns that the other one has
+   * closed, as when a host loses its power. New connections pass.
+   */
+  readonly strand: (ms: number) => void;
   /** Sees all that comes before it goes on; may hold it. @returns a function that ends it */
   readonly watch: (watcher: Watcher) => () => void;
   readonly close: () => Promise<void>;
@@ -31,6 +36,7 @@ interface Lane {
 /** Opens a way on loopback to a port. */
 export async function openWay(target: number): Promise<Way> {
   const lanes = new Set<Lane>();
+  const stranded = new Set<Lane>();
   const watchers = new Set<Watcher>();
   const held = new Set<Direction>();
   let isShut = false;
@@ -52,10 +58,12 @@ export async function openWay(target: number): Promise<Way> {
     lanes.add(lane);
     from.on('data', (data: Buffer) => {
       for (const watcher of watchers) watcher(direction, data);
+      if (stranded.has(lane)) return;
       if (held.has(direction)) kept.push(data);
       else to.write(data);
     });
     from.once('close', () => {
+      if (stranded.has(lane)) return;
       lanes.delete(lane);
       // What was sent before the end arrives; what was held has gone with the connection.
       to.end();
@@ -63,6 +71,10 @@ export async function openWay(target: number): Promise<Way> {
     });
   }
 
+  const bury = (lane: Lane) => {
+    stranded.delete(lane);
+    lane.from.destroy();
+  };
   const cut = () => {
     for (const { from } of lanes) from.destroy();
   };
@@ -81,6 +93,15 @@ export async function openWay(target: number): Promise<Way> {
       held.clear();
       for (const { kept, to } of lanes) for (const data of kept.splice(0)) to.write(data);
     },
+    strand(ms) {
+      const dead = [...lanes];
+      for (const lane of dead) {
+        lanes.delete(lane);
+        stranded.add(lane);
+        lane.from.pause();
+      }
+      setTimeout(() => dead.forEach(bury), ms).unref();
+    },
     watch(watcher) {
       watchers.add(watcher);
       return () => watchers.delete(watcher);
@@ -89,6 +110,7 @@ export async function openWay(target: number): Promise<Way> {
       const closed = once(server, 'close');
       server.close();
       cut();
+      stranded.forEach(bury);
       await closed;
     },
   };

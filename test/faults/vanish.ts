@@ -1,0 +1,35 @@
+import type { Fault } from './fault.ts';
+import { moment } from './fault.ts';
+import type { WayName } from './stack.ts';
+
+/** Milliseconds for which the connections of a vanished host stay open; far longer than any of our own limits. */
+const STRANDED_MS = 600_000;
+
+/**
+ * The host of a process loses its power in the middle of a transaction: its connections to Postgres and Temporal stay open
+ * and nothing answers on them, while another host takes over.
+ * @param statement name of a statement of that transaction, as it goes over the wire
+ */
+function vanish(part: 'api' | 'worker', name: string, statement: string): Fault {
+  const ways: readonly WayName[] = [`${part}-postgres`, `${part}-temporal`];
+  return {
+    what: `the host of ${name} vanishes in a transaction; its connections stay open for 10 minutes`,
+    stack: { ways },
+    async happen({ stack }) {
+      let isOpen = false;
+      await moment(stack.way(`${part}-postgres`), (direction, data) => {
+        if (direction === 'there' && data.includes(statement)) isOpen = true;
+        const isNow = isOpen && direction === 'back';
+        if (isNow) for (const way of ways) stack.way(way).strand(STRANDED_MS);
+        return isNow;
+      });
+      stack.parts.kill(part);
+      await stack.parts.serving();
+    },
+  };
+}
+
+export const vanishingHosts: Readonly<Record<string, Fault>> = {
+  'api-host-vanishes': vanish('api', 'the API', 'lock_outbox'),
+  'worker-host-vanishes': vanish('worker', 'the worker', 'lock_emails'),
+};
