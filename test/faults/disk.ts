@@ -36,7 +36,8 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
   },
   'postgres-disk-full': {
     what: "Postgres's disk is full",
-    stack: { postgres: database.folder },
+    // Below the mount point, since the folder of a cluster may be replaced by a link.
+    stack: { postgres: join(database.folder, 'cluster') },
     missing: database.missing,
     async happen({ lasts, demand }) {
       database.fill();
