@@ -15,6 +15,8 @@ export interface ChatDeps {
   readonly maximumInterval: number;
   /** What to do about a call that may have been taken when its provider cannot be asked. */
   readonly ambiguousSend: 'retry' | 'fail';
+  /** How often at most one message is sent again after such a call. */
+  readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed. */
   readonly believeDenialAfter: number;
   readonly log: Logger;

@@ -1,11 +1,11 @@
 import { projectChat } from '../src/projection/chat.ts';
 import type { ChatProvider } from '../src/providers/chat-provider.ts';
-import { type Attempt, type AttemptOutcome, endAttempts, noteChecks } from '../src/store/attempts.ts';
+import { type Attempt, type AttemptOutcome, countRepeats, endAttempts, noteChecks } from '../src/store/attempts.ts';
 import { isAnotherChats, lockChatStatuses, type StoredChat } from '../src/store/chat-attempts.ts';
 import { afterCommit, transaction } from '../src/store/pool.ts';
 import { settlement, type Settlement } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './chat-contract.ts';
-import { CALL_IS_OVER, endOfCall } from './settle.ts';
+import { CALL_IS_OVER, endOfCall, whyNotRepeated } from './settle.ts';
 
 /** Milliseconds by which a provider's clock may lag behind ours. */
 const CLOCKS_APART = 30_000;
@@ -74,12 +74,12 @@ async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attemp
     { message: id, provider: attempt.provider, policy: deps.ambiguousSend },
     'a chat-app message may have been taken and its provider cannot be asked',
   );
-  if (deps.ambiguousSend === 'retry') {
+  const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [id])).get(id) ?? 0);
+  if (error === undefined) {
     await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
     tell(attempt, 'risked');
     return 'lost';
   }
-  const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
   return transaction(deps.pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'unknown', error)]);

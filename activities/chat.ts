@@ -41,7 +41,8 @@ export function makeChatActivities(deps: ChatDeps) {
         const message = await lockChat(client, id);
         if (message?.status !== 'queued') return message?.status ?? 'failed';
         const [last] = await lastAttempts(client, [id]);
-        const error = last && whyGivenUp(last, maximumAttempts);
+        const canBeAsked = message.number !== null && deps.providerOf(message.number).find !== undefined;
+        const error = last && whyGivenUp(last, maximumAttempts, canBeAsked);
         if (error === undefined) return 'queued';
         const code = last?.code ?? undefined;
         await projectChat(client, 'failed', [{ id, error, dedupe_key: 'failed', ...(code && { error_code: code }) }]);

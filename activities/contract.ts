@@ -14,6 +14,8 @@ export interface EmailDeps {
   readonly maximumInterval: number;
   /** What to do about a call that may have been taken when its provider cannot be asked. */
   readonly ambiguousSend: 'retry' | 'fail';
+  /** How often at most one email is sent again after such a call. */
+  readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
   readonly files: EmailFiles;

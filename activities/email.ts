@@ -37,7 +37,7 @@ export function makeEmailActivities(deps: EmailDeps) {
      * since not every failed activity reached a provider.
      */
     async giveUpEmail({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<EmailStatus> {
-      const status = (await giveUp(deps.pool, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      const status = (await giveUp(deps, [id], maximumAttempts, id)).get(id) ?? 'canceled';
       if (status !== 'queued') deps.log.warn({ email: id, status, maximumAttempts }, 'email given up');
       await announce(deps, [id]);
       return status;

@@ -3,6 +3,7 @@ import { project } from '../src/projection/emails.ts';
 import { type Attempt, lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
 import { isUnsettled } from './claim.ts';
+import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
 
 /**
@@ -12,7 +13,7 @@ import { fail } from './copies.ts';
  * are missing
  */
 export async function giveUp(
-  pool: Pool,
+  { pool, providers }: Pick<EmailDeps, 'pool' | 'providers'>,
   ids: readonly string[],
   maximumAttempts: number,
   carrier: string,
@@ -21,7 +22,8 @@ export async function giveUp(
     const statuses = await lockStatuses(client, ids, carrier);
     const failed: { id: string; error: string }[] = [];
     for (const last of await lastAttempts(client, [...statuses.keys()])) {
-      const error = whyGivenUp(last, maximumAttempts);
+      const canBeAsked = providers.some((provider) => provider.name === last.provider && provider.find !== undefined);
+      const error = whyGivenUp(last, maximumAttempts, canBeAsked);
       if (statuses.get(last.message_id) === 'queued' && error !== undefined)
         failed.push({ id: last.message_id, error });
     }
@@ -31,11 +33,19 @@ export async function giveUp(
 }
 
 /** Why a message with this last attempt is given up, as a sentence; undefined while it has attempts left. */
-export function whyGivenUp(last: Attempt, maximumAttempts: number): string | undefined {
+export function whyGivenUp(last: Attempt, maximumAttempts: number, canBeAsked: boolean): string | undefined {
   const unsettled = isUnsettled(last);
-  if ((unsettled ? last.checks : last.n) < maximumAttempts) return undefined;
+  if (!isUsedUp(last, maximumAttempts, unsettled && canBeAsked)) return undefined;
   const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
   return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
+}
+
+/**
+ * An ambiguous attempt at a provider that can be asked leaves time for as many questions as there are attempts, but only
+ * while the provider does not answer: one that keeps answering "not found" has been tried often enough.
+ */
+function isUsedUp({ n, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
+  return isAsked ? checks >= maximumAttempts || (n >= maximumAttempts && denied_for !== null) : n >= maximumAttempts;
 }
 
 /**

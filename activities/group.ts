@@ -78,7 +78,7 @@ export function makeGroupActivities(deps: EmailDeps) {
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
-      const statuses = await giveUp(deps.pool, ids, maximumAttempts, id);
+      const statuses = await giveUp(deps, ids, maximumAttempts, id);
       const failed = [...statuses.values()].filter((status) => status === 'failed').length;
       if (failed > 0) deps.log.warn({ group: id, emails: members.length, failed }, 'emails of a group given up');
       await announce(deps, ids);

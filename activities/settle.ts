@@ -3,7 +3,7 @@ import { groupBy } from '../src/domain/group.ts';
 import { copyKey, emailOfKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
-import { type AttemptOutcome, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
+import { type AttemptOutcome, countRepeats, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import { settlement, type Settlement } from '../src/telemetry/topics.ts';
@@ -157,21 +157,64 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
     { emails: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
     'an email may have been taken and its provider cannot be asked',
   );
-  if (deps.ambiguousSend === 'retry') {
-    await endAttempts(deps.pool, over.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')));
-    tell(over[0]?.attempt.provider, 'risked', over);
-    return { lost: over.map(({ member }) => member), results };
-  }
-  const error = 'The provider may have taken it, but cannot say so; it was not sent again.';
-  const statuses = await transaction(deps.pool, async (client) => {
-    await endAttempts(client, over.map(ending('unknown', error)));
+  const repeats = await countRepeats(
+    deps.pool,
+    over.map(({ member }) => member.id),
+  );
+  const errorOf = ({ member }: UnsettledEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
+  const repeated = over.filter((email) => errorOf(email) === undefined);
+  await endAttempts(
+    deps.pool,
+    repeated.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')),
+  );
+  tell(over[0]?.attempt.provider, 'risked', repeated);
+
+  const failed = over.flatMap((email) => {
+    const error = errorOf(email);
+    return error === undefined ? [] : { email, error };
+  });
+  const statuses = await failAmbiguous(deps, failed);
+  tell(
+    over[0]?.attempt.provider,
+    'given_up',
+    failed.map(({ email }) => email),
+  );
+  return {
+    lost: repeated.map(({ member }) => member),
+    results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))],
+  };
+}
+
+async function failAmbiguous(
+  deps: EmailDeps,
+  failed: readonly { email: UnsettledEmail; error: string }[],
+): Promise<Map<string, EmailStatus>> {
+  if (failed.length === 0) return new Map();
+  return transaction(deps.pool, async (client) => {
+    await endAttempts(
+      client,
+      failed.map(({ email, error }) => ending('unknown', error)(email)),
+    );
     return fail(
       client,
-      over.map(({ member: { id } }) => ({ id, error })),
+      failed.map(({ email, error }) => ({ id: email.member.id, error })),
     );
   });
-  tell(over[0]?.attempt.provider, 'given_up', over);
-  return { lost: [], results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))] };
+}
+
+/**
+ * Decides what becomes of a message that a provider may have taken and that cannot be asked.
+ * @param repeats how often it was sent again after such a call before
+ * @returns why it fails, as a sentence for customers; undefined when it may be sent again
+ */
+export function whyNotRepeated(
+  { ambiguousSend, ambiguousSendMaxRepeats }: Pick<EmailDeps, 'ambiguousSend' | 'ambiguousSendMaxRepeats'>,
+  repeats: number,
+): string | undefined {
+  if (ambiguousSend === 'retry' && repeats < ambiguousSendMaxRepeats) return undefined;
+  if (repeats === 0) return 'The provider may have taken it, but cannot say so; it was not sent again.';
+  const times = repeats === 1 ? 'once' : `${repeats} times`;
+  return `It may have been delivered: the provider did not confirm it and cannot be asked. It was sent again ${times}, and is not sent any more.`;
 }
 
 function tell(provider: string | undefined, outcome: Settlement, { length: count }: readonly UnsettledEmail[]): void {

@@ -326,6 +326,13 @@ export const SETTINGS = {
     parse: oneOf('retry', 'fail'),
     fallback: 'retry',
   },
+  AMBIGUOUS_SEND_MAX_REPEATS: {
+    meaning:
+      'with AMBIGUOUS_SEND=retry: how often at most a message is sent again that may have been delivered; then it fails',
+    example: '1',
+    parse: integer(0, 100),
+    fallback: '1',
+  },
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Settings = typeof SETTINGS;

@@ -236,6 +236,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     beside: { SEND_INITIAL_INTERVAL: '1ms' },
   },
   AMBIGUOUS_SEND: { fallback: 'retry', good: any('retry', 'fail'), bad: ['Retry', 'ask', 'true', 'toString'] },
+  AMBIGUOUS_SEND_MAX_REPEATS: {
+    fallback: 1,
+    good: [
+      ['0', 0],
+      ['3', 3],
+    ],
+    bad: ['-1', '1.5', 'many', '101'],
+  },
 };
 
 const read = (name: SettingName, env: Record<string, string>): unknown => readConfig(env)[name];

@@ -130,6 +130,17 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
   return rows;
 }
 
+/** How often each message was sent again although an earlier call may have delivered it; messages without a repeat are missing. */
+export async function countRepeats(db: Db, messageIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ message_id: string; repeats: number }>({
+    name: 'count_repeats',
+    text: `SELECT message_id, count(*)::integer AS repeats FROM attempts
+           WHERE message_id = ANY ($1) AND outcome = 'risked' GROUP BY message_id`,
+    values: [messageIds],
+  });
+  return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
+}
+
 /** Writes down that a provider is about to be called. Must be committed before the call is made. */
 export async function beginAttempts(
   db: Db,

@@ -69,6 +69,7 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
     pace: makeChatPace(1_000),
     maximumInterval: 1_800_000,
     ambiguousSend: 'retry',
+    ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     log,
     ...settings,

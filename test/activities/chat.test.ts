@@ -191,6 +191,36 @@ describe('a call whose end nobody saw', () => {
     assert.match(lines.join(''), /cannot be asked/);
   });
 
+  test('is sent again at most once at Meta, then fails with the reason', async () => {
+    const { id, provider, deliver, age, outcomes } = await accepted('meta');
+    for (let round = 0; round < 4; round++) {
+      provider.acts.push((message) => {
+        provider.take(message);
+        return { kind: 'unknown', detail: 'No answer.' };
+      });
+      await deliver(id);
+      await age(id, 61);
+    }
+    assert.equal(provider.took.length, 2);
+    assert.deepEqual(await outcomes(id), ['risked', 'unknown']);
+    const { status, error } = await chatRow(pool, id);
+    assert.equal(status, 'failed');
+    assert.match(error ?? '', /may have been delivered.*sent again once/);
+  });
+
+  test('gives a message at Meta up when its attempts are used up, although the last one is ambiguous', async () => {
+    const { id, provider, deps, deliver, age } = await accepted('meta', { ambiguousSendMaxRepeats: 10 });
+    const activities = makeChatActivities(deps);
+    const giveUp = () => activities.giveUpChat({ id, maximumAttempts: 2 });
+    for (let n = 0; n < 2; n++) {
+      assert.equal(await giveUp(), 'queued');
+      provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
+      await deliver(id);
+      await age(id, 61);
+    }
+    assert.equal(await giveUp(), 'failed');
+  });
+
   test('at Meta, fails after that when AMBIGUOUS_SEND says fail', async () => {
     const { id, provider, deliver, die, age, outcomes } = await accepted('meta', { ambiguousSend: 'fail' });
     await die(id, true);

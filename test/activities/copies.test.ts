@@ -254,13 +254,13 @@ describe('decisions 3.7: a marketing email', () => {
   });
 
   test('given up in the middle is sent, and those that are left have failed', async () => {
-    const { provider, accept, deliverOne, email } = desk();
+    const { deps, provider, accept, deliverOne, email } = desk();
     const [a, b] = ['a', 'b'].map(someone) as [string, string];
     const { id } = await accept({ ...body, to: [a, b] });
     provider.acts.push({ kind: 'busy', detail: '503' }, (taken, call) => provider.take(taken, call));
     await deliverOne({ id, version: 0 });
-    assert.deepEqual(await giveUp(pool, [id], 2, id), new Map([[id, 'queued']]));
-    assert.deepEqual(await giveUp(pool, [id], 1, id), new Map([[id, 'sent']]));
+    assert.deepEqual(await giveUp(deps, [id], 2, id), new Map([[id, 'queued']]));
+    assert.deepEqual(await giveUp(deps, [id], 1, id), new Map([[id, 'sent']]));
     assert.deepEqual([(await email(id)).status, await recipientsOf(id)], ['sent', { [a]: 'failed', [b]: 'sent' }]);
   });
 

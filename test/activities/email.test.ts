@@ -23,9 +23,9 @@ after(() => database.drop());
 
 const POLICY = { initialInterval: 2_000, backoffCoefficient: 2, maximumInterval: 1_800_000, maximumAttempts: 16 };
 
-function make(info: Partial<Info> = {}, canBeAsked = true) {
+function make(info: Partial<Info> = {}, canBeAsked = true, settings: Parameters<typeof office>[3] = {}) {
   const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
-  const set = office(pool, orgId, [provider]);
+  const set = office(pool, orgId, [provider], settings);
   const activities = makeEmailActivities(set.deps);
   const env = new MockActivityEnvironment({ attempt: 1, retryPolicy: POLICY, ...info });
   return {
@@ -157,6 +157,29 @@ describe('giving an email up', () => {
       'The provider did not answer. Given up after 6 attempts. The provider may have taken it all the same.',
     );
   });
+
+  for (const [name, canBeAsked] of [
+    ['fails it when its last ambiguous attempt was asked about and is not found', true],
+    ['counts ambiguous attempts at a provider that cannot be asked', false],
+  ] as const)
+    test(name, async () => {
+      const set = make({}, canBeAsked, { ambiguousSendMaxRepeats: 10 });
+      const { provider, giveUpEmail } = set;
+      const member = await set.accept();
+      for (let n = 1; n <= 3; n++) {
+        assert.equal(await giveUpEmail(member.id), 'queued', `after ${n - 1} attempts`);
+        provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
+        // Its first "not found" was long ago: it is believed with the next question, and the email is sent again.
+        await set.age(member.id, 61);
+        await set.deliverOne(member);
+        if (canBeAsked) {
+          assert.equal(await giveUpEmail(member.id), 'queued', `attempt ${n} was not asked about`);
+          await set.deliverOne(member);
+        }
+      }
+      assert.equal(await giveUpEmail(member.id), 'failed');
+      assert.match((await set.email(member.id)).error ?? '', /^No answer\. Given up after 3 attempts\. .*may have/);
+    });
 
   test('says in doubt what the last answer was', async () => {
     const { accept, deliverOne, provider, giveUpEmail, email } = make();

@@ -158,6 +158,34 @@ for (const [way, happen] of Object.entries(WAYS))
       );
     });
 
+    for (const [repeats, times] of [
+      [0, undefined],
+      [1, 'once'],
+      [3, '3 times'],
+    ] as const)
+      test(`sends an email again at most ${repeats} times when its provider cannot be asked, then fails it with the reason`, async () => {
+        const set = make(false, { ambiguousSendMaxRepeats: repeats });
+        const member = await set.accept();
+        const results = [];
+        for (let round = 0; round < 6; round++) {
+          if ((await set.email(member.id)).status !== 'queued') break;
+          set.provider.acts.push((email, call) => {
+            set.provider.take(email, call);
+            return LOST;
+          });
+          if (way === 'the worker died' && round === 0) await set.die(member, set.provider, CALL, true);
+          await set.age(member.id, 3_600);
+          results.push(await set.deliverOne(member));
+        }
+        const { status, error } = await set.email(member.id);
+        assert.equal(status, 'failed', JSON.stringify(results));
+        assert.match(error ?? '', times === undefined ? /may have taken it/ : new RegExp(`sent again ${times}`));
+        assert.match(error ?? '', times === undefined ? /not sent again/ : /may have been delivered/);
+        assert.equal(set.provider.took.length, repeats + 1);
+        assert.deepEqual(await set.outcomes(member.id), [...Array<string>(repeats).fill('risked'), 'unknown']);
+        assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
+      });
+
     test('where nobody can be asked it is given up when the operator says so', async () => {
       const set = make(false, { ambiguousSend: 'fail' });
       const member = await set.accept();

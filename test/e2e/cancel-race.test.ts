@@ -50,6 +50,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     providers: [provider],
     maximumInterval: RETRY.maximumInterval,
     ambiguousSend: 'retry',
+    ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 1_000,
     files: { read: async () => undefined },
     sendingDomains: async () => () => ({ signer: null }),

@@ -51,6 +51,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     providers: [smtp(server.url)],
     maximumInterval: 1_000,
     ambiguousSend: 'retry' as const,
+    ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     files: makeEmailFiles(service.files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),

@@ -50,6 +50,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       providers: [provider],
       maximumInterval: 1_000,
       ambiguousSend: 'retry',
+      ambiguousSendMaxRepeats: 1,
       believeDenialAfter: 60_000,
       files: makeEmailFiles(service.files, log),
       sendingDomains: async () => () => ({ signer: null }),
