@@ -283,6 +283,12 @@ export const SETTINGS = {
     parse: integer(1, 1_073_741_824),
     fallback: String(43 * 1_048_576),
   },
+  MAX_CONNECTIONS: {
+    meaning: 'connections that one API process accepts at a time; further ones are closed',
+    example: '10000',
+    parse: integer(1, 1_000_000),
+    fallback: '10000',
+  },
   RATE_LIMIT_RPS: {
     meaning: 'requests a second of one organization, with as many saved up as come in two seconds; 0 is no limit',
     example: '100',

@@ -196,6 +196,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['0', '1073741825', '43MB', ...NO_NUMBERS],
   },
+  MAX_CONNECTIONS: {
+    fallback: 10_000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...NO_NUMBERS],
+  },
   RATE_LIMIT_RPS: {
     fallback: 10_000,
     good: [

@@ -179,6 +179,7 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
       `You are a ${organization.role} here, and this needs the role ${access}.`,
     );
   }
+  request.sessionOrgId = organization.id;
   const context: Context = { ...visit, session, user, organization, role: organization.role };
   request.visit = context;
   return undefined;

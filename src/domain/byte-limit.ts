@@ -1,34 +1,44 @@
-/** Bounds how many bytes are held in memory at a time by work that waits its turn. */
+/**
+ * Bounds how many bytes concurrent work may hold in memory. A weighted semaphore with a share for each holder; the
+ * published ones (async-mutex, semaphore-async-await) have weights but no shares.
+ */
 export interface ByteLimit {
   /**
-   * Waits until so many bytes may be held, in the order of asking, and holds them until `release` is called.
-   * @param bytes more than one may hold count as all of that
+   * Waits until this many bytes may be held. They count as held until `release` is called.
+   * @param bytes more than one holder's share counts as the whole share
    */
-  readonly take: (bytes: number, wish?: Wish) => Promise<Release>;
+  readonly take: (bytes: number, options?: TakeOptions) => Promise<Release>;
+  /** Whether a holder within its share waits for bytes that others hold. */
+  readonly isContended: () => boolean;
 }
 
-export interface Wish {
-  /** Ends the waiting with its reason. */
+export interface TakeOptions {
+  /** Ends the wait with its reason. */
   readonly signal?: AbortSignal;
-  /** For whom: nobody may hold more than a share, so that one who holds for long leaves room for others. */
-  readonly holder?: string;
+  /** Whose share the bytes count against; undefined counts against none. */
+  readonly holder?: string | undefined;
 }
 
-/** Gives the bytes back; a second call does nothing. */
+/** Returns the bytes. A second call does nothing. */
 export type Release = () => void;
 
-interface Waiting {
+interface Waiter {
   readonly bytes: number;
   readonly holder: string | undefined;
   readonly begin: () => void;
+  /** Bytes granted to later waiters while this one did not fit. */
+  overtakenBytes: number;
 }
 
 /**
+ * Grants bytes in the order of the calls, with two exceptions. A holder at its own share is skipped. A request that does
+ * not fit is skipped for later ones that do, until they have been granted `capacity` bytes in total: so a large request
+ * delays small ones only briefly, and small ones cannot starve a large one.
  * @param capacity bytes that may be held at a time
- * @param share bytes that one holder may hold of them
+ * @param share bytes that one holder may hold
  */
 export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
-  const queue: Waiting[] = [];
+  const queue: Waiter[] = [];
   const holders = new Map<string, number>();
   let free = capacity;
 
@@ -40,13 +50,19 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
     if (held > 0) holders.set(holder, held);
     else holders.delete(holder);
   };
-  const hasRoom = ({ bytes, holder }: Pick<Waiting, 'bytes' | 'holder'>): boolean => heldBy(holder) + bytes <= share;
-  const admit = (): void => {
+  const isWithinShare = ({ bytes, holder }: Waiter): boolean => heldBy(holder) + bytes <= share;
+  const grant = (): void => {
+    const overtaken: Waiter[] = [];
     for (const next of [...queue]) {
-      // Who waits for himself holds up nobody behind him; who waits for others is not overtaken.
-      if (!hasRoom(next)) continue;
-      if (next.bytes > free) return;
+      if (free <= 0) return;
+      if (!isWithinShare(next)) continue;
+      if (next.bytes > free) {
+        if (next.overtakenBytes >= capacity) return;
+        overtaken.push(next);
+        continue;
+      }
       queue.splice(queue.indexOf(next), 1);
+      for (const each of overtaken) each.overtakenBytes += next.bytes;
       change(next.holder, next.bytes);
       next.begin();
     }
@@ -56,7 +72,7 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
     return () => {
       change(holder, -held);
       held = 0;
-      admit();
+      grant();
     };
   };
 
@@ -65,24 +81,26 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
       signal?.throwIfAborted();
       const bytes = Math.min(wanted, share);
       return new Promise((resolve, reject) => {
-        const waiting: Waiting = {
+        const waiter: Waiter = {
           bytes,
           holder,
+          overtakenBytes: 0,
           begin: () => {
             signal?.removeEventListener('abort', giveUp);
             resolve(releaseOf(bytes, holder));
           },
         };
         const giveUp = (): void => {
-          queue.splice(queue.indexOf(waiting), 1);
+          queue.splice(queue.indexOf(waiter), 1);
           reject(signal?.reason as Error);
-          // Whoever stood behind may need less.
-          admit();
+          // Later waiters may need less.
+          grant();
         };
         signal?.addEventListener('abort', giveUp, { once: true });
-        queue.push(waiting);
-        admit();
+        queue.push(waiter);
+        grant();
       });
     },
+    isContended: () => queue.some(isWithinShare),
   };
 }

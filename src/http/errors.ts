@@ -109,7 +109,11 @@ const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, strin
 };
 
 /** Answers what never became a request, in the same envelope, and hangs up. Its bytes may hold a key: none is logged. */
-export function answerBrokenRequest(this: FastifyInstance, failure: ConnectionError, socket: Socket): void {
+export function answerBrokenRequest(
+  this: FastifyInstance,
+  failure: Pick<ConnectionError, 'code'>,
+  socket: Socket,
+): void {
   if (failure.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

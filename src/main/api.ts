@@ -101,6 +101,7 @@ const deps = {
   },
 };
 const app = await makeApp(deps);
+app.server.maxConnections = config.MAX_CONNECTIONS;
 await serveDashboard(app, deps);
 
 stopOnSignals(log, async () => {

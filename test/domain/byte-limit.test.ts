@@ -14,21 +14,70 @@ describe('a limit of bytes in memory', () => {
       });
     const a = take('a', 60);
     const b = take('b', 40);
-    const c = take('c', 50);
-    const d = take('d', 10);
+    const c = take('c', 100);
+    const d = take('d', 100);
     await setImmediate();
     assert.deepEqual(begun, ['a', 'b']);
     (await b)();
-    const late = take('late', 1);
-    await setImmediate();
-    assert.deepEqual(begun, ['a', 'b'], 'c was first, and 40 are not enough for it');
     (await a)();
     await setImmediate();
-    assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'late']);
-    (await late)();
+    assert.deepEqual(begun, ['a', 'b', 'c']);
     (await c)();
     (await d)();
     (await take('e', 100))();
+    assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'e']);
+  });
+
+  it('lets later requests that fit overtake one that does not', async () => {
+    const limit = makeByteLimit(100);
+    const held = await limit.take(60);
+    let isLarge = false;
+    void limit.take(50).then(() => (isLarge = true));
+    await limit.take(10);
+    await limit.take(30);
+    assert.equal(isLarge, false);
+    held();
+    await setImmediate();
+    assert.equal(isLarge, true);
+  });
+
+  it('does not let them starve it: after its capacity in bytes they wait behind it', async () => {
+    const limit = makeByteLimit(100);
+    const held = await limit.take(20);
+    let isLarge = false;
+    const large = limit.take(100).then((release) => {
+      isLarge = true;
+      return release;
+    });
+    // Each begins before the one before it ends, so that there is never enough for the large one.
+    let overtaking = 0;
+    for (let previous = await limit.take(20); ; overtaking++) {
+      const next = limit.take(20);
+      const first = await Promise.race([next, setImmediate(undefined)]);
+      previous();
+      if (!first) break;
+      previous = first;
+      assert.ok(overtaking < 10, 'it waits for ever');
+    }
+    assert.equal(isLarge, false);
+    held();
+    const release = await large;
+    assert.equal(isLarge, true);
+    release();
+  });
+
+  it('is contended only while a holder within its share waits', async () => {
+    const limit = makeByteLimit(30, 20);
+    assert.equal(limit.isContended(), false);
+    const a = await limit.take(20, { holder: 'a' });
+    const own = limit.take(10, { holder: 'a' });
+    assert.equal(limit.isContended(), false);
+    const other = limit.take(20, { holder: 'b' });
+    assert.equal(limit.isContended(), true);
+    a();
+    (await own)();
+    (await other)();
+    assert.equal(limit.isContended(), false);
   });
 
   it('takes back what was held once, however often it is told', async () => {

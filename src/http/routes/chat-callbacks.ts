@@ -32,6 +32,11 @@ const FORM_BYTES = 65_536;
 /** Bytes that Meta posts at most. */
 const META_BYTES = 3 * 1_048_576;
 
+/** Base64 of an HMAC-SHA1. */
+const TWILIO_SIGNATURE = /^[A-Za-z0-9+/]{27}=$/;
+/** Hexadecimal HMAC-SHA256. */
+const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
+
 const MESSAGE_ID = /^wa_[0-9a-z]{26}$/;
 
 /** Providers add to a query what they like. */
@@ -73,6 +78,9 @@ export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallba
       }
       return {};
     },
+    ({ headers }) => {
+      if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
+    },
   );
   return { ...posted, bodyLimit: FORM_BYTES, isRaw: true };
 }
@@ -107,12 +115,21 @@ export function meta({ pool, chatCallbacks }: ChatCallbackDeps): Route {
       }
       return {};
     },
+    ({ headers }) => {
+      const isSigned = isOf(META_SIGNATURE, headers['x-hub-signature-256']);
+      if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
+    },
   );
   return { ...posted, bodyLimit: META_BYTES, isRaw: true };
 }
 
 function unsigned(provider: string): ServiceError {
   return new ServiceError('unauthorized', `a signature of ${provider} is required`);
+}
+
+/** Whether a header has the form of a signature. One that has not is refused before the body is read. */
+function isOf(form: RegExp, header: string | string[] | undefined): boolean {
+  return form.test(only(header) ?? '');
 }
 
 /** A header that stands once. */

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { answerBrokenRequest } from './errors.ts';
+
+/** Milliseconds between two checks of all bodies. */
+const CHECK_INTERVAL_MS = 1_000;
+/** Checks before the rate counts: a connection may begin slowly. */
+const GRACE_CHECKS = 10;
+/** Bytes per check that a body must have averaged after the grace. */
+const MIN_BYTES_PER_CHECK = 65_536;
+
+interface Upload {
+  readonly request: IncomingMessage;
+  /** `bytesRead` of the connection when the body began. */
+  readonly startBytes: number;
+  readonly isEnforced: () => boolean;
+  /** Time is counted in checks, so a stalled process does not blame its clients. */
+  checks: number;
+}
+
+/** Watches one body until it has arrived. `isEnforced` is asked each second whether the minimum rate applies now. */
+export type WatchBody = (request: IncomingMessage, isEnforced: () => boolean) => void;
+
+/**
+ * Enforces a minimum transfer rate: a body that has averaged less than 64 KiB a second after its first 10 s is answered
+ * with 408, as one is that exceeds the server's request timeout, and its connection is closed.
+ */
+export function endSlowBodies(app: FastifyInstance): WatchBody {
+  const uploads = new Set<Upload>();
+  const timer = setInterval(() => {
+    for (const upload of uploads) {
+      const { request, startBytes, isEnforced } = upload;
+      const { socket } = request;
+      if (request.complete || socket.destroyed) {
+        uploads.delete(upload);
+        continue;
+      }
+      const minBytes = (++upload.checks - GRACE_CHECKS) * MIN_BYTES_PER_CHECK;
+      if (socket.bytesRead - startBytes >= minBytes || !isEnforced()) continue;
+      uploads.delete(upload);
+      answerBrokenRequest.call(app, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
+    }
+  }, CHECK_INTERVAL_MS).unref();
+  app.addHook('onClose', async () => clearInterval(timer));
+  return (request, isEnforced) => {
+    uploads.add({ request, startBytes: request.socket.bytesRead, isEnforced, checks: 0 });
+  };
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { startApi } from './api-process.ts';
+import { CALLBACK, type Organization, type Service, startService } from './service.ts';
+import { dial, head, speak } from './socket.ts';
+
+const MB = 1_048_576;
+const BASIC = `Authorization: Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
+const META = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`;
+const TWILIO = `X-Twilio-Signature: ${'A'.repeat(27)}=`;
+const FORM = 'Content-Type: application/x-www-form-urlencoded';
+
+/** Every route that reads a body without an API key, with the headers that let a stranger get as far as the body. */
+const PUBLIC_POSTS: readonly (readonly [path: string, ...headers: string[]])[] = [
+  ['/unsubscribe/x', FORM],
+  ['/callbacks/postmark', 'Content-Type: application/json', BASIC],
+  ['/callbacks/twilio', TWILIO],
+  ['/callbacks/meta', META],
+  ['/dashboard/sign-in', FORM],
+  ['/dashboard/sign-out', FORM],
+  ['/dashboard/invitations/x', FORM],
+];
+
+describe('a request body without an API key', () => {
+  let service: Service;
+  let org: Organization;
+  before(async () => {
+    service = await startService();
+    org = await service.organization();
+  });
+  after(() => service.close());
+  const sockets: Socket[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+
+  async function open(start: string): Promise<{ socket: Socket; answer: () => string }> {
+    const socket = await dial(service.port);
+    sockets.push(socket);
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    socket.write(start);
+    return { socket, answer: () => answer };
+  }
+
+  for (const [path, ...headers] of PUBLIC_POSTS) {
+    it(`held open four times at ${path} does not delay a send of 2 MB`, async () => {
+      const held = await Promise.all(
+        Array.from({ length: 4 }, () =>
+          open(head(path, undefined, 'Transfer-Encoding: chunked', ...headers) + '1\r\na\r\n'),
+        ),
+      );
+      // One more request on the same server is answered after the four have been read as far as they have come.
+      await org.sent();
+      const sent = await org.send({ text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) });
+      assert.equal(sent.status, 202, sent.text);
+      for (const each of held) assert.equal(each.answer(), '', 'it is still held open');
+    });
+  }
+
+  it('that exceeds the share of its network gets 503 and leaves capacity for a send of 2 MB', async () => {
+    const start = head('/callbacks/meta', undefined, 'Content-Length: 3145728', META);
+    const held = await Promise.all(Array.from({ length: 20 }, () => open(start + 'a')));
+    const sent = await org.send({ text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) });
+    assert.equal(sent.status, 202, sent.text);
+    await eventually(
+      'those over the share are refused',
+      () => held.filter(({ answer }) => answer().startsWith('HTTP/1.1 503')).length === 18,
+    );
+    assert.equal(held.filter(({ answer }) => answer() === '').length, 2);
+  });
+
+  it('that arrives too slowly gets 408; one with a key may be slow while nobody waits for its budget', async () => {
+    const keyed = JSON.stringify(org.mail({ text: 'x'.repeat(100_000) }));
+    const slow = await open(
+      head('/v1/emails', org.key, 'Content-Type: application/json', `Content-Length: ${keyed.length}`) + keyed.slice(0, 1),
+    );
+    const dripping = await Promise.all(
+      PUBLIC_POSTS.map(([path, ...headers]) =>
+        open(head(path, undefined, 'Transfer-Encoding: chunked', ...headers) + '1\r\na\r\n'),
+      ),
+    );
+    const drip = setInterval(() => {
+      for (const { socket, answer } of dripping) if (answer() === '') socket.write('1\r\na\r\n');
+    }, 200);
+    try {
+      await eventually('all are refused', () => dripping.every(({ answer }) => answer() !== ''));
+    } finally {
+      clearInterval(drip);
+    }
+    for (const { answer } of dripping) assert.match(answer(), /^HTTP\/1\.1 408 /);
+    assert.equal(slow.answer(), '');
+    slow.socket.write(keyed.slice(1));
+    await eventually('the slow one is answered', () => slow.answer().startsWith('HTTP/1.1 202'));
+  });
+});
+
+describe('a callback whose signature header is missing or malformed', () => {
+  let service: Service;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  for (const [path, ...headers] of [
+    ['/callbacks/meta'],
+    ['/callbacks/meta', 'X-Hub-Signature-256: sha256=00'],
+    ['/callbacks/meta', `X-Hub-Signature-256: sha1=${'0'.repeat(64)}`],
+    ['/callbacks/twilio'],
+    ['/callbacks/twilio', 'X-Twilio-Signature: x'],
+    ['/callbacks/postmark'],
+    ['/callbacks/postmark', 'Authorization: Basic eDp5'],
+  ] as const) {
+    it(`gets 401 before its body arrives: ${[path, ...headers].join(', ')}`, async () => {
+      const { status } = await speak(service.port, head(path, undefined, 'Content-Length: 50000', ...headers));
+      assert.equal(status, 401);
+    });
+  }
+
+  it('gets 401 before its body arrives when no secret of Meta is configured, whatever the header', async (t) => {
+    const chatCallbacks = { twilioAuthToken: undefined, metaAppSecret: undefined, metaVerifyToken: undefined };
+    const without = await startService({ chatCallbacks });
+    t.after(() => without.close());
+    const { status } = await speak(without.port, head('/callbacks/meta', undefined, 'Content-Length: 50000', META));
+    assert.equal(status, 401);
+  });
+});
+
+describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
+  const POSTS = 1_400;
+  let database: TestDatabase;
+  before(async () => {
+    database = await testDatabase(2);
+  });
+  after(() => database.drop());
+
+  it('leave the API below 400 MB', { timeout: 180_000 }, async (t) => {
+    const folder = await temporaryFolder(t);
+    const api = await startApi({
+      DATABASE_URL: database.url,
+      ATTACHMENT_STORE: `file:${folder}`,
+      META_APP_SECRET: 'a secret of Meta',
+    });
+    t.after(() => api.end('SIGKILL'));
+    let peak = 0;
+    const watching = setInterval(() => {
+      peak = Math.max(peak, Number(execFileSync('ps', ['-o', 'rss=', '-p', String(api.child.pid)])) * 1_024);
+    }, 100);
+    t.after(() => clearInterval(watching));
+
+    const port = Number(new URL(api.url).port);
+    const body = Buffer.alloc(MB - 1, 'a');
+    let over = 0;
+    let taken = 0;
+    const sockets = Array.from({ length: POSTS }, (_, i) => {
+      // From many addresses, so that no share of one network is what holds.
+      const socket = connect({ port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (i % 200)}` });
+      socket.on('error', () => undefined);
+      socket.once('close', () => over++);
+      socket.write(head('/callbacks/meta', undefined, `Content-Length: ${MB}`, META));
+      socket.write(body, (error) => {
+        if (!error) taken++;
+      });
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    t.after(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await eventually('each post is refused or has been sent', () => over + taken >= POSTS);
+    // Longer than the API lets a post wait for its budget.
+    await sleep(7_000);
+    clearInterval(watching);
+    t.diagnostic(`at most ${Math.round(peak / MB)} MB; ${over} refused, ${taken} sent`);
+    assert.ok(peak > 50 * MB && peak < 400 * MB, `${Math.round(peak / MB)} MB`);
+  });
+});
