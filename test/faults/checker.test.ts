@@ -14,6 +14,7 @@ const GOOD: Evidence = {
   api: [{ id: 'em_a', batch_id: null, to: 'a@x.net', status: 'delivered' }],
   provider: new Map([['a@x.net', [1_000]]]),
   ambiguous: new Map(),
+  unresolved: new Set(),
   events: [{ id: 'ev_1', type: 'email.sent', message: 'em_a' }],
   webhooks: new Set(['ev_1']),
 };
@@ -88,6 +89,14 @@ for (const [what, change, sentence] of CASES)
 test('twice is explained by as many ambiguous attempts', () => {
   const verdict = check({ ...GOOD, provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_a', 1]]) });
   assert.deepEqual([sentences(verdict.wrongs), verdict.explained], [[], 1]);
+});
+
+test('a failure is explained by an ambiguous attempt without a repeat left', () => {
+  const verdict = check({ ...GOOD, api: told('failed'), unresolved: new Set(['em_a']) });
+  assert.deepEqual([sentences(verdict.wrongs), verdict.unresolved], [[], 1]);
+  assert.deepEqual(wrong({ api: told('failed'), unresolved: new Set(['em_b']) }), [
+    'failed: em_a: at the provider 1 times',
+  ]);
 });
 
 test('a request without an answer may have been accepted or not, but what is stored must be sent', () => {

@@ -18,6 +18,8 @@ export interface Evidence {
   readonly provider: ReadonlyMap<string, readonly number[]>;
   /** By message: attempts of which nobody could say how they ended, and that were followed by another one. */
   readonly ambiguous: ReadonlyMap<string, number>;
+  /** Messages whose last attempt is ambiguous and was not repeated, since all repeats were used up. */
+  readonly unresolved: ReadonlySet<string>;
   /** Lines of the messages' timelines. */
   readonly events: readonly { readonly id: string; readonly type: string; readonly message: string }[];
   /** Ids of the events that the customer's endpoint has taken. */
@@ -32,7 +34,7 @@ export interface Wrongs {
   readonly twice: string[];
   /** The API says one thing, the provider or the sender another. */
   readonly contradicted: string[];
-  /** Given up, though no fault lasts as long as the tries do. */
+  /** Given up, though no fault lasts as long as the tries do, and no ambiguous attempt is the reason. */
   readonly failed: string[];
   /** At the provider before its time. */
   readonly early: string[];
@@ -46,6 +48,8 @@ export interface Verdict {
   readonly taken: number;
   /** Messages that it has twice, as an ambiguous attempt explains. */
   readonly explained: number;
+  /** Messages that failed because no repeat was left after an ambiguous attempt, as the guarantees state. */
+  readonly unresolved: number;
   /** Attempts after which nobody could say whether the provider had the message. */
   readonly ambiguous: number;
   readonly webhooks: number;
@@ -69,6 +73,7 @@ export function check(evidence: Evidence): Verdict {
   const known = new Set<string>();
   let accepted = 0;
   let explained = 0;
+  let unresolved = 0;
 
   const canceled = new Set(evidence.sender.flatMap((entry) => (entry.is === 'canceled' ? entry.to : [])));
   for (const entry of evidence.sender) {
@@ -116,6 +121,7 @@ export function check(evidence: Evidence): Verdict {
 
   function judge({ id, status }: ToldMessage, times: number): void {
     if (WAITING.has(status)) waiting.push(`${id}: ${status}`);
+    else if (status === 'failed' && evidence.unresolved.has(id)) unresolved++;
     else if (status === 'failed') wrongs.failed.push(`${id}: at the provider ${times} times`);
     else if (!HANDED_OVER.has(status)) {
       if (times > 0) wrongs.contradicted.push(`${id}: ${status}, and at the provider`);
@@ -129,6 +135,7 @@ export function check(evidence: Evidence): Verdict {
     accepted,
     taken: [...evidence.provider.keys()].filter((to) => known.has(to)).length,
     explained,
+    unresolved,
     ambiguous: [...evidence.ambiguous.values()].reduce((sum, count) => sum + count, 0),
     webhooks: evidence.webhooks.size,
     waiting,

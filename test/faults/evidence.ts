@@ -70,11 +70,22 @@ export async function gatherEvidence(
      ) GROUP BY message_id`,
     [tenant.orgId],
   );
+  const { rows: unresolved } = await stack.pool.query<{ message_id: string }>(
+    `SELECT message_id FROM (
+       SELECT DISTINCT ON (message_id) message_id, outcome FROM attempts
+       WHERE message_id IN (
+         SELECT id FROM emails WHERE org_id = $1 AND status = 'failed'
+         UNION ALL SELECT id FROM chat_messages WHERE org_id = $1 AND status = 'failed'
+       ) ORDER BY message_id, n DESC
+     ) AS last WHERE outcome = 'unknown'`,
+    [tenant.orgId],
+  );
   return {
     sender: readLedger<SenderEntry>(ledgers.sender),
     api: [...(await list(stack, tenant, 'emails')), ...(await list(stack, tenant, 'chatapp'))],
     provider: ledgers.provider.read(),
     ambiguous: new Map(attempts.map(({ message_id, count }) => [message_id, count])),
+    unresolved: new Set(unresolved.map(({ message_id }) => message_id)),
     events,
     webhooks: new Set(readLedger<ReceiverEntry>(ledgers.receiver).map(({ id }) => id)),
   };

@@ -41,6 +41,7 @@ function rowsOf(results: Results): Row[] {
       accepted: sum(({ accepted }) => accepted),
       lost: sum(({ lost }) => lost),
       'twice, explained': sum(({ explained }) => explained),
+      'failed, ambiguous': sum(({ unresolved }) => unresolved),
       'twice, unexplained': sum(({ twice }) => twice),
       'otherwise wrong': sum(({ wrong, lost, twice }) => wrong.length - lost - twice),
       'handed over within s': longest(({ handedOver }) => handedOver),

@@ -29,6 +29,7 @@ export interface RunResult {
   readonly accepted: number;
   readonly taken: number;
   readonly explained: number;
+  readonly unresolved: number;
   readonly ambiguous: number;
   readonly webhooks: number;
   /** Sentences; none when all is well. */
