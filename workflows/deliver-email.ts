@@ -4,6 +4,7 @@ import {
   condition,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -12,6 +13,7 @@ import {
 import type { Delivery, EmailActivities } from '../activities/index.ts';
 import type { EmailStatus } from '../src/domain/email.ts';
 import type { RetryPolicy } from '../src/domain/retry.ts';
+import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
 /** When an email is due: a time of a certain `schedule_version`, or at once. */
@@ -26,12 +28,15 @@ export interface DeliverEmail extends Schedule {
   readonly retry: RetryPolicy;
 }
 
-/** The email was given another time. A version that is not newer is old news. */
+/** The email was given another time. A version that is not newer, and a payload that is no schedule, are ignored. */
 export const reschedule = defineSignal<[Schedule]>('reschedule');
 /** The email was called back. */
 export const cancel = defineSignal('cancel');
 
 const FLEET = 'email';
+
+/** Patch id: a schedule that is ahead of Postgres gives way to Postgres's. */
+const POSTGRES_DECIDES = 'postgres-decides';
 
 /** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
 const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
@@ -48,14 +53,15 @@ const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
 export async function deliverEmail({ id, retry, ...start }: DeliverEmail): Promise<EmailStatus> {
   let schedule: Schedule = start;
   let canceled = false;
-  setHandler(reschedule, (next) => {
-    if (next.version > schedule.version) schedule = next;
+  setHandler(reschedule, (next: unknown) => {
+    if (isSchedule(next) && next.version > schedule.version) schedule = next;
   });
   setHandler(cancel, () => {
     canceled = true;
   });
 
   let atLeast = 0;
+  let isRepeated = false;
   for (;;) {
     try {
       await due();
@@ -67,14 +73,19 @@ export async function deliverEmail({ id, retry, ...start }: DeliverEmail): Promi
       const status = await CancellationScope.nonCancellable(() => cancelEmail({ id }));
       if (status !== 'queued') return status;
     }
-    const delivery = await CancellationScope.nonCancellable(() => attempt({ id, version: schedule.version }, retry));
+    const { version } = schedule;
+    const delivery = await CancellationScope.nonCancellable(() => attempt({ id, version }, retry));
     if (delivery.state === 'ended') {
       if (delivery.provider) upsertSearchAttributes([{ key: PROVIDER, value: delivery.provider }]);
       setCurrentDetails(`Ended: ${delivery.status}`);
       return delivery.status;
     }
     if (delivery.version >= schedule.version) schedule = delivery;
-    atLeast = delivery.inMs;
+    // Only a signal that came during the attempt may know more than Postgres's answer.
+    else if (schedule.version === version && patched(POSTGRES_DECIDES)) schedule = delivery;
+    const isDue = delivery.inMs <= 0;
+    atLeast = isDue && isRepeated && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : delivery.inMs;
+    isRepeated = isDue;
   }
 
   /** Waits until the email is due at whatever time it has by then; `atLeast` when our clock runs ahead of Postgres's. */
@@ -91,6 +102,14 @@ export async function deliverEmail({ id, retry, ...start }: DeliverEmail): Promi
       if (!woken) return;
     }
   }
+}
+
+/** Signals can be sent by hand, with any payload: a handler that threw would fail the workflow task again and again. */
+function isSchedule(payload: unknown): payload is Schedule {
+  if (typeof payload !== 'object' || payload === null) return false;
+  const { version, dueAt } = payload as Partial<Record<keyof Schedule, unknown>>;
+  const isInstant = typeof dueAt === 'string' && !Number.isNaN(Date.parse(dueAt));
+  return Number.isSafeInteger(version) && (dueAt === null || isInstant);
 }
 
 /**

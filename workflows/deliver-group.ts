@@ -2,6 +2,7 @@ import {
   ActivityFailure,
   CancellationScope,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   sleep,
@@ -9,6 +10,7 @@ import {
 } from '@temporalio/workflow';
 import type { GroupActivities, GroupDelivery } from '../activities/index.ts';
 import type { RetryPolicy } from '../src/domain/retry.ts';
+import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
 /** Emails that are due at the same instant, or at once, and share one workflow. */
@@ -48,7 +50,8 @@ export async function deliverGroup({ id, members, dueAt, retry }: DeliverGroup):
     let delivery = await attempt(id, members, retry);
     const total = { ...delivery.counts };
     for (let early = delivery.early; early; early = delivery.early) {
-      await sleep(early.inMs, { summary: 'our clock is ahead of the database' });
+      const pauseMs = early.inMs <= 0 && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : early.inMs;
+      await sleep(pauseMs, { summary: 'our clock is ahead of the database' });
       delivery = await attempt(id, early.members, retry);
       add(total, delivery.counts);
     }

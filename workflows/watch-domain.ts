@@ -2,11 +2,13 @@ import {
   condition,
   continueAsNew,
   defineSignal,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow';
 import type { DomainActivities } from '../activities/index.ts';
+import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 
 /** A registered domain, by its id, which is the workflow's id too. */
 export interface WatchDomain {
@@ -45,7 +47,9 @@ export async function watchDomain({ id }: WatchDomain): Promise<void> {
       return;
     }
     setCurrentDetails('Waiting until it is to be checked again');
-    await condition(isTold, Math.max(Math.ceil(watched.inMs), 1), { summary: 'until it is to be checked again' });
+    const isDue = watched.inMs <= 0;
+    const waitMs = isDue && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : Math.max(Math.ceil(watched.inMs), 1);
+    await condition(isTold, waitMs, { summary: 'until it is to be checked again' });
   }
   await continueAsNew<typeof watchDomain>({ id });
 

@@ -26,31 +26,45 @@ export async function findSenders(db: Db): Promise<string[]> {
 }
 
 /**
- * Has every email that is open asked about before it is sent, and carried by a workflow that is not there yet: of one that
- * came singly, or is under way in copies, its own, of others those that the relay makes. @returns how many
+ * By how much a restore raises `schedule_version`: by more than an email can have been rescheduled since the backup. A
+ * workflow that lived on in Temporal then takes the restored time, whatever it was told since.
+ */
+const VERSIONS_SINCE_BACKUP = 1_000_000;
+
+/**
+ * Has every open email looked up at its provider before it is sent, and delivered by a new workflow: its own if it came
+ * singly or is under way in copies, else one that the relay makes. A scheduled email that had a workflow of its own
+ * is rescheduled to its time in the backup, since that workflow may still run and know a later one. @returns how many
  * @param provider that is asked
  */
 export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `WITH open AS MATERIALIZED (
        SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
-         SELECT id, batch_id, status FROM emails WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
+         SELECT id, batch_id, status, schedule_version FROM emails
+         WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
        ) AS waiting
        UNION
-       SELECT id, batch_id, status FROM emails WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
+       SELECT id, batch_id, status, schedule_version FROM emails
+       WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
      ), doubted AS (
        ${doubt('$1', 'now()', '$2')}
      ), carried AS (
-       UPDATE emails SET workflow_id = emails.id, look_at = NULL FROM open WHERE emails.id = open.id
+       UPDATE emails
+       SET workflow_id = emails.id, look_at = NULL,
+           schedule_version = emails.schedule_version + CASE WHEN open.status = 'scheduled' THEN $3::integer ELSE 0 END
+       FROM open WHERE emails.id = open.id
      ), spoken AS (
        DELETE FROM outbox WHERE action IN ('start', 'leave', 'group', 'reschedule', 'cancel')
      ), started AS (
        INSERT INTO outbox (message_id, action)
-       SELECT id, CASE WHEN batch_id IS NOT NULL AND status IN ('queued', 'scheduled') THEN 'start' ELSE 'leave' END
+       SELECT id, CASE WHEN status = 'scheduled' AND (batch_id IS NULL OR schedule_version % $3::integer > 0) THEN 'reschedule'
+                       WHEN batch_id IS NOT NULL AND status IN ('queued', 'scheduled') THEN 'start'
+                       ELSE 'leave' END
        FROM open ORDER BY id
      )
      SELECT count(*)::int AS count FROM open`,
-    [provider, DETAIL],
+    [provider, DETAIL, VERSIONS_SINCE_BACKUP],
   );
   return rows[0]?.count ?? 0;
 }

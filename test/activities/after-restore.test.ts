@@ -10,6 +10,7 @@ import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';
+import type { Member } from '../../activities/contract.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 /** What is done once when a backup was restored; each test has the only messages that are open. */
@@ -22,6 +23,9 @@ before(async () => {
   orgId = await organization(pool);
 });
 after(() => database.drop());
+
+/** A scheduled email as its workflow asks for it after the restore, which has raised its version. */
+const rescheduled = (member: Member): Member => ({ ...member, version: 1_000_000 });
 
 const AGAIN: SendOutcome = { kind: 'busy', detail: 'not now' };
 
@@ -105,14 +109,19 @@ describe('an email that was open when the backup was made', () => {
     await doubtEmails(pool, 'postmark');
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
     provider.sees = false;
-    assert.equal((await deliverOne(member)).state, 'again');
+    assert.equal((await deliverOne(rescheduled(member))).state, 'again');
     assert.equal((await row(member.id)).status, 'queued', 'claimed, so neither moved nor canceled any more');
     provider.sees = true;
     provider.take(member, 'call_forgotten');
-    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.deepEqual(await deliverOne(rescheduled(member)), {
+      id: member.id,
+      state: 'ended',
+      status: 'sent',
+      provider: 'postmark',
+    });
     assert.equal((await row(member.id)).status, 'sent');
     assert.deepEqual(await timeline(member.id), ['scheduled', 'sent']);
-    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.equal((await deliverOne(rescheduled(member))).state, 'ended');
     assert.deepEqual([provider.calls.length, provider.took.length], [0, 1]);
   });
 
@@ -147,7 +156,7 @@ describe('an email that was open when the backup was made', () => {
     await doubtAll(pool, 'postmark');
     await project(pool, 'canceled', [{ id: member.id }]);
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
-    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'canceled' });
+    assert.deepEqual(await deliverOne(rescheduled(member)), { id: member.id, state: 'ended', status: 'canceled' });
     assert.deepEqual([provider.asked, provider.calls.length], [0, 0]);
   });
 
@@ -155,11 +164,34 @@ describe('an email that was open when the backup was made', () => {
     const { provider, accept, age, deliverOne } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     assert.equal(await doubtEmails(pool, 'postmark'), 1);
-    assert.equal((await deliverOne(member)).state, 'waiting');
+    assert.equal((await deliverOne(rescheduled(member))).state, 'waiting');
     await age(member.id, 3_600);
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
-    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.equal((await deliverOne(rescheduled(member))).state, 'ended');
     assert.deepEqual([provider.asked, provider.took.length], [1, 1]);
+  });
+
+  test('is rescheduled to its time in the backup, if it is scheduled: a workflow that lived on may know a later one', async () => {
+    const { acceptMany, deliverOne } = make();
+    await outbox();
+    const scheduled_at = inMs(3_600_000);
+    const batch = { batch_id: 'bt_2', from_domain: 'acme.example', scheduled_at };
+    const members = await acceptMany(3, (i) => (i === 0 ? { scheduled_at } : batch));
+    const [single, member, moved] = members.map(({ id }) => id) as [string, string, string];
+    await pool.query('UPDATE emails SET schedule_version = 2 WHERE id = $1', [moved]);
+    assert.equal(await doubtEmails(pool, 'postmark'), 3);
+    const wanted: [string, string][] = [
+      ['reschedule', single],
+      ['start', member],
+      ['reschedule', moved],
+    ];
+    assert.deepEqual(await outbox(), wanted.sort());
+    for (const { id } of members) {
+      // As a workflow asks that was told of a reschedule since the backup.
+      const result = await deliverOne({ id, version: 5 });
+      assert.ok(result.state === 'waiting' && result.version >= 1_000_000 && result.dueAt === scheduled_at);
+    }
+    await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'scheduled'`);
   });
 
   test('is carried by a workflow of its own, or those of a batch by new groups; what stood in the outbox is gone', async () => {

@@ -203,6 +203,12 @@ describe('delivering a group', () => {
 });
 
 describe('ending a group', () => {
+  test('whose version is ahead of Postgres is told the version that Postgres has', async () => {
+    const { deliver, members } = await group(2, { scheduled_at: inMs(60_000) });
+    const { early } = await deliver(members.map((member) => ({ ...member, version: 7 })));
+    assert.deepEqual(early?.members, members);
+  });
+
   test('giving up fails those without attempts left and no other', async () => {
     const { deliver, giveUp, provider, members, statuses, email } = await group(3);
     provider.acts.push(BUSY, BUSY, BUSY);

@@ -4,6 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { timeSkipping } from '../support/time-skipping.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
@@ -256,6 +257,86 @@ describe('deliverEmail', () => {
     office.beforeClaim = () => undefined;
     assert.equal(result, 'sent');
     assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  for (const [what, dueAt] of [
+    ['in the past', '2020-01-01T00:00:00.000Z'],
+    ['that is later than Postgres’s', null],
+  ] as const) {
+    test(`sends an email on time although a signal gave it a version ahead of Postgres and a time ${what}`, async (t) => {
+      let attempts = 0;
+      office.beforeClaim = () => {
+        attempts++;
+      };
+      const { id, result } = await carry(t, DAY, async ({ handle }) => {
+        const later = new Date((await env.currentTimeMs()) + 3 * DAY).toISOString();
+        await handle.signal(reschedule, { version: 99, dueAt: dueAt ?? later });
+      });
+      office.beforeClaim = () => undefined;
+      assert.equal(result, 'sent');
+      // Postgres's time is known to the workflow only once it has asked, which it does at the time of the signal.
+      if (dueAt === null) assert.ok(lateness(id) < 2 * DAY + MINUTE, `late by ${lateness(id)} ms`);
+      else assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+      assert.ok(attempts <= 3, `${attempts} attempts`);
+      assert.equal(office.row(id).attempts, 1);
+    });
+  }
+
+  test('takes a newer signal that comes during an attempt rather than Postgres’s answer', async (t) => {
+    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
+      let isFirst = true;
+      office.beforeClaim = () => {
+        if (isFirst) office.row(id).dueAt += 2 * DAY;
+        isFirst = false;
+      };
+      await handle.signal(reschedule, { version: 99, dueAt: '2020-01-01T00:00:00.000Z' });
+      await eventually('the first attempt was made', () => !isFirst);
+      await move(handle, id, (await env.currentTimeMs()) + 5 * DAY);
+    });
+    office.beforeClaim = () => undefined;
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  test('ignores signals with a payload that is no schedule', async (t) => {
+    const { id, result, handle } = await carry(t, DAY, async ({ handle }) => {
+      for (const payload of [
+        null,
+        undefined,
+        7,
+        'later',
+        [],
+        {},
+        { version: null, dueAt: null },
+        { version: '5', dueAt: null },
+        { version: 1.5, dueAt: null },
+        { version: 5 },
+        { version: 5, dueAt: 'tomorrow' },
+        { version: 5, dueAt: 20_000 },
+      ]) {
+        await handle.signal<[unknown]>('reschedule', payload);
+      }
+      await handle.signal('reschedule');
+      await handle.signal<[unknown]>('nobody-knows-this', null);
+    });
+    assert.equal(result, 'sent');
+    assert.ok(lateness(id) >= 0 && lateness(id) < MINUTE, `late by ${lateness(id)} ms`);
+    const events = (await handle.fetchHistory()).events ?? [];
+    assert.ok(!events.some((event) => event.workflowTaskFailedEventAttributes), 'no workflow task failed');
+  });
+
+  test('pauses between rounds while Postgres answers again and again that it is due, at another version', async (t) => {
+    let attempts = 0;
+    office.beforeClaim = (id) => {
+      if (++attempts < 6) office.row(id).version++;
+    };
+    const began = await env.currentTimeMs();
+    const { id, result } = await carry(t, MINUTE);
+    office.beforeClaim = () => undefined;
+    assert.equal(result, 'sent');
+    assert.equal(attempts, 6);
+    const took = (office.row(id).sentAt ?? 0) - began - MINUTE;
+    assert.ok(took >= 15_000, `five rounds in ${took} ms`);
   });
 
   test('a worker that is restarted while an email waits goes on from its history', async (t) => {

@@ -170,6 +170,21 @@ describe('deliverGroup', () => {
     for (const id of ids) assert.ok(lateness(id, dueAt) >= 0);
   });
 
+  test('pauses between rounds while Postgres answers again and again that it is due, at another version', async (t) => {
+    groups.mismatches = 3;
+    const { counts, ids, dueAt } = await carry(t, DAY);
+    groups.mismatches = 0;
+    assert.deepEqual(counts, { sent: 4 });
+    for (const id of ids) assert.ok(lateness(id, dueAt) >= 15_000, `three rounds in ${lateness(id, dueAt)} ms`);
+  });
+
+  test('ignores signals, whatever their payload', async (t) => {
+    const { counts } = await carry(t, DAY, async ({ handle }) => {
+      for (const name of ['reschedule', 'cancel', 'wake']) await handle.signal<[unknown]>(name, null);
+    });
+    assert.deepEqual(counts, { sent: 4 });
+  });
+
   test('canceled with Temporal’s own tools, what is scheduled is canceled', async (t) => {
     const { counts, ids } = await carry(t, DAY, async ({ handle }) => {
       await handle.cancel();

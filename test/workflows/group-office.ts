@@ -14,6 +14,8 @@ export class GroupOffice {
   readonly answers: ('take' | 'busy' | { but: readonly string[] } | 'crash')[] = [];
   /** Milliseconds that the database's clock is behind Temporal's. */
   behind = 0;
+  /** How many more times it answers that all emails are due at another version. */
+  mismatches = 0;
   /** How many calls the provider got. */
   calls = 0;
 
@@ -36,6 +38,7 @@ export class GroupOffice {
       const counts: Record<string, number> = {};
       const early: (typeof members)[number][] = [];
       let busy = 0;
+      if (this.mismatches-- > 0) return { counts, providers: [], early: { members: [...members], inMs: 0 } };
       this.calls++;
       for (const member of members) {
         const { id } = member;

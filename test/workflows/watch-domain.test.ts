@@ -55,6 +55,20 @@ describe('watchDomain', () => {
     assert.equal((await carry(t.name, [begun, asleep(MINUTE)])).length, 3);
   });
 
+  test('pauses between rounds while Postgres answers that it is due now', async (t) => {
+    const times = await carry(t.name, [asleep(0), asleep(0), asleep(0)]);
+    assert.equal(times.length, 4);
+    assert.ok((times[3] ?? 0) >= 15_000, `three rounds in ${times[3]} ms`);
+  });
+
+  test('ignores the payload of its signal', async (t) => {
+    const times = await carry(t.name, [asleep(24 * HOUR)], async (handle, seen) => {
+      await eventually('it has looked', () => seen.length === 1);
+      await handle.signal<[unknown]>('lookAgain', null);
+    });
+    assert.equal(times.length, 2);
+  });
+
   test('while the database is away it tries again', async (t) => {
     assert.equal((await carry(t.name, ['crash', 'crash', 'crash', asleep(MINUTE)])).length, 5);
   });

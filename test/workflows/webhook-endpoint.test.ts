@@ -27,6 +27,14 @@ describe('webhookEndpoint', () => {
     near(times[4], 20 * HOUR + 5_000);
   });
 
+  test('ignores the payload of its signal', async (t) => {
+    const times = await carry(t.name, [asleep(null)], async (handle, seen) => {
+      await eventually('it has worked', () => seen.length === 1);
+      await handle.signal<[unknown]>('wake', null);
+    });
+    assert.equal(times.length, 2);
+  });
+
   test('a wake ends its sleep, however long that was meant to be', async (t) => {
     for (const inMs of [null, 24 * HOUR]) {
       const name = inMs === null ? t.name : `${t.name} and something is due later`;
