@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import type { Attachment } from '../src/domain/attachments.ts';
+import type { EmailContent } from '../src/domain/email-content.ts';
 import { newId } from '../src/domain/ids.ts';
 import { type OutgoingEmail, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { type Attempt, beginAttempts, lastAttempts, type LockedEmail, lockEmails } from '../src/store/attempts.ts';
-import { afterCommit, type Db, transaction } from '../src/store/pool.ts';
+import { afterCommit, type Db, isUnreachable, transaction } from '../src/store/pool.ts';
 import { claimed } from '../src/telemetry/topics.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
@@ -14,6 +15,12 @@ import { chooseRecipients } from './recipients.ts';
 
 /** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
+/** What a member comes to whose content this process cannot decrypt: SECRET_KEY is another one than when it was accepted. */
+const SEALED = {
+  state: 'again',
+  reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
+  alone: true,
+} as const;
 /** Milliseconds for which files that are not there may turn up: a store may be mounted wrongly, or not at all. */
 const LOST_AFTER = 24 * 3_600_000;
 
@@ -119,13 +126,24 @@ function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): M
 }
 
 /** An email as a provider gets it, or why it cannot be one: what was accepted weeks ago may break a rule of today. */
-function readable(email: LockedEmail, files: FilesOfEmails): OutgoingEmail | string {
+function readable(email: LockedEmail, content: EmailContent, files: FilesOfEmails): OutgoingEmail | string {
   try {
     const read = files.get(email.id);
     if (read === 'lost') return 'This email cannot be sent: its attachments are lost.';
-    return toOutgoing(email, read);
+    return toOutgoing({ ...email, ...content }, read);
   } catch (error) {
     return `This email cannot be sent: ${(error as Error).message}.`;
+  }
+}
+
+/** Undefined when it cannot be decrypted; the operator can help, so the email does not fail. */
+async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Promise<EmailContent | undefined> {
+  try {
+    return await deps.contents.open(client, email);
+  } catch (error) {
+    if (isUnreachable(error)) throw error;
+    deps.log.error({ err: error, email: email.id, org: email.org_id }, 'the content of an email cannot be decrypted');
+    return undefined;
   }
 }
 
@@ -138,12 +156,18 @@ async function assign(
   files: FilesOfEmails,
 ): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
   const failed: { id: string; error: string }[] = [];
-  const read = emails.flatMap((email) => {
-    const outgoing = readable(email, files);
-    if (typeof outgoing !== 'string') return { email, outgoing, tried: attempts.has(email.id) };
-    failed.push({ id: email.id, error: outgoing });
-    return [];
-  });
+  const sealed: MemberResult[] = [];
+  const read: { email: LockedEmail; outgoing: OutgoingEmail; tried: boolean }[] = [];
+  for (const email of emails) {
+    const content = await openContent(deps, client, email);
+    if (!content) {
+      sealed.push({ id: email.id, ...SEALED });
+      continue;
+    }
+    const outgoing = readable(email, content, files);
+    if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
+    else read.push({ email, outgoing, tried: attempts.has(email.id) });
+  }
   const domainOf = await deps.sendingDomains(client, read);
   const readables = read.flatMap((each) => {
     const domain = domainOf(each);
@@ -172,7 +196,7 @@ async function assign(
     ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
   );
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
-  return { ready, ended };
+  return { ready, ended: [...ended, ...sealed] };
 }
 
 function refusal(provider: EmailProvider, copies: readonly OutgoingEmail[]): string | undefined {

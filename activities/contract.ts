@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { EmailStatus } from '../src/domain/email.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
+import type { EmailContents } from '../src/store/email-contents.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { EmailFiles } from './files.ts';
 import type { SendingDomains } from './sending-domains.ts';
@@ -8,6 +9,8 @@ import type { SendingDomains } from './sending-domains.ts';
 /** What the email activities work with. */
 export interface EmailDeps {
   readonly pool: Pool;
+  /** Opens what is stored of emails. */
+  readonly contents: EmailContents;
   /** In the order they are tried; never empty. */
   readonly providers: readonly EmailProvider[];
   /** The longest wait between two attempts, in milliseconds. */

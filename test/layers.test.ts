@@ -83,13 +83,13 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto and the ULID, MIME, phone, IP address and public-suffix libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:zlib and the ULID, MIME, phone, IP address and public-suffix libraries only',
     severity: 'error',
     from: { path: '^src/domain/' },
     to: {
       pathNot: [
         '^src/domain/',
-        '^(?:node:)?(?:url|crypto)$',
+        '^(?:node:)?(?:url|crypto|zlib)$',
         '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
       ],
     },

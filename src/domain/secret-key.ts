@@ -16,6 +16,7 @@ export type DerivedKeys = readonly [primary: Buffer, ...old: Buffer[]];
 export type KeyPurpose =
   | 'webhook secrets'
   | 'chat credentials'
+  | 'data keys'
   | 'DKIM keys'
   | 'cursors'
   | 'download links'

@@ -5,13 +5,13 @@ import { newId } from '../domain/ids.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/batches.ts';
-import { acceptEmails, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
+import { acceptEmails, type NewEmail, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
 import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { type Db, transaction } from '../store/pool.ts';
 import { countBatch } from '../store/quota.ts';
 import { accepted } from '../telemetry/topics.ts';
-import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused } from './emails.ts';
+import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused, sealEmail } from './emails.ts';
 import type { Caller } from './gathered-emails.ts';
 import { unlessUsed } from './once.ts';
 import { quotaExceeded } from './quota.ts';
@@ -40,6 +40,7 @@ export async function acceptBatch(
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
+  await deps.contents.prepare(deps.pool, caller.orgId);
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
@@ -49,7 +50,7 @@ export async function acceptBatch(
     tokens = total;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
     if (left !== null && left < total) throw await quotaExceeded(client, caller.orgId, total);
-    await storeMembers(client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
+    await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
     if (left !== null && !(await countBatch(client, caller.orgId, total))) {
       throw await quotaExceeded(client, caller.orgId, total);
     }
@@ -66,6 +67,7 @@ export async function acceptBatch(
 
 /** Stores the members of a batch. While Postgres stores some of them, the next are made ready and sent after them. */
 async function storeMembers(
+  deps: IntakeDeps,
   client: Db,
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
@@ -75,9 +77,13 @@ async function storeMembers(
 ): Promise<void> {
   let before: Promise<void> | undefined;
   for (let from = 0; from < requests.length; from += CHUNK) {
-    const emails = requests
-      .slice(from, from + CHUNK)
-      .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin));
+    const emails = await sealEmails(
+      deps,
+      orgId,
+      requests
+        .slice(from, from + CHUNK)
+        .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
+    );
     const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
       // A domain that was given up between the two statements.
       const index = answers.findIndex(({ refusal }) => refusal !== null);
@@ -90,6 +96,16 @@ async function storeMembers(
     before = storing;
   }
   await before;
+}
+
+async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewEmail[]): Promise<NewEmail[]> {
+  const sealed: NewEmail[] = [];
+  const turn = takeTurns();
+  for (const email of emails) {
+    sealed.push(await sealEmail(deps, orgId, email));
+    await turn();
+  }
+  return sealed;
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   type SenderAndTime,
   whyUnmoved,
 } from '../store/emails.ts';
+import type { EmailContents } from '../store/email-contents.ts';
 import type { Once } from '../store/idempotency.ts';
 import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
@@ -41,6 +42,7 @@ export interface IntakeDeps {
   readonly wakeRelay: () => void;
   readonly keepFiles: KeepFiles;
   readonly storeEmail: StoreEmail;
+  readonly contents: EmailContents;
   readonly limits: Limits;
   /** There where requests are followed. */
   readonly tracer?: Tracer | undefined;
@@ -75,9 +77,9 @@ export async function acceptEmail(
     if (acceptance.refusal) throw refused(acceptance.refusal, request);
     return acceptance;
   };
-  const storeWith = (files: readonly Attachment[]) =>
+  const storeWith = (sealed: NewEmail, files: readonly Attachment[]) =>
     transaction(deps.pool, async (client) => {
-      const storing = acceptEmails(client, orgId, domainIds, [email]).then(([answer]) => answer);
+      const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
       const acceptance = await judged(client, storing);
       await insertAttachments(client, orgId, email.id, files);
       return acceptance;
@@ -94,9 +96,10 @@ export async function acceptEmail(
     throw limit;
   }
   try {
+    const sealed = await sealEmail(deps, orgId, email);
     const acceptance = hasFiles
-      ? await deps.limits.quota.run(orgId, () => storeWith(files))
-      : await judged(deps.pool, deps.storeEmail(caller, email));
+      ? await deps.limits.quota.run(orgId, () => storeWith(sealed, files))
+      : await judged(deps.pool, deps.storeEmail(caller, sealed));
     accepted.tell({ kind: 'email', by: 'single', count: 1 });
     deps.wakeRelay();
     return acceptance;
@@ -117,6 +120,16 @@ export interface Origin {
 export function newEmail(request: EmailRequest, parsed: SenderAndTime, { batchId, traceparent }: Origin): NewEmail {
   const now = Date.now();
   return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId, traceparent };
+}
+
+/** Encrypts the content of an email that is about to be stored. */
+export async function sealEmail(
+  { pool, contents }: Pick<IntakeDeps, 'pool' | 'contents'>,
+  orgId: string,
+  email: NewEmail,
+): Promise<NewEmail> {
+  const sealed = await contents.seal(pool, orgId, email.id, email);
+  return { ...email, html: null, text: null, headers: {}, sealed };
 }
 
 /** The parts of a request that the database judges it by. */

@@ -5,6 +5,7 @@ import type { Db } from '../store/pool.ts';
 import { listSealedOtherwise, replaceSealed, SEALED_COLUMNS, type SealedColumn } from '../store/sealed-values.ts';
 
 const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
+  data_keys: 'data keys',
   webhook_secrets: 'webhook secrets',
   old_webhook_secrets: 'webhook secrets',
   chat_credentials: 'chat credentials',

@@ -5,7 +5,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/attachments.ts';
 import { type Acceptance, findEmail } from '../store/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
-import { findBodies } from '../store/message-details.ts';
+import { findContent } from '../store/message-details.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
 interface AgainDeps extends IntakeDeps {
@@ -21,12 +21,12 @@ interface AgainDeps extends IntakeDeps {
  */
 export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish: string): Promise<Acceptance> {
   const { pool } = deps;
-  const email = await findEmail(pool, orgId, id);
+  const email = await findEmail(pool, deps.contents, orgId, id);
   if (!email) throw new ServiceError('not_found', 'there is no email with this id');
-  const bodies = await findBodies(pool, orgId, id);
-  if (!bodies) throw gone();
-  const { from, to, cc, bcc, reply_to, subject, marketing, tags, headers } = email;
-  const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, headers, ...bodies, scheduled_at: null };
+  const content = await findContent(pool, deps.contents, orgId, id);
+  if (!content) throw gone();
+  const { from, to, cc, bcc, reply_to, subject, marketing, tags } = email;
+  const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, ...content, scheduled_at: null };
   const once = { key: `again ${wish}`, fingerprint: digest(id) };
   try {
     return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), once);

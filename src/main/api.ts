@@ -11,6 +11,7 @@ import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
+import { makeEmailContents } from '../store/email-contents.ts';
 import { openKeyRing } from '../store/key-ring.ts';
 import { makePool } from '../store/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
@@ -73,6 +74,7 @@ const deps = {
   files,
   keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
   storeEmail: gatherEmails(pool),
+  contents: makeEmailContents(secretKeysOf(config)),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   keys,

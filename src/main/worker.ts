@@ -20,6 +20,7 @@ import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-tok
 import { webhookSeal } from '../intake/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { dkimSeal } from '../sender-domains/deps.ts';
+import { makeEmailContents } from '../store/email-contents.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
@@ -79,6 +80,7 @@ const FLEETS = {
   email: (): QueueOptions[] => {
     const deps = {
       pool,
+      contents: makeEmailContents(secretKeys),
       providers: makeEmailProviders(tracer),
       maximumInterval: config.SEND_MAX_INTERVAL,
       ambiguousSend: config.AMBIGUOUS_SEND,

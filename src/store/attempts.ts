@@ -1,13 +1,12 @@
 import type { Attachment } from '../domain/attachments.ts';
 import type { EmailStatus } from '../domain/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import type { StoredContent } from './email-contents.ts';
 import { HAS_COPIES_LEFT } from './email-recipients.ts';
 import type { Db } from './pool.ts';
 
-/** An email locked for delivery, with all that goes out. */
-export interface LockedEmail {
-  id: string;
-  org_id: string;
+/** An email locked for delivery, with all that goes out: its content as it is stored. */
+export interface LockedEmail extends StoredContent {
   from: string;
   to: string[];
   cc: string[] | null;
@@ -15,9 +14,6 @@ export interface LockedEmail {
   reply_to: string[] | null;
   subject: string;
   marketing: boolean;
-  headers: Record<string, string>;
-  html: string | null;
-  text: string | null;
   status: EmailStatus;
   scheduled_at: string | null;
   schedule_version: number;
@@ -41,8 +37,8 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
   const { rows } = await db.query<LockedEmail>({
     name: 'lock_emails',
     text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
-                  email.marketing, email.headers, body.html, body.text, email.status, email.scheduled_at,
-                  email.schedule_version, email.provider, email.workflow_id,
+                  email.marketing, email.headers, email.sealed_headers, body.html, body.text, body.sealed AS sealed_body,
+                  email.status, email.scheduled_at, email.schedule_version, email.provider, email.workflow_id,
                   ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
                   greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
@@ -86,7 +82,8 @@ export interface Weight {
 export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string, Weight>> {
   const { rows } = await db.query<Weight>({
     name: 'weigh',
-    text: `SELECT id, copies, copies * (coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0))::float8 AS bytes
+    text: `SELECT id, copies, copies * coalesce(body_bytes, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0))::float8
+                    AS bytes
            FROM emails JOIN email_bodies ON email_id = id CROSS JOIN LATERAL (
              SELECT CASE WHEN marketing THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0)
                                              + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END AS copies

@@ -1,7 +1,9 @@
 import type { Attachment } from '../domain/attachments.ts';
+import type { SealedContent } from '../domain/email-content.ts';
 import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import { COUNT_ACCEPTED } from './email-hours.ts';
+import type { EmailContents } from './email-contents.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
 import { COUNT_AGAINST_QUOTA } from './quota.ts';
@@ -21,6 +23,8 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   id: string;
   event_id: string;
   batch_id: string | null;
+  /** Its content as it is stored; html, text and headers are empty then. */
+  sealed?: SealedContent;
   /** The idempotency key of its request, which the answer will stand for. */
   once?: Once | undefined;
   /** The span of its request, which its delivery goes on from. */
@@ -84,6 +88,9 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
     emails.map((email) => email.once?.key ?? null),
     emails.map((email) => email.once?.fingerprint ?? null),
     traceparentsOf(emails),
+    emails.map((email) => email.sealed?.sealed_body ?? null),
+    emails.map((email) => email.sealed?.body_bytes ?? null),
+    emails.map((email) => email.sealed?.sealed_headers ?? null),
   ];
 }
 
@@ -149,22 +156,24 @@ const ACCEPT_EMAILS = `
     SELECT * FROM unnest(
       $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
       $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[],
-      $19::text[], $20::bytea[], $21::text[]
+      $19::text[], $20::bytea[], $21::text[], $22::bytea[], $23::integer[], $24::bytea[]
     ) WITH ORDINALITY AS mail(
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
-      subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, traceparent, position
+      subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, traceparent, sealed,
+      body_bytes, sealed_headers, position
     )
   ), ${JUDGED}, ${COUNT_AGAINST_QUOTA}, accepted AS MATERIALIZED (
     SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits
     FROM judged WHERE refusal IS NULL AND (SELECT yes FROM quota_says)
   ), stored AS (
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-                        headers, status, created_at, scheduled_at, last_event_at, workflow_id)
+                        headers, sealed_headers, status, created_at, scheduled_at, last_event_at, workflow_id)
     SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-           headers, status, now(), scheduled_at, now(), id
+           headers, sealed_headers, status, now(), scheduled_at, now(), id
     FROM accepted
   ), bodies AS (
-    INSERT INTO email_bodies (email_id, html, text) SELECT id, html, text FROM accepted
+    INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
+    SELECT id, html, text, sealed, body_bytes FROM accepted
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), told AS (
@@ -208,10 +217,15 @@ export interface Email {
 }
 
 /** One email with its timeline, as of one instant. */
-export async function findEmail(db: Db, orgId: string, id: string): Promise<Email | undefined> {
-  const { rows } = await db.query<Email>({
+export async function findEmail(
+  db: Db,
+  contents: EmailContents,
+  orgId: string,
+  id: string,
+): Promise<Email | undefined> {
+  const { rows } = await db.query<Email & { sealed_headers: Buffer | null }>({
     name: 'find_email',
-    text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, status, error,
+    text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, sealed_headers, status, error,
                   bounce_reason, created_at, scheduled_at, last_event_at,
                   (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
                    FROM email_events WHERE email_id = emails.id) AS events,
@@ -219,7 +233,10 @@ export async function findEmail(db: Db, orgId: string, id: string): Promise<Emai
            FROM emails WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0];
+  const [row] = rows;
+  if (!row) return undefined;
+  const { sealed_headers, ...email } = row;
+  return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
 }
 
 /** What stands in the way of moving or canceling an email, found after a change that changed nothing. */

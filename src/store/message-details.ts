@@ -1,5 +1,7 @@
+import type { EmailContent } from '../domain/email-content.ts';
 import type { BounceReason, EmailStatus } from '../domain/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
+import type { EmailContents, StoredContent } from './email-contents.ts';
 import { wireTime } from './emails.ts';
 import type { Db } from './pool.ts';
 
@@ -30,9 +32,6 @@ export interface EmailDetails {
   workflow_id: string;
   provider: string | null;
   provider_message_id: string | null;
-  has_html: boolean;
-  /** Its plain text, or null. */
-  text: string | null;
   timeline: { type: string; created_at: string; recipient: string | null }[];
   recipients: ToldRecipient[];
   attempts: ToldAttempt[];
@@ -48,8 +47,7 @@ const ATTEMPTS_OF = (messageId: string): string =>
 export async function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
   const { rows } = await db.query<EmailDetails>({
     name: 'find_email_details',
-    text: `SELECT workflow_id, provider, provider_message_id, coalesce(body.html, '') <> '' AS has_html,
-                  nullif(body.text, '') AS text,
+    text: `SELECT workflow_id, provider, provider_message_id,
                   (SELECT coalesce(json_agg(json_build_object(
                      'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', recipient) ORDER BY created_at, id), '[]')
                    FROM email_events WHERE email_id = email.id) AS timeline,
@@ -58,28 +56,27 @@ export async function findEmailDetails(db: Db, orgId: string, id: string): Promi
                      ORDER BY recipient), '[]')
                    FROM email_recipients WHERE email_id = email.id) AS recipients,
                   ${ATTEMPTS_OF('email.id')} AS attempts
-           FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
-           WHERE email.id = $1 AND email.org_id = $2`,
+           FROM emails AS email WHERE email.id = $1 AND email.org_id = $2`,
     values: [id, orgId],
   });
   return rows[0];
 }
 
-/** What an email says. */
-export interface EmailBodies {
-  html: string | null;
-  text: string | null;
-}
-
-/** What one email says; undefined when there is no such email, or when its bodies are not kept any more. */
-export async function findBodies(db: Db, orgId: string, id: string): Promise<EmailBodies | undefined> {
-  const { rows } = await db.query<EmailBodies>({
-    name: 'find_bodies',
-    text: `SELECT body.html, body.text FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
+/** The content of one email; undefined when there is no such email, or when its content was erased. */
+export async function findContent(
+  db: Db,
+  contents: EmailContents,
+  orgId: string,
+  id: string,
+): Promise<EmailContent | undefined> {
+  const { rows } = await db.query<StoredContent>({
+    name: 'find_content',
+    text: `SELECT email.id, email.org_id, body.html, body.text, body.sealed AS sealed_body, email.headers, email.sealed_headers
+           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
            WHERE email.id = $1 AND email.org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0];
+  return rows[0] && contents.open(db, rows[0]);
 }
 
 /** What only operators of a chat-app message need to know. */

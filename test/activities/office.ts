@@ -9,6 +9,7 @@ import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoi
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import type { Pool } from '../../src/store/pool.ts';
@@ -85,12 +86,15 @@ export interface AttemptRow {
 /** A store that nothing was ever put into. */
 export const NO_STORE = diskStore('/nowhere');
 
+const contents = makeEmailContents('a secret key for tests, and long enough');
+
 /** Everything around `deliver` in one test: an organization's emails, providers and a log that can be read. */
 export function office(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
   const deps: EmailDeps = {
     pool,
+    contents,
     providers,
     maximumInterval: 1_800_000,
     ambiguousSend: 'retry',

@@ -6,6 +6,7 @@ import { beginAttempts, endAttempts } from '../../src/store/attempts.ts';
 import { noteSuppressed } from '../../src/store/email-recipients.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
+import { findContent } from '../../src/store/message-details.ts';
 
 let service: Service;
 let ours: Organization;
@@ -280,8 +281,8 @@ describe('changing an email', () => {
       assert.deepEqual(copy[name], old[name], name);
     }
     assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'at once');
-    const { rows } = await service.pool.query('SELECT html, text FROM email_bodies WHERE email_id = $1', [made]);
-    assert.deepEqual(rows, [{ html: '<p>Hi</p>', text: 'Hi' }]);
+    const content = await findContent(service.pool, service.deps.contents, ours.id, made);
+    assert.deepEqual([content?.html, content?.text], ['<p>Hi</p>', 'Hi']);
     const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
     assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
     assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'a file of its own');

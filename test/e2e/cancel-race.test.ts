@@ -12,6 +12,7 @@ import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { findEmail } from '../../src/store/emails.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,6 +26,7 @@ const DUE_IN = 30_000;
 const AROUND = 1_000;
 /** As many of them; the others keep pace with the sending, two for each email that is sent, however fast that goes. */
 const FIRST = EMAILS / 5;
+const contents = makeEmailContents('a secret key for tests, and long enough');
 const RETRY = { maximumAttempts: 3, initialInterval: 500, maximumInterval: 1_000 };
 
 test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused and sent once`, async (t) => {
@@ -47,6 +49,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   };
   const activities = makeEmailActivities({
     pool,
+    contents,
     providers: [provider],
     maximumInterval: RETRY.maximumInterval,
     ambiguousSend: 'retry',
@@ -79,6 +82,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     wakeRelay: relay.wake,
     keepFiles: async () => [],
     storeEmail: gatherEmails(pool),
+    contents,
     limits: unlimited(),
   };
   const due = Date.now() + DUE_IN;
@@ -142,7 +146,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const wrong: unknown[] = [];
   for (const { id, status: answer } of answers) {
-    const email = await findEmail(pool, organization.id, id);
+    const email = await findEmail(pool, contents, organization.id, id);
     const sent = taken.get(id) ?? 0;
     const events = email?.events.map(({ type }) => type).join(' ');
     const right =

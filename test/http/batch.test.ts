@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 import { addresses } from './send-table.ts';
+import { findContent } from '../../src/store/message-details.ts';
 
 /** POST /v1/emails/batch: interface.md "Send Batch", decisions 5. */
 let service: Service;
@@ -45,9 +46,9 @@ async function stored(): Promise<number[]> {
 
 async function members(id: string): Promise<Fields[]> {
   const { rows } = await service.pool.query<Fields>(
-    `SELECT email.*, body.text, (SELECT count(*)::int FROM outbox WHERE message_id = email.id AND action = 'start') AS told,
+    `SELECT email.*, (SELECT count(*)::int FROM outbox WHERE message_id = email.id AND action = 'start') AS told,
             (SELECT array_agg(type) FROM email_events WHERE email_id = email.id) AS events
-     FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id WHERE batch_id = $1 ORDER BY id`,
+     FROM emails AS email WHERE batch_id = $1 ORDER BY id`,
     [id],
   );
   return rows;
@@ -93,7 +94,8 @@ describe('a batch that is accepted', () => {
       [id, ['c@example.net'], [{ name: 'a', value: 'b' }], { 'X-A': 'b' }],
     );
     assert.deepEqual([second?.['scheduled_at'], second?.['marketing'], second?.['reply_to']], [time, true, null]);
-    assert.equal(third?.['text'], 'third');
+    const content = await findContent(service.pool, service.deps.contents, ours.id, String(third?.['id']));
+    assert.equal(content?.text, 'third');
   });
 
   it('of one, and of one more than a statement stores', async () => {

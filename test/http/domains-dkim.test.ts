@@ -48,6 +48,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
   const server = await smtpScript(t, {});
   const deps = {
     pool: service.pool,
+    contents: service.deps.contents,
     providers: [smtp(server.url)],
     maximumInterval: 1_000,
     ambiguousSend: 'retry' as const,

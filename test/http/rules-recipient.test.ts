@@ -47,6 +47,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
   const [result] = await deliver(
     {
       pool: service.pool,
+      contents: service.deps.contents,
       providers: [provider],
       maximumInterval: 1_000,
       ambiguousSend: 'retry',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, inFuture, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
+import { findContent } from '../../src/store/message-details.ts';
 
 let service: Service;
 let ours: Organization;
@@ -105,8 +106,8 @@ describe('what is read back is what was sent in', () => {
     assert.deepEqual(Object.keys(email['headers'] as object), Object.keys(given.headers));
     assert.deepEqual(events, [{ type: 'email.scheduled', created_at: createdAt }]);
     assert.equal(lastEventAt, createdAt);
-    const { rows } = await service.pool.query('SELECT html, text FROM email_bodies WHERE email_id = $1', [id]);
-    assert.deepEqual(rows, [{ html, text }]);
+    const content = await findContent(service.pool, service.deps.contents, ours.id, String(id));
+    assert.deepEqual([content?.html, content?.text], [html, text]);
   });
 
   it('one address is an array of one', async () => {
@@ -129,10 +130,8 @@ describe('what is read back is what was sent in', () => {
   it('bodies of a million characters', async () => {
     const html = '山'.repeat(1_000_000);
     const id = await ours.sent({ html });
-    const { rows } = await service.pool.query<{ html: string }>('SELECT html FROM email_bodies WHERE email_id = $1', [
-      id,
-    ]);
-    assert.ok(rows[0]?.html === html);
+    const content = await findContent(service.pool, service.deps.contents, ours.id, id);
+    assert.ok(content?.html === html);
   });
 
   it('hostile text', async () => {

@@ -20,6 +20,7 @@ import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { openKeyRing } from '../../src/store/key-ring.ts';
 import type { Preset } from '../../src/store/keys.ts';
 import type { Pool } from '../../src/store/pool.ts';
@@ -128,6 +129,7 @@ export async function startService(
     files,
     keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: [REACHABLE] })),
     storeEmail: gatherEmails(pool),
+    contents: makeEmailContents(SECRET_KEY),
     webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallback: CALLBACK,

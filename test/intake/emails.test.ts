@@ -7,10 +7,12 @@ import { addDomain } from '../../src/intake/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { project } from '../../src/projection/emails.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { findEmail } from '../../src/store/emails.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
+const contents = makeEmailContents('a secret key for tests, and long enough');
 let deps: IntakeDeps;
 let orgId: string;
 let wakes = 0;
@@ -21,6 +23,7 @@ before(async () => {
     wakeRelay: () => wakes++,
     keepFiles: async () => [],
     storeEmail: gatherEmails(database.pool),
+    contents,
     limits: unlimited(),
   };
   orgId = (await createOrganization(database.pool, 'Intake')).id;
@@ -73,7 +76,7 @@ describe('all times come from the database', () => {
         await assert.rejects(move, refused('validation_error', 'scheduled_at'));
       }
       assert.equal((await rescheduleEmail(deps, orgId, accepted.id, soon)).scheduled_at, soon);
-      const email = await findEmail(database.pool, orgId, accepted.id);
+      const email = await findEmail(database.pool, contents, orgId, accepted.id);
       for (const { created_at: at } of email?.events ?? []) assert.ok(Math.abs(Date.parse(at) - now) < 60_000);
     });
   }
@@ -111,7 +114,7 @@ describe('a claim and a cancel', () => {
         project(database.pool, 'claimed', [{ id }]),
       ]);
       assert.equal(canceled, claimed.length === 0);
-      const email = await findEmail(database.pool, orgId, id);
+      const email = await findEmail(database.pool, contents, orgId, id);
       assert.equal(email?.status, canceled ? 'canceled' : 'queued');
     }
   });

@@ -5,6 +5,7 @@ import { chatSeal } from '../../src/intake/chat-numbers.ts';
 import { webhookSeal } from '../../src/intake/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { insertNumber } from '../../src/store/chat-numbers.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { insertEndpoint, rotateSecret } from '../../src/store/webhooks.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -24,6 +25,7 @@ describe('secrets reseal', () => {
     database = await testDatabase();
     orgId = await organization(database.pool);
     await addEndpoints(ENDPOINTS, FORMER);
+    await makeEmailContents(FORMER).prepare(database.pool, orgId);
     const number = { id: numberId, number: '+12025550142', provider: 'meta', phone_number_id: '1' } as const;
     const token = chatSeal(FORMER).close(Buffer.from('a token'), numberId);
     await insertNumber(database.pool, orgId, { ...number, account_sid: null, templates: [] }, token);
@@ -58,6 +60,7 @@ describe('secrets reseal', () => {
     const none = { resealed: 0, unreadable: 0 };
     const one = { resealed: 1, unreadable: 0 };
     assert.deepEqual(await reseal(FORMER), {
+      data_keys: one,
       webhook_secrets: { resealed: ENDPOINTS, unreadable: 0 },
       old_webhook_secrets: one,
       chat_credentials: one,
@@ -79,10 +82,12 @@ describe('secrets reseal', () => {
     const [other] = others;
     assert.ok(other);
     assert.equal(chatSeal(CURRENT).open(other.credentials, numberId).toString(), 'a token');
+    await makeEmailContents(CURRENT).prepare(database.pool, orgId);
     const owner = dkimOwner({ org_id: orgId, id: domainId });
     assert.equal(dkimSeal(CURRENT).open(other.dkim_key, owner).toString(), 'a private key');
 
     assert.deepEqual(await reseal(FORMER), {
+      data_keys: none,
       webhook_secrets: none,
       old_webhook_secrets: none,
       chat_credentials: none,

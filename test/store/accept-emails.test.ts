@@ -3,10 +3,13 @@ import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import { insertDomain } from '../../src/store/domains.ts';
 import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
 import { lockEmails } from '../../src/store/attempts.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
+
+const contents = makeEmailContents('a secret key for tests, and long enough');
 
 describe('accepting emails', () => {
   let database: TestDatabase;
@@ -41,7 +44,7 @@ describe('accepting emails', () => {
     assert.deepEqual([later?.status, later?.scheduled_at, later?.refusal], ['scheduled', time, null]);
     for (const [i, type] of ['email.queued', 'email.scheduled'].entries()) {
       const { id } = emails[i] as NewEmail;
-      const email = await findEmail(pool, orgId, id);
+      const email = await findEmail(pool, contents, orgId, id);
       assert.deepEqual(email?.events, [{ type, created_at: email?.created_at }]);
       assert.equal(email.last_event_at, email.created_at);
       assert.equal(email.created_at, now?.created_at);
@@ -155,7 +158,7 @@ describe('accepting emails', () => {
       scheduled_at: inMs(3_600_000),
     });
     await accept(pool, orgId, [email]);
-    const found = await findEmail(pool, orgId, email.id);
+    const found = await findEmail(pool, contents, orgId, email.id);
     const { rows } = await pool.query<{ html: string; text: string }>(
       `SELECT html, text FROM email_bodies WHERE email_id = $1`,
       [email.id],
@@ -184,7 +187,7 @@ describe('accepting emails', () => {
   test('keeps what is absent apart from what is empty', async () => {
     const email = newEmail({ cc: [], bcc: null, reply_to: [] });
     await accept(pool, orgId, [email]);
-    const found = await findEmail(pool, orgId, email.id);
+    const found = await findEmail(pool, contents, orgId, email.id);
     assert.deepEqual([found?.cc, found?.bcc, found?.reply_to, found?.batch_id], [[], null, [], null]);
   });
 
@@ -214,15 +217,15 @@ describe('accepting emails', () => {
     await assert.rejects(acceptEmails(pool, orgId, null, [other, newEmail({ id, subject: 'second' })]), {
       code: '23505',
     });
-    assert.equal((await findEmail(pool, orgId, id))?.subject, 'first');
+    assert.equal((await findEmail(pool, contents, orgId, id))?.subject, 'first');
     assert.deepEqual(await stored([other.id]), { emails: 0, bodies: 0, events: 0, outbox: 0 });
   });
 
   test('are found by their own organization alone', async () => {
     const id = await acceptOne(pool, orgId);
     const other = await organization(pool, 'third.example');
-    assert.equal(await findEmail(pool, other, id), undefined);
-    assert.equal(await findEmail(pool, orgId, 'em_none'), undefined);
-    assert.equal((await findEmail(pool, orgId, id))?.id, id);
+    assert.equal(await findEmail(pool, contents, other, id), undefined);
+    assert.equal(await findEmail(pool, contents, orgId, 'em_none'), undefined);
+    assert.equal((await findEmail(pool, contents, orgId, id))?.id, id);
   });
 });

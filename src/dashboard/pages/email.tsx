@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
+import type { EmailContent } from '../../domain/email-content.ts';
 import { REPORTED } from '../../domain/email-states.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/download-links.ts';
 import { addressees, recipients } from '../../domain/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/attachments.ts';
 import { type Email, findEmail } from '../../store/emails.ts';
-import { type EmailDetails, findBodies, findEmailDetails } from '../../store/message-details.ts';
+import { type EmailDetails, findContent, findEmailDetails } from '../../store/message-details.ts';
 import { Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
@@ -26,8 +27,8 @@ const show = page(View, (context) => emailPage(context, BLANK, context.query.sho
 const FRAME_POLICY =
   "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-const preview = page(Type.Object({}), async ({ pool, organization, params }) => {
-  const bodies = await findBodies(pool, organization.id, params['id'] ?? '');
+const preview = page(Type.Object({}), async ({ pool, organization, params, deps }) => {
+  const bodies = await findContent(pool, deps.contents, organization.id, params['id'] ?? '');
   if (!bodies) throw new ServiceError('not_found', 'there is no email with this id');
   return new Reply(Buffer.from(bodies.html ?? ''), {
     headers: {
@@ -45,11 +46,12 @@ export const rows: readonly PageRow[] = [
 
 /** One email with everything that is known of it. @param filled its form for another time */
 export async function emailPage(context: Context, filled: Filled, view?: 'html' | 'text'): Promise<Html> {
-  const { pool, organization, params, role } = context;
+  const { pool, organization, params, role, deps } = context;
   const id = params['id'] ?? '';
-  const [email, details, files] = await Promise.all([
-    findEmail(pool, organization.id, id),
+  const [email, details, content, files] = await Promise.all([
+    findEmail(pool, deps.contents, organization.id, id),
     findEmailDetails(pool, organization.id, id),
+    findContent(pool, deps.contents, organization.id, id),
     findAttachments(pool, organization.id, id),
   ]);
   if (!email || !details) throw new ServiceError('not_found', 'there is no email with this id');
@@ -73,7 +75,7 @@ export async function emailPage(context: Context, filled: Filled, view?: 'html' 
         <Attempts attempts={details.attempts} />
       </Live>
       {mayChange && email.status === 'scheduled' && <RescheduleForm context={context} email={email} filled={filled} />}
-      <Content context={context} email={email} details={details} view={view} />
+      <Content email={email} content={content} view={view} />
       <Files context={context} emailId={id} files={files ?? []} />
     </Layout>
   );
@@ -158,8 +160,15 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
   );
 }
 
-function Content({ email, details, view }: EmailProps & { view: 'html' | 'text' | undefined }): Html {
-  const { has_html: hasHtml, text } = details;
+interface ContentProps {
+  readonly email: Email;
+  readonly content: EmailContent | undefined;
+  readonly view: 'html' | 'text' | undefined;
+}
+
+function Content({ email, content, view }: ContentProps): Html {
+  const hasHtml = Boolean(content?.html);
+  const text = content?.text || null;
   if (!hasHtml && text === null) return <p class="muted">Its content is not kept any more.</p>;
   const shown = view === 'text' && text !== null ? 'text' : hasHtml ? 'html' : 'text';
   return (

@@ -84,7 +84,7 @@ export function getEmail(deps: IntakeDeps) {
       response: { 200: EmailBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
     },
     async (request) => {
-      const email = await findEmail(deps.pool, callerOf(request).org_id, request.params.id);
+      const email = await findEmail(deps.pool, deps.contents, callerOf(request).org_id, request.params.id);
       if (!email) throw new ServiceError('not_found', 'there is no email with this id');
       return email;
     },

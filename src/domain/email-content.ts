@@ -1,0 +1,120 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
+
+/** What an email says, besides its subject. */
+export interface EmailContent {
+  html: string | null;
+  text: string | null;
+  /** Custom headers. */
+  headers: Record<string, string>;
+}
+
+/** A key that encrypts the content of one organization's emails: 32 bytes. */
+export interface DataKey {
+  readonly version: number;
+  readonly key: Buffer;
+}
+
+/** Content as the database holds it. */
+export interface SealedContent {
+  sealed_body: Buffer;
+  /** Bytes of HTML and text in UTF-8. */
+  body_bytes: number;
+  /** Null when there are no custom headers. */
+  sealed_headers: Buffer | null;
+}
+
+/**
+ * A sealed value: form (1 byte), version of the data key (4 bytes), nonce (12), tag (16), ciphertext. The form and the
+ * version, the email's id and the part's name are associated data, so values cannot be moved to another email or part.
+ */
+const PLAIN = 1;
+const DEFLATED = 2;
+const PREFIX = 5;
+const NONCE = 12;
+const TAG = 16;
+const CIPHER = 'aes-256-gcm';
+/** Bytes from which compression pays. */
+const MIN_COMPRESSED_BYTES = 512;
+/** Bytes from which compression takes so long that it runs on another thread. */
+const MIN_THREADED_BYTES = 64 * 1_024;
+/** Fast, with a small window: setting up a window of 32 kB costs more than compressing an ordinary body. */
+const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 };
+
+type Part = 'body' | 'headers';
+
+/** Compresses and encrypts the content of an email. */
+export async function sealContent(key: DataKey, emailId: string, content: EmailContent): Promise<SealedContent> {
+  const { html, text, headers } = content;
+  const hasHeaders = Object.keys(headers).length > 0;
+  return {
+    sealed_body: await seal(key, emailId, 'body', [html, text]),
+    body_bytes: Buffer.byteLength(html ?? '') + Buffer.byteLength(text ?? ''),
+    sealed_headers: hasHeaders ? await seal(key, emailId, 'headers', headers) : null,
+  };
+}
+
+/** @throws Error when the value is not of this email or was changed, or the key is another one */
+export async function openBody(
+  key: Buffer,
+  emailId: string,
+  sealed: Buffer,
+): Promise<Pick<EmailContent, 'html' | 'text'>> {
+  const [html, text] = (await open(key, emailId, 'body', sealed)) as [string | null, string | null];
+  return { html, text };
+}
+
+/** @throws Error when the value is not of this email or was changed, or the key is another one */
+export async function openHeaders(key: Buffer, emailId: string, sealed: Buffer): Promise<Record<string, string>> {
+  return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
+}
+
+/** The version of the data key that a value is encrypted with. */
+export function keyVersion(sealed: Buffer): number {
+  return sealed.readUInt32BE(1);
+}
+
+async function seal({ key, version }: DataKey, emailId: string, part: Part, value: unknown): Promise<Buffer> {
+  const json = Buffer.from(JSON.stringify(value));
+  const isCompressed = json.length >= MIN_COMPRESSED_BYTES;
+  const plain = isCompressed ? await deflate(json) : json;
+  const prefix = Buffer.alloc(PREFIX);
+  prefix.writeUInt8(isCompressed ? DEFLATED : PLAIN, 0);
+  prefix.writeUInt32BE(version, 1);
+  const nonce = randomBytes(NONCE);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(associated(prefix, emailId, part));
+  const ciphertext = cipher.update(plain);
+  cipher.final();
+  return Buffer.concat([prefix, nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+async function open(key: Buffer, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
+  const form = sealed[0];
+  if ((form !== PLAIN && form !== DEFLATED) || sealed.length < PREFIX + NONCE + TAG) {
+    throw new Error('the content has no form that is known here');
+  }
+  const nonce = sealed.subarray(PREFIX, PREFIX + NONCE);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG });
+  decipher.setAAD(associated(sealed.subarray(0, PREFIX), emailId, part));
+  decipher.setAuthTag(sealed.subarray(PREFIX + NONCE, PREFIX + NONCE + TAG));
+  const plain = Buffer.concat([decipher.update(sealed.subarray(PREFIX + NONCE + TAG)), decipher.final()]);
+  return JSON.parse((form === DEFLATED ? await inflate(plain) : plain).toString());
+}
+
+function associated(prefix: Buffer, emailId: string, part: Part): Buffer {
+  return Buffer.concat([prefix, Buffer.from(`${emailId} ${part}`)]);
+}
+
+async function deflate(plain: Buffer): Promise<Buffer> {
+  if (plain.length < MIN_THREADED_BYTES) return deflateRawSync(plain, DEFLATE);
+  return new Promise((resolve, reject) => {
+    deflateRaw(plain, DEFLATE, (error, compressed) => (error ? reject(error) : resolve(compressed)));
+  });
+}
+
+async function inflate(compressed: Buffer): Promise<Buffer> {
+  if (compressed.length < MIN_THREADED_BYTES) return inflateRawSync(compressed);
+  return new Promise((resolve, reject) => {
+    inflateRaw(compressed, (error, plain) => (error ? reject(error) : resolve(plain)));
+  });
+}
