@@ -53,7 +53,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
   const mayBegin = (): boolean => !gone && goesOn();
 
   const lineTo = (url: string): Line => {
-    const line = lines.get(url) ?? openLine(url, IN_FLIGHT, ANSWER_BYTES);
+    const line = lines.get(url) ?? openLine(url, IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
     lines.set(url, line);
     return line;
   };

@@ -8,6 +8,8 @@ export interface ByteLimit {
    * @param bytes more than one holder's share counts as the whole share
    */
   readonly take: (bytes: number, options?: TakeOptions) => Promise<Release>;
+  /** Holds this many bytes if that is possible without waiting or overtaking; undefined otherwise. */
+  readonly tryTake: (bytes: number, holder?: string) => Release | undefined;
   /** Whether a holder within its share waits for bytes that others hold. */
   readonly isContended: () => boolean;
 }
@@ -50,7 +52,8 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
     if (held > 0) holders.set(holder, held);
     else holders.delete(holder);
   };
-  const isWithinShare = ({ bytes, holder }: Waiter): boolean => heldBy(holder) + bytes <= share;
+  const isWithinShare = ({ bytes, holder }: Pick<Waiter, 'bytes' | 'holder'>): boolean =>
+    heldBy(holder) + bytes <= share;
   const grant = (): void => {
     const overtaken: Waiter[] = [];
     for (const next of [...queue]) {
@@ -100,6 +103,12 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
         queue.push(waiter);
         grant();
       });
+    },
+    tryTake(wanted, holder) {
+      const bytes = Math.min(wanted, share);
+      if (bytes > free || !isWithinShare({ bytes, holder }) || queue.some(isWithinShare)) return undefined;
+      change(holder, bytes);
+      return releaseOf(bytes, holder);
     },
     isContended: () => queue.some(isWithinShare),
   };

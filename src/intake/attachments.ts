@@ -16,15 +16,17 @@ import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { takeTurns } from './turns.ts';
 
-/** Bytes of fetched files that one process holds in memory; a fetch that finds no room waits for it. */
+/** Bytes of fetched files that one process holds in memory, and those of one organization among them. */
 const FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
+const FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
 
 /**
  * Makes sure of the files of an email, fetches those that are elsewhere and puts them into the store. Nothing refers to
  * them yet; those to which nothing ever will are swept.
- * @throws ServiceError invalid_attachment, whose message names the file; FileStoreUnavailable
+ * @throws ServiceError invalid_attachment, whose message names the file; unavailable when too many files are being
+ * fetched; FileStoreUnavailable
  */
-export type KeepFiles = (requests: readonly AttachmentRequest[]) => Promise<Attachment[]>;
+export type KeepFiles = (orgId: string, requests: readonly AttachmentRequest[]) => Promise<Attachment[]>;
 
 /** One file on its way, by its place in the request. */
 interface Incoming {
@@ -33,14 +35,22 @@ interface Incoming {
 }
 
 export function makeKeepFiles(files: FileStore, fetchPublic: PublicFetch): KeepFiles {
-  const memory = makeByteLimit(FETCHED_BYTES);
-  return async (requests) => {
+  const memory = makeByteLimit(FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
+  return async (orgId, requests) => {
     const incoming = requests.map((request, index): Incoming => ({ index, request }));
     incoming.forEach(refuseBlocked);
     const releases: Release[] = [];
     const budget: Budget = {
       left: ATTACHMENTS_BYTES,
-      makeRoom: async (bytes, signal) => releases.push(await memory.take(bytes, { signal })),
+      holder: orgId,
+      memory: {
+        tryTake: (bytes) => {
+          const release = memory.tryTake(bytes, orgId);
+          if (release) releases.push(release);
+          return release !== undefined;
+        },
+        take: async (bytes, signal) => releases.push(await memory.take(bytes, { signal, holder: orgId })),
+      },
     };
     try {
       const contents = new Map<number, Buffer>();

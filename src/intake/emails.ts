@@ -87,7 +87,7 @@ export async function acceptEmail(
   const hasFiles = attachments.length > 0;
   // What may not be sent at all is told before anybody looks at its files.
   if (hasFiles) await judge();
-  const files = hasFiles ? await deps.keepFiles(attachments) : [];
+  const files = hasFiles ? await deps.keepFiles(orgId, attachments) : [];
   try {
     deps.limits.mails?.take(orgId, 1);
   } catch (limit) {

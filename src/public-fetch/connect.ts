@@ -1,22 +1,33 @@
-import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
+import { type ByteLimit, makeByteLimit } from '../domain/byte-limit.ts';
 import { parseRanges, type Ranges } from '../domain/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
-import { Unfetchable } from './unfetchable.ts';
+import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';
+import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** An address of a host, as `node:dns` gives it. */
-export interface HostAddress {
-  readonly address: string;
-  readonly family: number;
-}
+/** Names that one process resolves at a time, and those of one holder among them. */
+const MAX_LOOKUPS = 256;
+const MAX_LOOKUPS_OF_ONE = 4;
+/** Milliseconds that a request waits until its name may be resolved. */
+const LOOKUP_WAIT_MS = 5_000;
 
 export interface PublicFetchSettings {
   /** Ranges of the operator's own network that may be reached after all, such as `10.1.0.0/16`. */
   readonly allowedCidrs: readonly string[];
-  /** Finds the addresses of a host name; the system's resolver by default. */
-  readonly resolve?: (hostname: string) => Promise<readonly HostAddress[]>;
+  /** Finds the addresses of a host name; DNS and the hosts file by default. */
+  readonly resolve?: ResolveHost;
+  readonly resolver?: Omit<ResolverOptions, 'hasSearchList'>;
+}
+
+/** One request to a host, as far as our own limits go. */
+export interface Turn {
+  readonly signal: AbortSignal;
+  /** The organization for which it is made; each has a share of the lookups. */
+  readonly holder: string | undefined;
+  /** Milliseconds that it has waited for our limits. */
+  waitedMs: number;
 }
 
 /** What may be reached, and how names are resolved. */
@@ -24,13 +35,19 @@ export interface Network {
   readonly allowed: Ranges;
   /** Whether an address may be connected to. */
   readonly mayReach: typeof mayReach;
-  readonly resolve: NonNullable<PublicFetchSettings['resolve']>;
+  readonly resolve: ResolveHost;
+  readonly lookups: ByteLimit;
 }
 
 /** @throws when a range is none */
-export function makeNetwork({ allowedCidrs, resolve }: PublicFetchSettings): Network {
-  const system = (hostname: string) => lookup(hostname, { all: true });
-  return { allowed: parseRanges(allowedCidrs), mayReach, resolve: resolve ?? system };
+export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSettings): Network {
+  const allowed = parseRanges(allowedCidrs);
+  return {
+    allowed,
+    mayReach,
+    resolve: resolve ?? makeResolver({ ...resolver, hasSearchList: allowed.length > 0 }),
+    lookups: makeByteLimit(MAX_LOOKUPS, MAX_LOOKUPS_OF_ONE),
+  };
 }
 
 /**
@@ -39,16 +56,16 @@ export function makeNetwork({ allowedCidrs, resolve }: PublicFetchSettings): Net
  * @param url as `publicUrl` returned it
  * @throws Unfetchable
  */
-export async function connectTo(url: URL, network: Network, signal: AbortSignal): Promise<Client> {
-  return new Client(url.origin, { connect: await connectorTo(url, network, signal) });
+export async function connectTo(url: URL, network: Network, turn: Turn): Promise<Client> {
+  return new Client(url.origin, { connect: await connectorTo(url, network, turn) });
 }
 
 /**
  * Makes connections for a client likewise.
  * @throws Unfetchable
  */
-export async function connectorTo(url: URL, network: Network, signal: AbortSignal): Promise<buildConnector.connector> {
-  const addresses = literalAddress(url) === undefined ? await resolved(url, network, signal) : [];
+export async function connectorTo(url: URL, network: Network, turn: Turn): Promise<buildConnector.connector> {
+  const addresses = literalAddress(url) === undefined ? await resolved(url, network, turn) : [];
   // Never called for a host that is an address already; that one was checked with the URL.
   const pinned: LookupFunction = (_hostname, options, done) => {
     const [first] = addresses;
@@ -69,14 +86,19 @@ export async function connectorTo(url: URL, network: Network, signal: AbortSigna
   };
 }
 
-async function resolved({ hostname }: URL, network: Network, signal: AbortSignal): Promise<readonly HostAddress[]> {
+async function resolved({ hostname }: URL, network: Network, turn: Turn): Promise<readonly HostAddress[]> {
+  const { signal, holder } = turn;
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
-  signal.throwIfAborted();
+  aborted.catch(() => undefined);
+  const release = await waitFor(turn, LOOKUP_WAIT_MS, (waiting) =>
+    network.lookups.take(1, { signal: waiting, holder }),
+  );
+  const resolving = network.resolve(hostname, signal).finally(release);
   const addresses = await Promise.race([
     aborted,
-    network.resolve(hostname).catch((error: unknown) => {
+    resolving.catch((error: unknown) => {
       throw new Unfetchable(NOT_PUBLIC, { cause: error });
     }),
   ]);
@@ -84,4 +106,19 @@ async function resolved({ hostname }: URL, network: Network, signal: AbortSignal
     throw new Unfetchable(NOT_PUBLIC);
   }
   return addresses;
+}
+
+/**
+ * Waits for one of our limits, and counts how long.
+ * @throws FetchBusy when that takes too long, or the request's own time ends meanwhile
+ */
+export async function waitFor<T>(turn: Turn, withinMs: number, take: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const began = performance.now();
+  try {
+    return await take(AbortSignal.any([turn.signal, AbortSignal.timeout(withinMs)]));
+  } catch {
+    throw new FetchBusy();
+  } finally {
+    turn.waitedMs += performance.now() - began;
+  }
 }

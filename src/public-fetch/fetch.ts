@@ -1,25 +1,38 @@
 import type { Dispatcher } from 'undici';
-import { connectTo, makeNetwork, type Network, type PublicFetchSettings } from './connect.ts';
+import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Turn, waitFor } from './connect.ts';
 import { publicUrl } from './public-url.ts';
-import { Unfetchable } from './unfetchable.ts';
+import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
 /** How many bytes may still be fetched; counts down, also for several fetches that share it. */
 export interface Budget {
   left: number;
-  /** Waits until so many bytes more may be held in memory. */
-  readonly makeRoom?: (bytes: number, signal: AbortSignal) => Promise<unknown>;
+  /** The organization for which it is fetched. */
+  readonly holder?: string;
+  readonly memory?: FetchMemory;
+}
+
+/** The memory that fetched bytes are held in until the caller has finished with them. */
+export interface FetchMemory {
+  /** @returns whether the bytes are held now */
+  readonly tryTake: (bytes: number) => boolean;
+  /** Waits until they are. */
+  readonly take: (bytes: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
  * Fetches what a URL holds that a caller gave us. Only public hosts are asked, and every redirect is checked as the
  * first URL was.
  * @param budget the answer's bytes are taken from it
- * @throws Unfetchable; or the signal's reason when the caller gave up
+ * @throws Unfetchable; FetchBusy when our own limits are the cause; or the signal's reason when the caller gave up
  */
 export type PublicFetch = (url: string, budget: Budget, signal?: AbortSignal) => Promise<Buffer>;
 
 /** Milliseconds for everything: names, connections, redirects, and all of the body. */
 const WITHIN = 15_000;
+/** A fetch that ran out of time after a longer wait for our own limits failed because of them, not of its host. */
+const BLAMED_WAIT_MS = 1_000;
+/** Milliseconds that a fetch waits for memory. */
+const MEMORY_WAIT_MS = 5_000;
 const REDIRECTS = 3;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
@@ -39,16 +52,19 @@ export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN):
   return async (text, budget, caller) => {
     const deadline = AbortSignal.timeout(within);
     const signal = caller ? AbortSignal.any([deadline, caller]) : deadline;
+    const turn: Turn = { signal, holder: budget.holder, waitedMs: 0 };
     try {
       let url = publicUrl(text, network.allowed);
       for (let redirects = 0; redirects <= REDIRECTS; redirects++) {
-        const answer = await ask(url, network, budget, signal);
+        const answer = await ask(url, network, budget, turn);
         if (Buffer.isBuffer(answer)) return answer;
         url = publicUrl(answer.location, network.allowed, url);
       }
       throw new Unfetchable(`it redirects more than ${REDIRECTS} times`);
     } catch (error) {
       caller?.throwIfAborted();
+      if (error instanceof FetchBusy) throw error;
+      if (deadline.aborted && turn.waitedMs > BLAMED_WAIT_MS) throw new FetchBusy();
       if (deadline.aborted) throw new Unfetchable(`it takes longer than ${within / 1_000} seconds`);
       throw error instanceof Unfetchable ? error : new Unfetchable(reason(error), { cause: error });
     }
@@ -56,18 +72,14 @@ export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN):
 }
 
 /** One request. @returns the body, or where it redirects to */
-async function ask(
-  url: URL,
-  network: Network,
-  budget: Budget,
-  signal: AbortSignal,
-): Promise<Buffer | { location: string }> {
-  const client = await connectTo(url, network, signal);
+async function ask(url: URL, network: Network, budget: Budget, turn: Turn): Promise<Buffer | { location: string }> {
+  const client = await connectTo(url, network, turn);
+  const { signal } = turn;
   try {
     const response = await client.request({ method: 'GET', path: url.pathname + url.search, headers: HEADERS, signal });
     const { location } = response.headers;
     if (REDIRECT_STATUSES.has(response.statusCode) && typeof location === 'string') return { location };
-    return await read(response, budget, signal);
+    return await read(response, budget, turn);
   } finally {
     client.destroy().catch(() => undefined);
   }
@@ -76,7 +88,7 @@ async function ask(
 async function read(
   { statusCode, headers, body }: Dispatcher.ResponseData,
   budget: Budget,
-  signal: AbortSignal,
+  turn: Turn,
 ): Promise<Buffer> {
   if (statusCode !== 200) throw new Unfetchable(`its server answers ${statusCode}`);
   if (isEncoded(headers)) throw new Unfetchable('its server sends it compressed, although it was asked not to');
@@ -86,7 +98,10 @@ async function read(
   for await (const chunk of body as AsyncIterable<Buffer>) {
     budget.left -= chunk.length;
     if (budget.left < 0) throw tooLarge();
-    await budget.makeRoom?.(chunk.length, signal);
+    const { memory } = budget;
+    if (memory && !memory.tryTake(chunk.length)) {
+      await waitFor(turn, MEMORY_WAIT_MS, (signal) => memory.take(chunk.length, signal));
+    }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,10 +1,10 @@
 import { type Dispatcher, Pool } from 'undici';
 import { isAllowed } from '../domain/ip-ranges.ts';
-import { connectorTo, makeNetwork, type PublicFetchSettings } from './connect.ts';
+import { connectorTo, makeNetwork, type PublicFetchSettings, type Turn } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import { isEncoded, reason } from './fetch.ts';
 import { mayReach } from './public-address.ts';
-import { Unfetchable } from './unfetchable.ts';
+import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
 /** What an endpoint answered. */
 export interface PostAnswer {
@@ -29,8 +29,9 @@ export interface Line {
 /**
  * Opens the way to a URL that a caller gave us. Nothing is sent yet, and nothing can fail.
  * @param keep bytes of an answer's body that are wanted
+ * @param holder the organization whose share of the lookups it uses
  */
-export type OpenLine = (url: string, connections: number, keep: number) => Line;
+export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
 
 /** Milliseconds for one post: name, connection, request and answer. */
 const WITHIN = 15_000;
@@ -46,10 +47,10 @@ const IDLE = 3_000;
 export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): OpenLine {
   const network = makeNetwork(settings);
 
-  async function connect(text: string, connections: number, signal: AbortSignal): Promise<Pool> {
+  async function connect(text: string, connections: number, turn: Turn): Promise<Pool> {
     const url = endpointUrl(text, network.allowed);
     const may = url.protocol === 'http:' ? isAllowed : mayReach;
-    const connector = await connectorTo(url, { ...network, mayReach: may }, signal);
+    const connector = await connectorTo(url, { ...network, mayReach: may }, turn);
     return new Pool(url.origin, {
       connect: connector,
       connections,
@@ -60,10 +61,10 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
     });
   }
 
-  return (text, connections, keep) => {
+  return (text, connections, keep, holder) => {
     let pool: Promise<Pool> | undefined;
     const open = (signal: AbortSignal): Promise<Pool> => {
-      const opening = (pool ??= connect(text, connections, signal));
+      const opening = (pool ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
       // What could not be opened is tried anew by the next post.
       opening.catch(() => {
         if (pool === opening) pool = undefined;
@@ -81,6 +82,7 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
           return await toAnswer(answer, keep);
         } catch (error) {
           if (signal.aborted) throw new Unfetchable(`it takes longer than ${within / 1_000} seconds`);
+          if (error instanceof FetchBusy) throw new Unfetchable('its host name was not looked up in time');
           throw error instanceof Unfetchable ? error : new Unfetchable(reason(error), { cause: error });
         }
       },

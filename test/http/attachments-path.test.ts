@@ -5,6 +5,7 @@ import { makeKeepFiles } from '../../src/intake/attachments.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { allIds, contentOf } from '../store/files/store-contract.ts';
+import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { lived } from '../support/lived.ts';
 import { assertRefused, type Organization, type Service, startService } from './service.ts';
@@ -116,8 +117,38 @@ it('a path costs at most the time that a fetch may take, however many there are'
   const path = { path: hangs.url, content: null, content_type: null, content_id: null };
   const began = lived();
   await assert.rejects(
-    keepFiles(Array.from({ length: 20 }, (_, i) => ({ ...path, filename: `${i}.pdf` }))),
+    keepFiles(
+      'org_x',
+      Array.from({ length: 20 }, (_, i) => ({ ...path, filename: `${i}.pdf` })),
+    ),
     /cannot be fetched: it takes longer than 0.2 seconds/,
   );
   assert.ok(lived() - began < 20 * 200, 'one after the other they would take twenty times as long');
+});
+
+it('downloads of one organization that never end leave memory for those of others', { timeout: 120_000 }, async (t) => {
+  const other = await service.organization();
+  const file = Buffer.alloc(29 * MB, 'a');
+  // All but the last byte, which never comes.
+  const stalls = await site(t, (_, response) => {
+    response.writeHead(200, { 'content-length': file.length + 1 });
+    response.write(file);
+  });
+  const web = await site(t, (_, response) => response.end(Buffer.alloc(MB, 'b')));
+  const stalled = Array.from({ length: 6 }, () => org.send({ attachments: [at(stalls.url)] }));
+  const arrived = () => [...stalls.open].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
+  await eventually('they hold what they may', () => stalls.open.size === 6 && arrived() > 58 * MB);
+  const answer = await other.send({ attachments: [at(web.url)] });
+  assert.equal(answer.status, 202, answer.text);
+  const answers = await Promise.all(stalled);
+  for (const each of answers) {
+    if (each.status === 503) {
+      assertRefused(each, 503, 'unavailable');
+      assert.equal(each.headers['retry-after'], '1');
+    } else assertRefused(each, 422, 'invalid_attachment', 'attachments.0.path');
+  }
+  assert.ok(
+    answers.some(({ status }) => status === 503),
+    'those that waited for memory are worth trying again',
+  );
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createListener, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { HostAddress } from '../../src/public-fetch/connect.ts';
+import type { HostAddress } from '../../src/public-fetch/resolve.ts';
 
 /** What the fetching side may reach in these tests. The canary listens at 127.0.0.1, which it may not. */
 export const REACHABLE = '127.0.0.2';

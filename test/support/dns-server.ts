@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
 import { AUTHORITATIVE_ANSWER, decode, encode, type Packet, RECURSION_AVAILABLE, type StringAnswer } from 'dns-packet';
 
 /** What a name server does with questions about a name: fails, refuses, or says nothing. */
@@ -19,6 +20,8 @@ export interface DnsServer {
   /** Gives a name these TXT records, each cut into parts as DNS wants it, in place of what it had. */
   readonly txt: (name: string, ...values: string[]) => void;
   readonly cname: (name: string, target: string) => void;
+  /** Gives a name these addresses, of either family, in place of what it had. */
+  readonly addresses: (name: string, ...addresses: string[]) => void;
   /** Takes all away that a name had. */
   readonly clear: (name: string) => void;
   /** Lets it fail for a name, or for every one; undefined ends that. */
@@ -27,7 +30,7 @@ export interface DnsServer {
 }
 
 export async function startDnsServer(): Promise<DnsServer> {
-  const records = new Map<string, { type: 'TXT' | 'CNAME'; data: string | Buffer[] }[]>();
+  const records = new Map<string, { type: 'TXT' | 'CNAME' | 'A' | 'AAAA'; data: string | Buffer[] }[]>();
   const faults = new Map<string, Fault>();
   const questions: string[] = [];
   const socket = createSocket('udp4');
@@ -65,6 +68,12 @@ export async function startDnsServer(): Promise<DnsServer> {
       );
     },
     cname: (name, target) => void records.set(name, [{ type: 'CNAME', data: target }]),
+    addresses(name, ...addresses) {
+      records.set(
+        name,
+        addresses.map((address) => ({ type: isIPv6(address) ? 'AAAA' : 'A', data: address })),
+      );
+    },
     clear: (name) => void records.delete(name),
     fail(fault, name = '') {
       if (fault) faults.set(name, fault);

@@ -1,0 +1,131 @@
+import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+
+/** An address of a host, as `node:dns` gives it. */
+export interface HostAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** Finds the addresses of a host name. Rejects when it has none, or when the signal is aborted. */
+export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly HostAddress[]>;
+
+/** How names are resolved; what is left out is the system's. */
+export interface ResolverOptions {
+  /** Addresses of DNS servers, with or without a port. */
+  readonly servers?: readonly string[] | undefined;
+  readonly hostsFile?: string | undefined;
+  /** Domains that are appended to a name that does not exist as it stands, as `search` in resolv.conf. */
+  readonly resolvConf?: string | undefined;
+  /** Whether the search list is used: only names on the operator's own network need it. */
+  readonly hasSearchList: boolean;
+}
+
+/** Milliseconds for a server's first chance; c-ares waits longer each time. */
+const FIRST_TRY_MS = 1_500;
+const TRIES = 2;
+/** Milliseconds for all queries about one name. */
+const LOOKUP_DEADLINE_MS = 5_000;
+/** Milliseconds for which the system's files are not read again. */
+const FILES_TTL_MS = 10_000;
+
+/** Errors that state that a name does not exist, or has no address of the family. */
+const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
+
+/**
+ * Resolves names that customers choose. It sends DNS queries itself (c-ares) instead of calling `getaddrinfo`, as
+ * `dns.lookup` does: that blocks one of libuv's four threads until the last name server has timed out and cannot be
+ * canceled, so a zone whose servers never answer would stop every other lookup of the process. Here a lookup costs a
+ * socket and ends after 5 s. The hosts file and `localhost` are honored as `getaddrinfo` honors them.
+ */
+export function makeResolver({ servers, hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
+  const readHosts = cached(async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
+  const readSearch = cached(async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
+
+  return async (hostname, signal) => {
+    const name = hostname.replace(/\.$/, '').toLowerCase();
+    const fromFile = (await readHosts()).get(name);
+    if (fromFile) return fromFile;
+    // RFC 6761 §6.3: such names never leave this machine.
+    if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
+    const suffixes = hasSearchList && name === hostname ? await readSearch() : [];
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_DEADLINE_MS)]);
+    for (const candidate of [name, ...suffixes.map((suffix) => `${name}.${suffix}`)]) {
+      const addresses = await query(candidate, servers, deadline);
+      if (addresses.length > 0) return addresses;
+    }
+    throw new Error('no such host');
+  };
+}
+
+const LOOPBACK: readonly HostAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/** @returns none when the name does not exist. Rejects when no server states either. */
+async function query(
+  name: string,
+  servers: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<readonly HostAddress[]> {
+  // A resolver cancels all of its queries, so each name has its own.
+  const resolver = new Resolver({ timeout: FIRST_TRY_MS, tries: TRIES });
+  if (servers) resolver.setServers(servers);
+  const cancel = (): void => resolver.cancel();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const found = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
+    for (const each of [v4, v6]) if (found.length === 0 && each.status === 'rejected') refuseFailure(each.reason);
+    return found;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+}
+
+function addressesOf(result: PromiseSettledResult<string[]>, family: number): HostAddress[] {
+  return result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
+}
+
+function refuseFailure(error: unknown): void {
+  if (!NOT_FOUND.has((error as NodeJS.ErrnoException).code)) throw error as Error;
+}
+
+/** Lines of an address and its names (hosts(5)). */
+function parseHosts(text: string): ReadonlyMap<string, readonly HostAddress[]> {
+  const hosts = new Map<string, HostAddress[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const name of names.map((each) => each.toLowerCase())) {
+      hosts.set(name, [...(hosts.get(name) ?? []), { address, family }]);
+    }
+  }
+  return hosts;
+}
+
+/** The last `search` or `domain` line counts (resolv.conf(5)). */
+function parseSearch(text: string): readonly string[] {
+  const lines = text.split('\n').flatMap((line) => /^\s*(?:search|domain)\s+(.+)$/.exec(line)?.[1] ?? []);
+  return (lines.at(-1) ?? '').split(/\s+/).filter((domain) => domain !== '' && domain !== '.');
+}
+
+async function read(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
+}
+
+function cached<T>(load: () => Promise<T>): () => Promise<T> {
+  let value: Promise<T> | undefined;
+  let loadedAt = -Infinity;
+  return () => {
+    if (!value || performance.now() - loadedAt > FILES_TTL_MS) {
+      loadedAt = performance.now();
+      value = load();
+    }
+    return value;
+  };
+}
