@@ -1,17 +1,22 @@
 import { performance } from 'node:perf_hooks';
-import type { Attachment } from '../src/domain/attachments.ts';
 import type { EmailContent } from '../src/domain/email-content.ts';
 import { newId } from '../src/domain/ids.ts';
-import { type OutgoingEmail, toOutgoing } from '../src/domain/outgoing.ts';
+import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
-import { type Attempt, beginAttempts, lastAttempts, type LockedEmail, lockEmails } from '../src/store/attempts.ts';
+import {
+  type Attempt,
+  beginAttempts,
+  lastAttempts,
+  type LockedEmail,
+  lockEmails,
+  SMALL_BODY_BYTES,
+} from '../src/store/attempts.ts';
 import { afterCommit, type Db, isUnreachable, transaction } from '../src/store/pool.ts';
 import { claimed } from '../src/telemetry/topics.ts';
-import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
-import type { FilesOfEmails } from './files.ts';
-import { chooseRecipients } from './recipients.ts';
+import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
 /** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -23,12 +28,17 @@ const SEALED = {
 } as const;
 /** Milliseconds for which files that are not there may turn up: a store may be mounted wrongly, or not at all. */
 const LOST_AFTER = 24 * 3_600_000;
+/**
+ * Bytes of bodies and files that one provider call takes, far below the 50 MB that Postmark allows: the call is in memory
+ * as a whole. The copies of a marketing email go out in as many calls as that makes.
+ */
+export const CALL_BYTES = 16 * 1_048_576;
 
 /** An email that nobody else may send now, with its attempt written down. */
 export interface ClaimedEmail {
   readonly id: string;
-  /** Itself, or the copies of a marketing email; at least one. */
-  readonly copies: readonly OutgoingEmail[];
+  /** Itself, or as many copies of a marketing email as one provider call takes; at least one. */
+  readonly copies: readonly Copy[];
   readonly orgId: string;
   readonly provider: EmailProvider;
   readonly n: number;
@@ -47,34 +57,28 @@ export interface UnsettledEmail {
   readonly isCopied: boolean;
 }
 
-/** An email with files that nobody has read yet. */
-export interface UnreadEmail {
-  readonly member: Member;
-  readonly attachments: readonly Attachment[];
-}
-
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
   readonly unsettled: readonly UnsettledEmail[];
-  /** Left as they are: their files must be read first. */
-  readonly unread: readonly UnreadEmail[];
+  /** Not claimed: their bodies or files must be read first. */
+  readonly large: readonly LargeEmail[];
   readonly results: readonly MemberResult[];
 }
 
 /**
  * Sorts members into those that may be sent now, those of unknown outcome and those with nothing to do, and takes the
  * first for us: from the commit on, reschedule and cancel come too late and the attempts are on record.
- * @param files what was read for those that have files
+ * @param contents what was read of large emails
  */
-export async function claim(deps: EmailDeps, members: readonly Member[], files: FilesOfEmails): Promise<Claims> {
-  if (members.length === 0) return { ready: [], unsettled: [], unread: [], results: [] };
+export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
+  if (members.length === 0) return { ready: [], unsettled: [], large: [], results: [] };
   const ids = members.map((member) => member.id);
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
     const results: MemberResult[] = [];
     const unsettled: UnsettledEmail[] = [];
-    const unread: UnreadEmail[] = [];
+    const large: LargeEmail[] = [];
     const due: LockedEmail[] = [];
     const doubtful: LockedEmail[] = [];
     for (const member of members) {
@@ -83,14 +87,13 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
       const standing = email && standsInTheWay(email, member);
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
       else if (standing) results.push(standing);
-      else if (email.attachments.length > 0 && !files.has(email.id))
-        unread.push({ member, attachments: email.attachments });
-      else if (files.get(email.id) === 'lost' && email.late < LOST_AFTER)
-        results.push({ id: member.id, ...UNREADABLE });
       else if (attempt && isUnsettled(attempt)) {
         unsettled.push({ member, attempt, isCopied: email.copies_left });
         doubtful.push(email);
-      } else due.push(email);
+      } else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
+      else if (contents.get(email.id)?.files === 'lost' && email.late < LOST_AFTER)
+        results.push({ id: member.id, ...UNREADABLE });
+      else due.push(email);
     }
     // One that is doubtful was claimed before, except where a backup took that back.
     const scheduled = [...due, ...doubtful].filter((email) => email.status === 'scheduled');
@@ -101,9 +104,29 @@ export async function claim(deps: EmailDeps, members: readonly Member[], files: 
     );
     const lateness = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.tell({ lateness }));
-    const { ready, ended } = await assign(deps, client, due, attempts, files);
-    return { ready, unsettled, unread, results: [...results, ...ended] };
+    const { ready, ended } = await assign(deps, client, due, attempts, contents);
+    return { ready, unsettled, large, results: [...results, ...ended] };
   });
+}
+
+function isLarge({ attachments, body_bytes, copies }: LockedEmail): boolean {
+  return attachments.length > 0 || body_bytes * copies > SMALL_BODY_BYTES;
+}
+
+function toLarge({ org_id: orgId, body_bytes, copies, attachments }: LockedEmail, member: Member): LargeEmail {
+  const content = body_bytes + attachments.reduce((sum, { size }) => sum + size, 0);
+  const ofCopies = copies === 1 ? 0 : Math.min(copies, copiesPerCall(content)) * content;
+  return { member, orgId, bytes: content + ofCopies, attachments };
+}
+
+/** Copies of this size that go out in one call. */
+function copiesPerCall(bytes: number): number {
+  return Math.max(1, Math.floor(CALL_BYTES / Math.max(1, bytes)));
+}
+
+/** Bytes of an email or of each of its copies. */
+function sizeOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
+  return files.reduce((sum, { content }) => sum + content.length, body_bytes);
 }
 
 /** Nobody saw the end of it: its worker died, or the provider left us without an answer. */
@@ -126,11 +149,14 @@ function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): M
 }
 
 /** An email as a provider gets it, or why it cannot be one: what was accepted weeks ago may break a rule of today. */
-function readable(email: LockedEmail, content: EmailContent, files: FilesOfEmails): OutgoingEmail | string {
+function readable(
+  email: LockedEmail,
+  content: EmailContent,
+  files: readonly OutgoingFile[] | 'lost' = [],
+): OutgoingEmail | string {
   try {
-    const read = files.get(email.id);
-    if (read === 'lost') return 'This email cannot be sent: its attachments are lost.';
-    return toOutgoing({ ...email, ...content }, read);
+    if (files === 'lost') return 'This email cannot be sent: its attachments are lost.';
+    return toOutgoing({ ...email, ...content }, files);
   } catch (error) {
     return `This email cannot be sent: ${(error as Error).message}.`;
   }
@@ -153,13 +179,14 @@ async function assign(
   client: Db,
   emails: readonly LockedEmail[],
   attempts: ReadonlyMap<string, Attempt>,
-  files: FilesOfEmails,
+  contents: LargeContents,
 ): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
   const read: { email: LockedEmail; outgoing: OutgoingEmail; tried: boolean }[] = [];
   for (const email of emails) {
-    const content = await openContent(deps, client, email);
+    const { files, ...body } = contents.get(email.id) ?? {};
+    const content = await openContent(deps, client, { ...email, ...body });
     if (!content) {
       sealed.push({ id: email.id, ...SEALED });
       continue;
@@ -180,15 +207,18 @@ async function assign(
   const callOf = makeCalls();
   const claimedAt = performance.now();
   const ready: ClaimedEmail[] = [];
-  for (const { email, copies } of sendable) {
-    const refusals = deps.providers.map((provider) => refusal(provider, copies));
+  for (const { email, outgoing, copies: left } of sendable) {
+    const bytes = sizeOf(email, outgoing);
+    const few = left.slice(0, copiesPerCall(bytes));
+    const refusals = deps.providers.map((provider) => refusal(provider, few));
     const provider = deps.providers.find((_, index) => refusals[index] === undefined);
     if (!provider) {
       failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
       continue;
     }
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
-    const call = callOf(provider, copies.length);
+    const copies = few.slice(0, provider.callSize);
+    const call = callOf(provider, copies.length, copies.length * bytes);
     ready.push({ id: email.id, copies, orgId: email.org_id, provider, n, call, claimedAt, late: email.late });
   }
   await beginAttempts(
@@ -199,22 +229,26 @@ async function assign(
   return { ready, ended: [...ended, ...sealed] };
 }
 
-function refusal(provider: EmailProvider, copies: readonly OutgoingEmail[]): string | undefined {
+function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {
   for (const copy of copies) {
-    const refused = provider.refusal(copy);
+    const refused = provider.refusal(toMessage(copy));
     if (refused !== undefined) return refused;
   }
   return undefined;
 }
 
-/** Names the calls of a claim, each of at most as many emails as its provider takes at a time, or the copies of one. */
-function makeCalls(): (provider: EmailProvider, copies: number) => string {
-  const open = new Map<EmailProvider, { call: string; room: number }>();
-  return (provider, copies) => {
+/** Names the calls of a claim: each takes at most as many emails and bytes as its provider takes in one call. */
+function makeCalls(): (provider: EmailProvider, copies: number, bytes: number) => string {
+  const open = new Map<EmailProvider, { call: string; copiesLeft: number; bytesLeft: number }>();
+  return (provider, copies, bytes) => {
     const last = open.get(provider);
-    const place = last && last.room >= copies ? last : { call: newId('call', Date.now()), room: provider.callSize };
-    place.room -= copies;
-    open.set(provider, place);
-    return place.call;
+    const current =
+      last && copies <= last.copiesLeft && bytes <= last.bytesLeft
+        ? last
+        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: CALL_BYTES };
+    current.copiesLeft -= copies;
+    current.bytesLeft -= bytes;
+    open.set(provider, current);
+    return current.call;
   };
 }

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
+import type { Attachment } from '../src/domain/attachments.ts';
 import type { EmailStatus } from '../src/domain/email.ts';
+import type { OutgoingFile } from '../src/domain/outgoing.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
+import type { StoredBodies } from '../src/store/attempts.ts';
 import type { EmailContents } from '../src/store/email-contents.ts';
 import type { Pool } from '../src/store/pool.ts';
-import type { EmailFiles } from './files.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
 /** What the email activities work with. */
@@ -21,7 +23,8 @@ export interface EmailDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
-  readonly files: EmailFiles;
+  /** Reads what is too large to be read when it is claimed. */
+  readonly largeEmails: LargeEmails;
   /** Looks at the domains of emails that are about to leave. */
   readonly sendingDomains: SendingDomains;
   /** Where the recipient at this position (counted from 0) of a marketing email says that he wants no more of them. */
@@ -52,7 +55,8 @@ export type MemberResult =
     }
   /**
    * Not taken this time; `after` in milliseconds when the retry policy should not decide, `alone` when it may fare
-   * better by itself.
+   * better by itself. `postponed` when it was not attempted for a reason of our own, or when the next part of it is to
+   * follow: the next attempt comes after `after`, however often that happens.
    */
   | {
       readonly id: string;
@@ -60,4 +64,36 @@ export type MemberResult =
       readonly reason: string;
       readonly after?: number;
       readonly alone?: boolean;
+      readonly postponed?: boolean;
     };
+
+/** What a provider call resulted in for an email: `partial` when it took all copies it was given and others are left. */
+export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
+
+/** An email that is too large to be read without memory for it, or that has files. */
+export interface LargeEmail {
+  readonly member: Member;
+  readonly orgId: string;
+  /** Bytes of its bodies and files, and of the copies of it that one provider call takes. */
+  readonly bytes: number;
+  readonly attachments: readonly Attachment[];
+}
+
+/** What was read of large emails, by their ids; files are `lost` when the store does not have them as they were stored. */
+export type LargeContents = ReadonlyMap<
+  string,
+  Omit<StoredBodies, 'id'> & { readonly files: readonly OutgoingFile[] | 'lost' }
+>;
+
+/** Reads large emails that are about to be sent, within the memory that one worker has for them. */
+export interface LargeEmails {
+  /**
+   * Reads emails of one organization and calls `work` with them; their memory is reserved until that is done.
+   * @returns `no memory` when it was not available within two seconds, `unreadable` when the files cannot be read now
+   */
+  readonly use: <T>(
+    pool: Pool,
+    emails: readonly LargeEmail[],
+    work: (contents: LargeContents) => Promise<T>,
+  ) => Promise<T | 'no memory' | 'unreadable'>;
+}

@@ -27,7 +27,7 @@ export function makeEmailActivities(deps: EmailDeps) {
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
         ...(result.after !== undefined && {
-          nextRetryDelay: Math.ceil(Math.max(1, result.after, policyWait())),
+          nextRetryDelay: Math.ceil(Math.max(1, result.after, result.postponed ? 0 : policyWait())),
         }),
       });
     },

@@ -37,15 +37,17 @@ export function whyGivenUp(last: Attempt, maximumAttempts: number, canBeAsked: b
   const unsettled = isUnsettled(last);
   if (!isUsedUp(last, maximumAttempts, unsettled && canBeAsked)) return undefined;
   const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
-  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.n} attempts.${doubt}`;
+  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${doubt}`;
 }
 
 /**
  * An ambiguous attempt at a provider that can be asked leaves time for as many questions as there are attempts, but only
  * while the provider does not answer: one that keeps answering "not found" has been tried often enough.
  */
-function isUsedUp({ n, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
-  return isAsked ? checks >= maximumAttempts || (n >= maximumAttempts && denied_for !== null) : n >= maximumAttempts;
+function isUsedUp({ failures, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
+  return isAsked
+    ? checks >= maximumAttempts || (failures >= maximumAttempts && denied_for !== null)
+    : failures >= maximumAttempts;
 }
 
 /**

@@ -53,7 +53,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const again = results.filter((result) => result.state === 'again');
       const others = again.length < results.length && again.length <= FEW;
       const leaving = again.filter((result) => result.alone === true || others);
-      const wait = (result: Again) => Math.max(result.after ?? 0, policyWait());
+      const wait = (result: Again) => Math.max(result.after ?? 0, result.postponed ? 0 : policyWait());
       await leaveGroup(
         deps.pool,
         id,
@@ -97,12 +97,16 @@ export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
   for (const slice of await slices(deps, members)) {
-    const last = results.at(-1);
-    const stopped = last?.state === 'again' && last.alone !== true && results.every(({ state }) => state === 'again');
-    if (stopped) results.push(...slice.map(({ id }) => ({ ...last, id })));
+    const refused = results.every(({ state }) => state === 'again') && results.findLast(isRefusal);
+    if (refused) results.push(...slice.map(({ id }) => ({ ...refused, id })));
     else results.push(...(await deliver(deps, slice)));
   }
   return results;
+}
+
+/** Whether the provider takes nobody now. What was not attempted, or was refused only together with others, does not tell. */
+function isRefusal(result: MemberResult): result is Again {
+  return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }
 
 async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {

@@ -4,7 +4,7 @@ export { makeChatPace } from './chat-pace.ts';
 export type { EmailDeps, Member } from './contract.ts';
 export { type Delivery, type EmailActivities, makeEmailActivities } from './email.ts';
 export { type DomainActivities, makeDomainActivities, type Watched } from './domains.ts';
-export { type EmailFiles, makeEmailFiles } from './files.ts';
+export { makeLargeEmails } from './large-emails.ts';
 export { type GroupActivities, type GroupDelivery, makeGroupActivities } from './group.ts';
 export { makeSendingDomains } from './sending-domains.ts';
 export { makeUpkeepActivities, type UpkeepActivities } from './upkeep.ts';

@@ -16,10 +16,25 @@ export interface Readable {
   readonly tried: boolean;
 }
 
-/** What of an email goes out: itself, or of a marketing email to several a copy for each that is still to get one. */
+/**
+ * An email or one of its copies before its recipient's unsubscribe link is in its bodies. All copies of an email refer to
+ * the same bodies, so that many of them take no memory until `toMessage` makes a text of its own for each.
+ */
+export interface Copy extends OutgoingEmail {
+  /** Of marketing emails. */
+  readonly unsubscribeUrl: string | null;
+}
+
+/** The text of one copy, as large as the email. Make it when it is about to be sent. */
+export function toMessage({ unsubscribeUrl, ...email }: Copy): OutgoingEmail {
+  return unsubscribeUrl === null ? email : personalize(email, unsubscribeUrl);
+}
+
+/** What of an email is to be sent: itself, or of a marketing email to several a copy for each that is still to get one. */
 export interface Sendable {
   readonly email: LockedEmail;
-  readonly copies: readonly OutgoingEmail[];
+  readonly outgoing: OutgoingEmail;
+  readonly copies: readonly Copy[];
 }
 
 /**
@@ -45,7 +60,7 @@ export async function chooseRecipients(
     const ends = !(isCopied && tried) && !outgoing.to.some(stays);
     if (ends) suppressed.push(email.id);
     else if (isCopied) copied.push(readable);
-    else whole.push({ email, copies: [toWhole(deps, email, outgoing, stays)] });
+    else whole.push({ email, outgoing, copies: [toWhole(deps, email, outgoing, stays)] });
     if (ends || !isCopied) {
       const dropped = recipients(outgoing).filter((mailbox) => !stays(mailbox));
       leftOut.push(...dropped.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase() })));
@@ -91,10 +106,10 @@ function toWhole(
   { marketing, org_id }: LockedEmail,
   outgoing: OutgoingEmail,
   stays: (mailbox: { address: string }) => boolean,
-): OutgoingEmail {
+): Copy {
   const { id, to, cc, bcc } = outgoing;
   const rest = { ...outgoing, to: to.filter(stays), cc: cc.filter(stays), bcc: bcc.filter(stays) };
-  return marketing ? personalize(rest, deps.unsubscribeUrl(org_id, id, 0)) : rest;
+  return { ...rest, unsubscribeUrl: marketing ? deps.unsubscribeUrl(org_id, id, 0) : null };
 }
 
 async function makeCopies(
@@ -114,9 +129,10 @@ async function makeCopies(
   const isWaiting = new Set(waiting.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
   return emails.map(({ email, outgoing }) => ({
     email,
-    copies: recipients(outgoing).flatMap(({ address }, index) => {
+    outgoing,
+    copies: recipients(outgoing).flatMap(({ address }, index): Copy[] => {
       if (!isWaiting.has(`${email.id} ${address.toLowerCase()}`)) return [];
-      return personalize(toCopy(outgoing, index), deps.unsubscribeUrl(email.org_id, email.id, index));
+      return [{ ...toCopy(outgoing, index), unsubscribeUrl: deps.unsubscribeUrl(email.org_id, email.id, index) }];
     }),
   }));
 }

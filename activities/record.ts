@@ -7,7 +7,7 @@ import { type AttemptOutcome, endAttempts } from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
 import type { Db } from '../src/store/pool.ts';
 import type { ClaimedEmail } from './claim.ts';
-import type { EmailDeps, MemberResult } from './contract.ts';
+import type { CallResult, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
 import { endOfCall } from './settle.ts';
 
@@ -36,7 +36,7 @@ const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } 
 };
 
 /** Writes down what became of the emails of one call. @returns what that means for each, in their order */
-export async function record(deps: EmailDeps, client: Db, emails: readonly Sent[]): Promise<MemberResult[]> {
+export async function record(deps: EmailDeps, client: Db, emails: readonly Sent[]): Promise<CallResult[]> {
   await endAttempts(
     client,
     emails.map(({ email, outcomes }) => {
@@ -116,11 +116,13 @@ function refusedOf(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedR
   return [...named, ...others.map(({ address }) => ({ recipient: address, reason, detail }))];
 }
 
-function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): MemberResult {
+function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
   const next = verdict(outcome);
   if ('change' in next) {
+    // `endCopied` leaves an email open while copies of it are still to be sent.
+    if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
     return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
   }
   const after = next.again === 'at the slowest' ? deps.maximumInterval : next.after;

@@ -22,12 +22,14 @@ const MAX_RECIPIENTS = 50;
 const MAX_BATCH = 500;
 /** Of one message as JSON. */
 const MAX_BYTES = 10 * 1_048_576;
-/** Of files in base64 that one request takes: it may hold 50 MB, and is in memory as a whole. */
-const MAX_FILES = 30 * 1_048_576;
+/** Of bodies as JSON and files in base64 that one request takes: Postmark allows 50 MB, and it is in memory as a whole. */
+const MAX_REQUEST_BYTES = 30 * 1_048_576;
+/** JSON writes one UTF-16 unit in at most six bytes. */
+const MAX_BYTES_PER_UNIT = 6;
 /** Milliseconds for which further requests are begun for one call: the copies of an email with files may be many. */
 const GO_ON_WITHIN = 20_000;
 const NOT_TRIED: SendOutcome = { kind: 'busy', detail: 'The files of its other copies took all the time there was.' };
-/** UTF-16 units of both bodies up to which MAX_BYTES is out of reach: JSON writes one in at most six bytes. */
+/** UTF-16 units of both bodies up to which MAX_BYTES is out of reach. */
 const SURELY_FITS = 1_000_000;
 const NOTHING = Buffer.alloc(0);
 /** Stands for the name of a call, as long as all of them are. */
@@ -101,8 +103,7 @@ function refusal(email: OutgoingEmail, stream: string): string | undefined {
   const fields = Object.entries({ from: [from], to, cc, bcc, reply_to: replyTo });
   const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
   if (field) return `Postmark carries no address with a question mark, as in ${field[0]}.`;
-  const isSmall = (email.html ?? '').length + (email.text ?? '').length <= SURELY_FITS;
-  if (isSmall && email.files.length === 0) return undefined;
+  if (unitsOf(email) <= SURELY_FITS && email.files.length === 0) return undefined;
   const bytes = sizeOf(email, stream);
   return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
@@ -128,21 +129,32 @@ function toMessage(email: OutgoingEmail, call: string, stream: string): Message 
   };
 }
 
-/** As few requests as their files allow. Bodies alone never fill one: whoever calls reads at most 16 MB of them. */
+/** As few requests as their bodies and files allow. */
 function parts(emails: readonly OutgoingEmail[]): OutgoingEmail[][] {
   const made: OutgoingEmail[][] = [];
-  let room = 0;
+  let bytesLeft = 0;
   for (const email of emails) {
-    const bytes = filesOf(email);
+    const bytes = filesOf(email) + bodiesOf(email);
     const part = made.at(-1);
-    if (part && bytes <= room) part.push(email);
+    if (part && bytes <= bytesLeft) part.push(email);
     else {
       made.push([email]);
-      room = MAX_FILES;
+      bytesLeft = MAX_REQUEST_BYTES;
     }
-    room -= bytes;
+    bytesLeft -= bytes;
   }
   return made;
+}
+
+function unitsOf({ html, text }: OutgoingEmail): number {
+  return (html ?? '').length + (text ?? '').length;
+}
+
+/** Bytes of the bodies as JSON; of small ones at most so many, since a call of 500 of them fits one request in any case. */
+function bodiesOf(email: OutgoingEmail): number {
+  const most = unitsOf(email) * MAX_BYTES_PER_UNIT;
+  if (most <= MAX_REQUEST_BYTES / MAX_BATCH) return most;
+  return Buffer.byteLength(JSON.stringify([email.html, email.text]));
 }
 
 /** Base64 needs no escapes, so its length is known without making it. */

@@ -14,6 +14,10 @@ export interface LockedEmail extends StoredContent {
   reply_to: string[] | null;
   subject: string;
   marketing: boolean;
+  /** Bytes of one copy's bodies in UTF-8. Of more than `SMALL_BODY_BYTES` the bodies are null here; see `readBodies`. */
+  body_bytes: number;
+  /** Copies that it goes out in at most; 1 unless it is a marketing email. */
+  copies: number;
   status: EmailStatus;
   scheduled_at: string | null;
   schedule_version: number;
@@ -30,6 +34,18 @@ export interface LockedEmail extends StoredContent {
 }
 
 /**
+ * Bytes of bodies, all copies together, up to which an email is read when it is locked. Larger ones are read after memory
+ * was reserved for them: hundreds of emails may be under way in one process.
+ */
+export const SMALL_BODY_BYTES = 65_536;
+
+/** Bodies from before encryption are measured by the headers of the stored values, without being decompressed. */
+const BODY_BYTES = `coalesce(body.body_bytes, coalesce(octet_length(body.html), 0) + coalesce(octet_length(body.text), 0))`;
+const COPIES = `CASE WHEN email.marketing THEN jsonb_array_length(email."to") + coalesce(jsonb_array_length(email.cc), 0)
+                                            + coalesce(jsonb_array_length(email.bcc), 0) ELSE 1 END`;
+const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
+
+/**
  * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids: from here on,
  * reschedule and cancel wait, and find a claimed email when they go on.
  */
@@ -37,7 +53,9 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
   const { rows } = await db.query<LockedEmail>({
     name: 'lock_emails',
     text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
-                  email.marketing, email.headers, email.sealed_headers, body.html, body.text, body.sealed AS sealed_body,
+                  email.marketing, email.headers, email.sealed_headers, size.body_bytes, size.copies,
+                  CASE WHEN ${IS_SMALL} THEN body.html END AS html, CASE WHEN ${IS_SMALL} THEN body.text END AS text,
+                  CASE WHEN ${IS_SMALL} THEN body.sealed END AS sealed_body,
                   email.status, email.scheduled_at, email.schedule_version, email.provider, email.workflow_id,
                   ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
                   greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
@@ -45,6 +63,7 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
                     AS late,
                   ${HAS_COPIES_LEFT('email')} AS copies_left
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
+                CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
   });
@@ -69,6 +88,19 @@ export async function lockStatuses(
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
+/** The bodies of one email as they are stored. */
+export type StoredBodies = Pick<StoredContent, 'id' | 'html' | 'text' | 'sealed_body'>;
+
+/** Reads the bodies of emails, however large they are. */
+export async function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies[]> {
+  const { rows } = await db.query<StoredBodies>({
+    name: 'read_bodies',
+    text: 'SELECT email_id AS id, html, text, sealed AS sealed_body FROM email_bodies WHERE email_id = ANY ($1)',
+    values: [ids],
+  });
+  return rows;
+}
+
 /** How much an email is to send. */
 export interface Weight {
   id: string;
@@ -82,13 +114,10 @@ export interface Weight {
 export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string, Weight>> {
   const { rows } = await db.query<Weight>({
     name: 'weigh',
-    text: `SELECT id, copies, copies * coalesce(body_bytes, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0))::float8
-                    AS bytes
-           FROM emails JOIN email_bodies ON email_id = id CROSS JOIN LATERAL (
-             SELECT CASE WHEN marketing THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0)
-                                             + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END AS copies
-           ) AS counted
-           WHERE id = ANY ($1)`,
+    text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
+           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
+                CROSS JOIN LATERAL (SELECT ${COPIES} AS copies) AS counted
+           WHERE email.id = ANY ($1)`,
     values: [ids],
   });
   return new Map(rows.map((row) => [row.id, row]));
@@ -100,6 +129,8 @@ export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' |
 export interface Attempt {
   message_id: string;
   n: number;
+  /** Attempts since a provider last took or refused a part of the message for good, this one included. */
+  failures: number;
   call: string;
   provider: string;
   outcome: AttemptOutcome | null;
@@ -119,6 +150,7 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
   const { rows } = await db.query<Attempt>({
     name: 'last_attempts',
     text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, checks,
+                  n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0) AS failures,
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,

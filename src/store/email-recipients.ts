@@ -21,6 +21,7 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
 
 /**
  * Writes down who gets a copy of a marketing email, unless that was done before; who is suppressed meanwhile gets none.
+ * An email that goes out in many parts comes here once for each part, so that rows that stay `queued` are only read.
  * @returns copies that are still to be sent
  */
 export async function prepareCopies(
@@ -30,14 +31,22 @@ export async function prepareCopies(
   if (wishes.length === 0) return [];
   const { rows } = await db.query<Recipient>({
     name: 'prepare_copies',
-    text: `WITH prepared AS (
+    text: `WITH requested AS MATERIALIZED (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::boolean[]) AS requested(email_id, recipient, suppressed)
+           ), prepared AS (
              INSERT INTO email_recipients AS known (email_id, recipient, status)
-             SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END
-             FROM unnest($1::text[], $2::text[], $3::boolean[]) AS wish(email_id, recipient, suppressed)
-             ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status WHERE known.status = 'queued'
+             SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END FROM requested
+             ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status
+             WHERE known.status = 'queued' AND EXCLUDED.status = 'suppressed'
              RETURNING email_id, recipient, status
            )
-           SELECT email_id, recipient FROM prepared WHERE status = 'queued'`,
+           SELECT email_id, recipient FROM prepared WHERE status = 'queued'
+           UNION ALL
+           SELECT requested.email_id, requested.recipient FROM requested CROSS JOIN LATERAL (
+             SELECT status FROM email_recipients AS known
+             WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
+           ) AS known
+           WHERE known.status = 'queued' AND NOT requested.suppressed`,
     values: [
       wishes.map(({ email_id }) => email_id),
       wishes.map(({ recipient }) => recipient),

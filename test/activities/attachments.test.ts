@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import { makeEmailFiles } from '../../activities/files.ts';
+import { makeLargeEmails } from '../../activities/large-emails.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
 import { insertAttachments } from '../../src/store/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -34,7 +34,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     seen.push(email);
     return undefined;
   };
-  const there = office(pool, orgId, [provider], { files: makeEmailFiles(wrap(store), log) });
+  const there = office(pool, orgId, [provider], { largeEmails: makeLargeEmails(wrap(store), log) });
   const attach = async (emailId: string, contents: Record<string, string>): Promise<string[]> => {
     const files = Object.entries(contents).map(([filename, content]) => ({
       id: newFileId(),

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import type { EmailDeps, Member, MemberResult } from '../../activities/contract.ts';
 import { deliver } from '../../activities/deliver.ts';
-import { makeEmailFiles } from '../../activities/files.ts';
+import { makeLargeEmails } from '../../activities/large-emails.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
@@ -100,7 +100,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
-    files: makeEmailFiles(NO_STORE, log),
+    largeEmails: makeLargeEmails(NO_STORE, log),
     sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
     unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
     log,

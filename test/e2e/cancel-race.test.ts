@@ -55,7 +55,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 1_000,
-    files: { read: async () => undefined },
+    largeEmails: { use: async () => 'unreadable' },
     sendingDomains: async () => () => ({ signer: null }),
     unsubscribeUrl: () => 'https://mail.example/unsubscribe',
     log,

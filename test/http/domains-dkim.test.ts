@@ -3,7 +3,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
-import { makeEmailFiles } from '../../activities/files.ts';
+import { makeLargeEmails } from '../../activities/large-emails.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { smtp } from '../../src/providers/smtp.ts';
@@ -54,7 +54,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     ambiguousSend: 'retry' as const,
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
-    files: makeEmailFiles(service.files, log),
+    largeEmails: makeLargeEmails(service.files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),
     unsubscribeUrl: (_: string, id: string, position: number) => `https://mail.example/unsubscribe/${id}.${position}`,
     log,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
-import { makeEmailFiles } from '../../activities/files.ts';
+import { makeLargeEmails } from '../../activities/large-emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { postmark } from '../../src/providers/postmark.ts';
 import { smtp } from '../../src/providers/smtp.ts';
@@ -53,7 +53,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       ambiguousSend: 'retry',
       ambiguousSendMaxRepeats: 1,
       believeDenialAfter: 60_000,
-      files: makeEmailFiles(service.files, log),
+      largeEmails: makeLargeEmails(service.files, log),
       sendingDomains: async () => () => ({ signer: null }),
       unsubscribeUrl: () => 'https://mail.example/unsubscribe',
       log,

@@ -184,3 +184,30 @@ describe('asking about a call', { concurrency: true }, () => {
     await assert.rejects(async () => find(url, CALL));
   });
 });
+
+// By itself: beside the tests above, a slow machine lets the server's idle connections expire.
+describe('a call with large bodies', () => {
+  test('makes as many requests as its bodies need, with what JSON adds to them', async (t) => {
+    const sizes: number[] = [];
+    const url = await httpServer(t, (request, response) => {
+      let size = 0;
+      request.on('data', (chunk: Buffer) => (size += chunk.length));
+      request.once('end', () => {
+        sizes.push(size);
+        const answers = Array.from({ length: Math.round(size / 8_000_000) }, (_, i) => {
+          return { ErrorCode: 0, MessageID: `${sizes.length} ${i}` };
+        });
+        response.end(JSON.stringify(answers.length === 1 ? answers[0] : answers));
+      });
+    });
+    const quotes = '"'.repeat(2_000_000);
+    const email = outgoing({ to: addresses(7), html: quotes, text: quotes });
+    const copies = Array.from({ length: 7 }, (_, i) => toCopy(email, i));
+    const outcomes = await at(url).send(copies, CALL);
+    assert.deepEqual(
+      sizes.map((size) => Math.round(size / 8_000_000)),
+      [3, 3, 1],
+    );
+    assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(['sent']));
+  });
+});

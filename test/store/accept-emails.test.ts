@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/ids.ts';
 import { insertDomain } from '../../src/store/domains.ts';
 import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails.ts';
 import { makeEmailContents } from '../../src/store/email-contents.ts';
-import { lockEmails } from '../../src/store/attempts.ts';
+import { lockEmails, readBodies } from '../../src/store/attempts.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
@@ -196,7 +196,9 @@ describe('accepting emails', () => {
     const text = '漢'.repeat(1_000_000);
     const id = await acceptOne(pool, orgId, { html, text });
     const [locked] = await lockEmails(pool, [id]);
-    assert.ok(locked?.html === html && locked.text === text);
+    assert.deepEqual([locked?.html, locked?.text, locked?.body_bytes], [null, null, 6_000_000]);
+    const [bodies] = await readBodies(pool, [id]);
+    assert.ok(bodies?.html === html && bodies.text === text);
   });
 
   test('a body must hold something', async () => {

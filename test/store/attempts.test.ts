@@ -39,7 +39,15 @@ describe('attempts', () => {
     const begun = attempt();
     await beginAttempts(pool, [begun]);
     const { age, ...rest } = (await last(begun.message_id)) ?? { age: NaN };
-    assert.deepEqual(rest, { ...begun, outcome: null, detail: null, code: null, checks: 0, denied_for: null });
+    assert.deepEqual(rest, {
+      ...begun,
+      failures: 1,
+      outcome: null,
+      detail: null,
+      code: null,
+      checks: 0,
+      denied_for: null,
+    });
     assert.ok(age >= 0 && age < 60_000);
     await pool.query(`UPDATE attempts SET started_at = started_at - interval '90 s' WHERE message_id = $1`, [
       begun.message_id,
