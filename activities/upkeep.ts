@@ -6,6 +6,7 @@ import { deleteOldCallbacks } from '../src/store/callbacks.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import type { Pool } from '../src/store/pool.ts';
+import { expireBodies } from './body-retention.ts';
 import type { UpkeepStep } from './chore.ts';
 import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
 import { type DomainChoreDeps, makeDomainChores } from './domain-chores.ts';
@@ -17,6 +18,8 @@ import { makeWebhookChores } from './webhook-chores.ts';
 export interface UpkeepDeps extends ReconcileDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {
   readonly pool: Pool;
   readonly files: FileStore;
+  /** The setting `BODY_RETENTION_DAYS`. */
+  readonly bodyRetentionDays: number;
   readonly log: Logger;
 }
 
@@ -64,6 +67,11 @@ export function makeUpkeepActivities(deps: UpkeepDeps) {
       }
       if (done > 0) deps.log.info({ files: done }, 'removed files that no email refers to');
       return { done, next };
+    },
+
+    /** Erases bodies and custom headers of emails after their organization's retention. */
+    async expireBodies(from: string | null): Promise<UpkeepStep> {
+      return expireBodies(deps.pool, deps.bodyRetentionDays, from, AT_ONCE);
     },
 
     /** Forgets idempotency keys after 24 hours. */

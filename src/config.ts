@@ -301,6 +301,13 @@ export const SETTINGS = {
     parse: integer(0, 1_000_000_000),
     fallback: '10000',
   },
+  BODY_RETENTION_DAYS: {
+    meaning:
+      'days after which bodies and custom headers of emails are erased, counted from when they were due; 0 is never. `admin organization retention` sets it for one organization',
+    example: '90',
+    parse: integer(0, 36_500),
+    fallback: '0',
+  },
   WORKFLOW_STARTS_PER_SECOND: {
     meaning:
       'workflows that one relay starts for emails that are due, beyond which they share one, and as many for chat-app messages',

@@ -220,6 +220,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['1000000001', ...NO_NUMBERS],
   },
+  BODY_RETENTION_DAYS: {
+    fallback: 0,
+    good: [
+      ['0', 0],
+      ['90', 90],
+    ],
+    bad: ['36501', ...NO_NUMBERS],
+  },
   WORKFLOW_STARTS_PER_SECOND: {
     fallback: 20,
     good: [

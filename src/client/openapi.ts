@@ -962,6 +962,80 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/emails/{id}/content': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the content of an email
+     * @description Subject, bodies and custom headers as sent, until they are erased.
+     */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
+          id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Done */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              subject: string;
+              html: string | null;
+              text: string | null;
+              /** @description The custom headers */
+              headers: {
+                [key: string]: string;
+              };
+            };
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /**
+     * Erase the content of an email
+     * @description Erases bodies, custom headers and files of an email that is no longer to be sent. The record stays. Repeated, it changes nothing.
+     */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
+          id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Removed */
+        204: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content?: never;
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/emails/{id}/attachments': {
     parameters: {
       query?: never;
@@ -4347,6 +4421,7 @@ export interface components {
           | 'conflict'
           | 'invalid_idempotent_request'
           | 'concurrent_idempotent_requests'
+          | 'content_erased'
           | 'payload_too_large'
           | 'unsupported_media_type'
           | 'validation_error'

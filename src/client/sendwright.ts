@@ -31,6 +31,10 @@ export class Sendwright {
         call('patch', '/v1/emails/{id}', { place: { id }, body: { scheduled_at: scheduledAt } }),
       /** While it is scheduled. */
       cancel: (id: string) => call('post', '/v1/emails/{id}/cancel', { place: { id } }),
+      /** As sent, until it is erased. */
+      content: (id: string) => call('get', '/v1/emails/{id}/content', { place: { id } }),
+      /** Body, headers and files; the record stays. */
+      eraseContent: (id: string) => call('delete', '/v1/emails/{id}/content', { place: { id } }),
       tags: async () => (await call('get', '/v1/emails/tags')).tags,
       attachments: async (id: string) =>
         (await call('get', '/v1/emails/{id}/attachments', { place: { id } })).attachments,

@@ -14,6 +14,7 @@ export const ERROR_CODES = [
   'conflict',
   'invalid_idempotent_request',
   'concurrent_idempotent_requests',
+  'content_erased',
   'payload_too_large',
   'unsupported_media_type',
   'validation_error',

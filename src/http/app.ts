@@ -33,6 +33,7 @@ import * as callbacks from './routes/callbacks.ts';
 import * as chatCallbacks from './routes/chat-callbacks.ts';
 import * as chatNumbers from './routes/chat-numbers.ts';
 import * as chatapp from './routes/chatapp.ts';
+import * as content from './routes/content.ts';
 import * as deliveries from './routes/deliveries.ts';
 import * as domains from './routes/domains.ts';
 import * as emails from './routes/emails.ts';
@@ -87,6 +88,8 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['GET', '/v1/emails/:id', 'read', emails.getEmail(deps)],
     ['PATCH', '/v1/emails/:id', 'send', emails.reschedule(deps)],
     ['POST', '/v1/emails/:id/cancel', 'send', emails.cancel(deps)],
+    ['GET', '/v1/emails/:id/content', 'read', content.getContent(deps)],
+    ['DELETE', '/v1/emails/:id/content', 'manage', content.deleteContent(deps)],
     ['GET', '/v1/emails/:id/attachments', 'read', attachments.listAttachments(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId', 'read', attachments.getAttachment(deps)],
     ['GET', '/v1/emails/:id/attachments/:attachmentId/download', 'public', attachments.downloadAttachment(deps)],

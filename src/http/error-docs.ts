@@ -51,7 +51,16 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
   method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
+  content_erased: {
+    when: 'The content of the email was erased, by request or since its retention ended.',
+    message: 'the content of this email was erased',
+  },
   conflict: [
+    {
+      when: 'The email is still to be sent.',
+      message: 'this email is still to be sent; cancel it, or wait until it is sent',
+      only: ['DELETE /v1/emails/{id}/content'],
+    },
     {
       when: 'The webhook endpoint is disabled.',
       message: 'this endpoint is disabled; enable it first',

@@ -28,6 +28,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   conflict: 409,
   invalid_idempotent_request: 409,
   concurrent_idempotent_requests: 409,
+  content_erased: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   validation_error: 422,

@@ -260,6 +260,9 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
   'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
+  'GET /v1/emails/{id}/content': {
+    answer: { subject: email.subject, html: email.html, text: email.text, headers: { 'X-Order': '4711' } },
+  },
   'POST /v1/domains': { request: { name: domain.name }, answer: wholeDomain },
   'GET /v1/domains': { answer: { domains: [domain], has_more: false, next_cursor: null } },
   'GET /v1/domains/{id}': { answer: wholeDomain },

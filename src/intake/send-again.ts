@@ -25,8 +25,8 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish
   if (!email) throw new ServiceError('not_found', 'there is no email with this id');
   const content = await findContent(pool, deps.contents, orgId, id);
   if (!content) throw gone();
-  const { from, to, cc, bcc, reply_to, subject, marketing, tags } = email;
-  const request = { from, to, cc, bcc, reply_to, subject, marketing, tags, ...content, scheduled_at: null };
+  const { from, to, cc, bcc, reply_to, marketing, tags } = email;
+  const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const once = { key: `again ${wish}`, fingerprint: digest(id) };
   try {
     return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), once);

@@ -18,7 +18,7 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
   'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
   'upkeep-hourly': {
     every: '1 hour',
-    chores: ['expireAttachments', 'deleteExpiredKeys', 'deleteOldCallbacks', 'deleteOldDeliveries'],
+    chores: ['expireAttachments', 'expireBodies', 'deleteExpiredKeys', 'deleteOldCallbacks', 'deleteOldDeliveries'],
   },
   'upkeep-daily': { every: '24 hours', chores: ['sweepFiles'] },
 };

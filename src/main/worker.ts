@@ -152,6 +152,7 @@ const FLEETS = {
       activities: makeUpkeepActivities({
         pool,
         files,
+        bodyRetentionDays: config.BODY_RETENTION_DAYS,
         askPostmark: makeAskPostmark(),
         removeFromProvider: makeRemoveFromProvider(),
         removeFromPostmark: senderDomains.postmark?.remove,

@@ -62,21 +62,28 @@ export async function findEmailDetails(db: Db, orgId: string, id: string): Promi
   return rows[0];
 }
 
+/** Whether an organization has an email. */
+export async function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  return rowCount === 1;
+}
+
 /** The content of one email; undefined when there is no such email, or when its content was erased. */
 export async function findContent(
   db: Db,
   contents: EmailContents,
   orgId: string,
   id: string,
-): Promise<EmailContent | undefined> {
-  const { rows } = await db.query<StoredContent>({
+): Promise<(EmailContent & { subject: string }) | undefined> {
+  const { rows } = await db.query<StoredContent & { subject: string }>({
     name: 'find_content',
-    text: `SELECT email.id, email.org_id, body.html, body.text, body.sealed AS sealed_body, email.headers, email.sealed_headers
+    text: `SELECT email.id, email.org_id, email.subject, body.html, body.text, body.sealed AS sealed_body, email.headers, email.sealed_headers
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
            WHERE email.id = $1 AND email.org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0] && contents.open(db, rows[0]);
+  const [row] = rows;
+  return row && { subject: row.subject, ...(await contents.open(db, row)) };
 }
 
 /** What only operators of a chat-app message need to know. */

@@ -29,6 +29,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
   const activities = makeUpkeepActivities({
     pool,
     files: wrap(store),
+    bodyRetentionDays: 7,
     askPostmark: undefined,
     removeFromProvider: undefined,
     removeFromPostmark: undefined,

@@ -96,6 +96,8 @@ describe('GET /openapi.json', () => {
         'GET /v1/emails/{id}',
         'PATCH /v1/emails/{id}',
         'POST /v1/emails/{id}/cancel',
+        'GET /v1/emails/{id}/content',
+        'DELETE /v1/emails/{id}/content',
         'GET /v1/emails/{id}/attachments',
         'GET /v1/emails/{id}/attachments/{attachmentId}',
         'GET /v1/emails/{id}/attachments/{attachmentId}/download',

@@ -48,6 +48,7 @@ test(
     const activities: UpkeepActivities = {
       expireAttachments: step('expireAttachments', 3),
       sweepFiles: step('sweepFiles', 2),
+      expireBodies: step('expireBodies', 1),
       deleteExpiredKeys: step('deleteExpiredKeys', 1),
       deleteOldCallbacks: step('deleteOldCallbacks', 1),
       putBackOverdue: step('putBackOverdue', 1),
@@ -81,6 +82,7 @@ test(
       'expireAttachments first',
       'expireAttachments page 1',
       'expireAttachments page 2',
+      'expireBodies first',
       'sweepFiles first',
       'sweepFiles page 1',
     ];

@@ -119,6 +119,13 @@ export const Rescheduled = Type.Object({
 });
 export const Canceled = Type.Object({ id: Type.String(), status: Type.Literal('canceled') });
 
+export const ContentBody = Type.Object({
+  subject: Type.String(),
+  html: orNull(Type.String()),
+  text: orNull(Type.String()),
+  headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
+});
+
 export const EmailBody = Type.Object({
   id: Type.String(),
   batch_id: orNull(Type.String()),

@@ -1,4 +1,5 @@
 import { createOrganization } from '../../intake/accounts.ts';
+import { giveBodyRetention } from '../../intake/body-retention.ts';
 import { createKey, endKey } from '../../intake/keys.ts';
 import { giveQuota } from '../../intake/quota.ts';
 import { listOrganizations } from '../../store/accounts.ts';
@@ -13,6 +14,18 @@ export const ACCOUNTS = {
     run: (pool, options) => createOrganization(pool, needed(options, 'name')),
   },
   'organization list': { usage: '', run: (pool) => listOrganizations(pool) },
+  'organization retention': {
+    usage: '--organization O --days N|default',
+    run: async (pool, options) => {
+      const [organization, days] = [needed(options, 'organization'), needed(options, 'days')];
+      if (!/^(?:\d{1,5}|default)$/.test(days)) {
+        endWith('--days must be a number of days, 0 to keep bodies for ever, or default for BODY_RETENTION_DAYS');
+      }
+      const bodyRetentionDays = days === 'default' ? null : Number(days);
+      await giveBodyRetention(pool, organization, bodyRetentionDays);
+      return { organization, body_retention_days: bodyRetentionDays };
+    },
+  },
   'key create': {
     usage: `--organization O [--preset ${PRESETS.join('|')}] [--domain D]…`,
     run: async (pool, options) => {

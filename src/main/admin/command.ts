@@ -29,6 +29,7 @@ export const OPTIONS = {
   key: { type: 'string' },
   verified: { type: 'boolean' },
   monthly: { type: 'string' },
+  days: { type: 'string' },
   email: { type: 'string' },
   number: { type: 'string' },
   provider: { type: 'string' },

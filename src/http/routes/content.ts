@@ -1,0 +1,45 @@
+import { Type } from 'typebox';
+import { eraseContent, readContent } from '../../intake/content.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import type { FileStore } from '../../store/files/file-store.ts';
+import { callerOf } from '../auth.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { ContentBody, EmailParams } from '../schemas/emails.ts';
+
+interface ContentRoutesDeps extends IntakeDeps {
+  readonly files: FileStore;
+}
+
+const tags = ['Emails'];
+
+export function getContent(deps: ContentRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Get the content of an email',
+      description: 'Subject, bodies and custom headers as sent, until they are erased.',
+      params: EmailParams,
+      response: { 200: ContentBody, ...errorResponses(401, 403, 404, 410, 422, 500, 503) },
+    },
+    (request) => readContent(deps, callerOf(request).org_id, request.params.id),
+  );
+}
+
+export function deleteContent(deps: ContentRoutesDeps) {
+  return route(
+    {
+      tags,
+      summary: 'Erase the content of an email',
+      description:
+        'Erases bodies, custom headers and files of an email that is no longer to be sent. The record stays. Repeated, ' +
+        'it changes nothing.',
+      params: EmailParams,
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+    },
+    async (request, reply) => {
+      await eraseContent(deps, callerOf(request).org_id, request.params.id);
+      return reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,13 @@
+import { ServiceError } from '../domain/errors.ts';
+import { setBodyRetention } from '../store/content-erasure.ts';
+import type { Db } from '../store/pool.ts';
+
+/**
+ * Sets the retention of an organization that is named by hand.
+ * @param days 0 for never, null for the setting `BODY_RETENTION_DAYS`
+ * @throws ServiceError not_found
+ */
+export async function giveBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
+  if (await setBodyRetention(db, orgId, days)) return;
+  throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+}

@@ -1,0 +1,56 @@
+import { ServiceError } from '../domain/errors.ts';
+import { markDeleted } from '../store/attachments.ts';
+import { eraseContents, findFileIds } from '../store/content-erasure.ts';
+import type { EmailContents } from '../store/email-contents.ts';
+import type { FileStore } from '../store/files/file-store.ts';
+import { emailExists, findContent } from '../store/message-details.ts';
+import { type Pool, transaction } from '../store/pool.ts';
+
+interface ContentDeps {
+  readonly pool: Pool;
+  readonly contents: EmailContents;
+  readonly files: FileStore;
+}
+
+/** The content of an email as it was sent. */
+export interface SentContent {
+  readonly subject: string;
+  readonly html: string | null;
+  readonly text: string | null;
+  readonly headers: Record<string, string>;
+}
+
+/** @throws ServiceError not_found, or content_erased */
+export async function readContent(deps: ContentDeps, orgId: string, id: string): Promise<SentContent> {
+  const content = await findContent(deps.pool, deps.contents, orgId, id);
+  if (!content) {
+    if (!(await emailExists(deps.pool, orgId, id))) throw noEmail();
+    throw new ServiceError('content_erased', 'the content of this email was erased');
+  }
+  const { subject, html, text, headers } = content;
+  return { subject, html: html || null, text: text || null, headers };
+}
+
+/**
+ * Erases body, custom headers and files of an email; the record stays. Erasing again changes nothing.
+ * @throws ServiceError not_found, or conflict while the email is still to be sent
+ */
+export async function eraseContent(deps: ContentDeps, orgId: string, id: string): Promise<void> {
+  const { pool, files } = deps;
+  await transaction(pool, async (client) => {
+    const [erased] = await eraseContents(client, orgId, [id]);
+    if (!erased) throw noEmail();
+    if (erased.is_open) {
+      throw new ServiceError('conflict', 'this email is still to be sent; cancel it, or wait until it is sent');
+    }
+    const ids = await findFileIds(client, [id]);
+    if (ids.length === 0) return;
+    await markDeleted(client, ids);
+    // Before the commit: when the store cannot be reached, nothing is erased and the caller may try again.
+    await files.remove(ids);
+  });
+}
+
+function noEmail(): ServiceError {
+  return new ServiceError('not_found', 'there is no email with this id');
+}
