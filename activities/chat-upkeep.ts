@@ -5,7 +5,9 @@ import type { ChatProvider } from '../src/providers/chat-provider.ts';
 import { findChats, type SendingNumber, type StoredChat } from '../src/store/chat-attempts.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { findOverdueChats, findUnreportedChats, noteChatLooks, putBackChats } from '../src/store/stuck-chats.ts';
+import { rescued } from '../src/telemetry/topics.ts';
 import type { UpkeepStep } from './chore.ts';
+import type { Workflows } from './workflow-state.ts';
 
 /** What it takes to find out about stuck chat-app messages. */
 export interface ChatChoreDeps {
@@ -13,8 +15,7 @@ export interface ChatChoreDeps {
   readonly providerOf: (number: SendingNumber) => ChatProvider;
   /** Milliseconds between two questions to a provider; 100 by default. */
   readonly pace?: number;
-  /** What Temporal knows of a workflow by its id: of its latest run. */
-  readonly describeWorkflow: (id: string) => Promise<'running' | 'closed' | 'missing'>;
+  readonly workflows: Workflows;
   readonly log: Logger;
 }
 
@@ -45,15 +46,18 @@ export function makeChatChores(deps: ChatChoreDeps) {
       return { done: ids.length, next: ids.length === QUESTIONS ? '' : null };
     },
 
-    /** Gives messages that are overdue a new workflow when theirs is gone: somebody terminated it, or Temporal lost it. */
+    /** Gives messages that are overdue a new workflow when theirs was lost, closed early or makes no progress. */
     async putBackOverdueChats(): Promise<UpkeepStep> {
-      const { pool, log } = deps;
+      const { pool, workflows, log } = deps;
       const ids = await findOverdueChats(pool, AT_ONCE);
       for (const id of ids) {
-        const state = await deps.describeWorkflow(id);
+        const state = await workflows.describe(id);
         if (state === 'running') continue;
+        if (state === 'idle' || state === 'failing') await workflows.terminate(id, 'replaced by upkeep: no progress');
         const open = await putBackChats(pool, [id]);
-        if (open.length > 0) log.warn({ message: id, state }, 'an overdue message gets a new workflow');
+        if (open.length === 0) continue;
+        rescued.tell({ kind: 'chatapp', state, count: open.length });
+        log.warn({ message: id, state }, 'an overdue message gets a new workflow');
       }
       await noteChatLooks(pool, ids);
       return { done: ids.length, next: ids.length === AT_ONCE ? '' : null };

@@ -6,16 +6,18 @@ import { deleteOldCallbacks } from '../src/store/callbacks.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import type { Pool } from '../src/store/pool.ts';
+import { noteUpkeepSuccess } from '../src/store/upkeep-tasks.ts';
 import { expireBodies } from './body-retention.ts';
 import type { UpkeepStep } from './chore.ts';
 import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
 import { type DomainChoreDeps, makeDomainChores } from './domain-chores.ts';
 import { makeProviderListActivities, type ProviderListDeps } from './provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from './reconcile.ts';
+import { makeRescueActivities, type RescueDeps } from './rescue.ts';
 import { makeWebhookChores } from './webhook-chores.ts';
 
 /** What the upkeep activities work with. */
-export interface UpkeepDeps extends ReconcileDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {
+export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   /** The setting `BODY_RETENTION_DAYS`. */
@@ -34,8 +36,30 @@ const PAGES = 50;
 
 /** The activities of the fleet `upkeep`: each does one bounded step of a chore and may be repeated. */
 export function makeUpkeepActivities(deps: UpkeepDeps) {
+  return notingSuccesses(deps.pool, makeTasks(deps));
+}
+export type UpkeepActivities = ReturnType<typeof makeUpkeepActivities>;
+
+/** Notes of each task when its last step is done: `sendwright_upkeep_last_success_seconds` tells when none was for long. */
+function notingSuccesses<T extends Record<string, (from: string | null) => Promise<UpkeepStep>>>(
+  pool: Pool,
+  tasks: T,
+): T {
+  const noting = Object.entries(tasks).map(([name, task]) => {
+    const noted = async (from: string | null): Promise<UpkeepStep> => {
+      const step = await task(from);
+      if (step.next === null) await noteUpkeepSuccess(pool, name);
+      return step;
+    };
+    return [name, noted];
+  });
+  return Object.fromEntries(noting) as T;
+}
+
+function makeTasks(deps: UpkeepDeps) {
   return {
     ...makeReconcileActivities(deps),
+    ...makeRescueActivities(deps),
     ...makeChatChores(deps),
     ...makeProviderListActivities(deps),
     ...makeDomainChores(deps),
@@ -90,7 +114,6 @@ export function makeUpkeepActivities(deps: UpkeepDeps) {
     },
   };
 }
-export type UpkeepActivities = ReturnType<typeof makeUpkeepActivities>;
 
 /** A step that did all it may has likely left some. */
 function whole(done: number, limit: number): UpkeepStep {

@@ -14,6 +14,7 @@ import { temporalCarrier } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/email-contents.ts';
 import { openKeyRing } from '../store/key-ring.ts';
 import { makePool } from '../store/pool.ts';
+import { readUpkeepAges } from '../store/upkeep-tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { readDue, readOutbox } from '../store/waiting.ts';
 import { openAttachmentStore } from './attachment-store.ts';
@@ -21,7 +22,6 @@ import { checkDatabase } from './check-database.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
-import { makeVerifyNumber } from './number-verification.ts';
 import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
@@ -83,7 +83,6 @@ const deps = {
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
   senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),
-  verifyNumber: makeVerifyNumber(config),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,
@@ -94,8 +93,8 @@ const deps = {
     pool,
     sdk,
     waiting: async () => {
-      const [outbox, backlog] = await Promise.all([readOutbox(pool), readDue(pool)]);
-      return { outbox, backlog };
+      const [outbox, backlog, upkeep] = await Promise.all([readOutbox(pool), readDue(pool), readUpkeepAges(pool)]);
+      return { outbox, backlog, upkeep };
     },
   }),
   tracer,

@@ -1,12 +1,82 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import type { FailingWorkflow, Workflows, WorkflowState } from '../../activities/workflow-state.ts';
+
+/** Temporal's search attribute of workflows whose tasks keep failing. */
+const PROBLEMS = 'TemporalReportedProblems';
+/** Attempts of a workflow task from which on it counts as failing, also where the server does not set that attribute. */
+const FAILING_ATTEMPTS = 5;
+/** PendingActivityState of Temporal's API: a worker runs it. */
+const STARTED = 2;
+/** Workflow ids in one visibility query. */
+const IDS_PER_QUERY = 200;
+/** Visibility queries under way at a time. */
+const QUERIES_AT_A_TIME = 4;
+
+/**
+ * What maintenance tasks ask of Temporal.
+ * @param client called for each request: activities are made before Temporal is connected
+ */
+export function openWorkflows(client: () => Client): Workflows {
+  return {
+    describe: (id) => describeWorkflow(client(), id),
+    terminate: (id, reason) => terminateWorkflow(client(), id, reason),
+    findRunning: (ids) => findRunning(client(), ids),
+    findFailing: (limit) => findFailing(client(), limit),
+  };
+}
 
 /** What Temporal knows of a workflow by its id: of its latest run, and nothing once its history was deleted. */
-export async function describeWorkflow({ workflow }: Client, id: string): Promise<'running' | 'closed' | 'missing'> {
+export async function describeWorkflow({ workflow }: Client, id: string): Promise<WorkflowState> {
   try {
-    const { status } = await workflow.getHandle(id).describe();
-    return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'running' : 'closed';
+    return stateOf(await workflow.getHandle(id).describe());
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing';
     throw error;
   }
+}
+
+function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
+  if (status.name === 'PAUSED') return 'running';
+  if (status.name !== 'RUNNING') return 'closed';
+  const activities = raw.pendingActivities ?? [];
+  // Terminating it now would leave a call to a provider without a known outcome.
+  if (activities.some(({ state }) => Number(state) === STARTED)) return 'running';
+  const task = raw.pendingWorkflowTask;
+  const attributes = raw.workflowExecutionInfo?.searchAttributes?.indexedFields ?? {};
+  if (PROBLEMS in attributes || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
+  return task || activities.length > 0 ? 'running' : 'idle';
+}
+
+async function terminateWorkflow({ workflow }: Client, id: string, reason: string): Promise<void> {
+  try {
+    await workflow.getHandle(id).terminate(reason);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}
+
+/** By visibility, which costs one request for many workflows and may lag a few seconds behind. */
+async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
+  const running = new Set<string>();
+  const queries = Array.from({ length: Math.ceil(ids.length / IDS_PER_QUERY) }, (_, i) =>
+    ids.slice(i * IDS_PER_QUERY, (i + 1) * IDS_PER_QUERY),
+  );
+  const ask = async (): Promise<void> => {
+    for (let some = queries.pop(); some; some = queries.pop()) {
+      const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
+      for await (const { workflowId } of workflow.list({ query, pageSize: IDS_PER_QUERY })) running.add(workflowId);
+    }
+  };
+  await Promise.all(Array.from({ length: QUERIES_AT_A_TIME }, ask));
+  return running;
+}
+
+async function findFailing({ workflow }: Client, limit: number): Promise<FailingWorkflow[]> {
+  const failing: FailingWorkflow[] = [];
+  const query = `ExecutionStatus = 'Running' AND ${PROBLEMS} IS NOT NULL`;
+  for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
+    failing.push({ id: workflowId, type });
+    if (failing.length === limit) break;
+  }
+  return failing;
 }

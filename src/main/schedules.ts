@@ -1,20 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
+import { msToNumber } from '@temporalio/common/lib/time.js';
+import type { Logger } from 'pino';
 import type { Chore } from '../../workflows/index.ts';
+import type { Pool } from '../store/pool.ts';
+import { registerUpkeepTasks, type UpkeepTask } from '../store/upkeep-tasks.ts';
 
 /** When chores are done, by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {
   'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
   'upkeep-stuck': {
     every: '5 minutes',
-    chores: [
-      'putBackOverdue',
-      'putBackOverdueChats',
-      'clearProviderLists',
-      'reconcileSent',
-      'wakeDomains',
-      'clearProviderDomains',
-    ],
+    chores: ['clearProviderLists', 'wakeDomains', 'clearProviderDomains'],
   },
+  // Each has a schedule of its own: asking a provider about thousands of emails takes hours, and nothing may wait for it.
+  'upkeep-rescue': { every: '1 minute', chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
+  'upkeep-scheduled': { every: '30 seconds', chores: ['putBackScheduled'] },
+  'upkeep-reports': { every: '5 minutes', chores: ['reconcileSent'] },
   'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
   'upkeep-hourly': {
     every: '1 hour',
@@ -23,11 +25,63 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
   'upkeep-daily': { every: '24 hours', chores: ['sweepFiles'] },
 };
 
+/** Milliseconds between two looks whether the schedules are still there: Temporal's database may have been made anew. */
+const ENSURE_EVERY_MS = 60_000;
+
+/** What it takes to keep the maintenance tasks scheduled. */
+export interface ScheduleDeps {
+  readonly client: Client;
+  readonly pool: Pool;
+  /** Adds the search attributes that the namespace lacks. */
+  readonly ensureSearchAttributes: () => Promise<void>;
+  readonly log: Logger;
+}
+
 /**
- * Makes the schedules of upkeep, or brings those of an earlier version up to date. What somebody has paused stays
- * paused. Any number of workers may do it at the same time.
+ * Creates the schedules and search attributes, and again whenever they are missing, for as long as the process runs.
+ * Also registers the maintenance tasks in Postgres, so that one that never runs is noticed.
+ * @returns a function that ends it
  */
-export async function ensureSchedules({ schedule: schedules }: Client): Promise<void> {
+export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
+  const ending = new AbortController();
+  const running = (async () => {
+    let isUpdated = false;
+    let isFailing = false;
+    while (!ending.signal.aborted) {
+      try {
+        await registerUpkeepTasks(deps.pool, upkeepTasks());
+        await deps.ensureSearchAttributes();
+        await ensureSchedules(deps.client, { update: !isUpdated });
+        isUpdated = true;
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) deps.log.error({ err: error }, 'upkeep schedules could not be ensured');
+        isFailing = true;
+      }
+      await sleep(everyMs, undefined, { signal: ending.signal }).catch(() => undefined);
+    }
+  })();
+  return () => {
+    ending.abort();
+    return running;
+  };
+}
+
+/** All maintenance tasks with their intervals. */
+export function upkeepTasks(): UpkeepTask[] {
+  return Object.values(UPKEEP).flatMap(({ every, chores }) =>
+    chores.map((name) => ({ name, intervalSeconds: msToNumber(every as '1 minute') / 1_000 })),
+  );
+}
+
+/**
+ * Creates the schedules of upkeep that are missing. With `update` it also brings those of an earlier version up to date;
+ * what somebody has paused stays paused. Any number of workers may do it at the same time.
+ */
+export async function ensureSchedules(
+  { schedule: schedules }: Client,
+  { update }: { readonly update: boolean } = { update: true },
+): Promise<void> {
   for (const [scheduleId, { every, chores }] of Object.entries(UPKEEP)) {
     const plan = {
       spec: { intervals: [{ every: every as '1 minute' }], jitter: '5 seconds' },
@@ -46,6 +100,7 @@ export async function ensureSchedules({ schedule: schedules }: Client): Promise<
       await schedules.create({ scheduleId, ...plan });
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+      if (!update) continue;
       await schedules.getHandle(scheduleId).update(({ state }) => ({ ...plan, state }));
     }
   }

@@ -48,7 +48,8 @@ export function temporalUi(url: string | undefined): { url: string; namespace: s
   return url === undefined ? undefined : { url, namespace: loadClientConnectConfig().namespace ?? 'default' };
 }
 
-async function ensureSearchAttributes(
+/** Adds the search attributes that a namespace lacks, where this Temporal lets us. */
+export async function ensureSearchAttributes(
   { operatorService }: NativeConnection,
   namespace: string,
   log: Logger,

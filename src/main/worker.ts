@@ -26,15 +26,15 @@ import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { checkDatabase } from './check-database.ts';
 import { makeChatProviders } from './chat-providers.ts';
-import { describeWorkflow } from './describe-workflow.ts';
+import { openWorkflows } from './describe-workflow.ts';
 import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
 import { readSettings } from './env.ts';
 import { openMetrics, serveMetrics } from './metrics.ts';
 import { endWith, makeLog, sayReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
-import { ensureSchedules } from './schedules.ts';
-import { connectToTemporal, installTemporal, installWithMetrics } from './temporal.ts';
+import { keepSchedules } from './schedules.ts';
+import { connectToTemporal, ensureSearchAttributes, installTemporal, installWithMetrics } from './temporal.ts';
 import { followActivities, openTracer } from './tracing.ts';
 
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
@@ -157,7 +157,7 @@ const FLEETS = {
         removeFromProvider: makeRemoveFromProvider(),
         removeFromPostmark: senderDomains.postmark?.remove,
         providerOf: makeChatProviders(pool, config, log),
-        describeWorkflow: (id) => describeWorkflow(client as Client, id),
+        workflows: openWorkflows(() => client as Client),
         log,
       }),
       maxConcurrentActivityTaskExecutions: 4,
@@ -199,13 +199,17 @@ async function run(): Promise<void> {
       }),
     ),
   );
-  if (queues.some(({ taskQueue }) => taskQueue === 'upkeep')) {
-    await ensureSchedules(client).catch((error: unknown) => {
-      log.error({ err: error }, 'the schedules of upkeep could not be made');
-    });
-  }
+  const stopSchedules = queues.some(({ taskQueue }) => taskQueue === 'upkeep')
+    ? keepSchedules({
+        client,
+        pool,
+        ensureSearchAttributes: () => ensureSearchAttributes(connection, namespace, log),
+        log,
+      })
+    : undefined;
   sayReady();
   await Promise.all(workers.map((worker) => worker.run()));
+  await stopSchedules?.();
   await connection.close();
 }
 

@@ -27,7 +27,7 @@ export type Mode = 'each' | 'together' | 'later';
  * sent singly for later, and whatever is no start, needs no budget.
  */
 export function plan(rows: readonly EmailRow[], budget: number, mode: Mode = 'each'): Plan {
-  const burst = rows.filter(needsBudget);
+  const burst = firstOfEach(rows.filter(needsBudget));
   if (mode === 'each' && burst.length <= budget) return { alone: rows, groups: [], later: 0 };
 
   const bulk = bunches(burst.filter(({ batch_id }) => batch_id !== null));
@@ -48,6 +48,13 @@ export function plan(rows: readonly EmailRow[], budget: number, mode: Mode = 'ea
 /** Whether a row is one of possibly many that are to be started at once. */
 export function needsBudget({ action, open, waits, batch_id }: EmailRow): boolean {
   return action === 'start' && open && (!waits || batch_id !== null);
+}
+
+/** One row per email: a group that names an email twice would send it twice. The other rows stay for another look. */
+function firstOfEach(rows: readonly EmailRow[]): EmailRow[] {
+  const firsts = new Map<string, EmailRow>();
+  for (const row of rows) if (!firsts.has(row.message_id)) firsts.set(row.message_id, row);
+  return [...firsts.values()];
 }
 
 /** Rows that may share a workflow. */

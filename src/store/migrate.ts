@@ -12,6 +12,13 @@ const LOCK = 7_301_956_218;
 const LOCK_WITHIN = '2s';
 const PAUSE = 1_000;
 const TRIES = 30;
+/**
+ * First line of a migration whose statements run one by one, outside of a transaction: `CREATE INDEX CONCURRENTLY` lets
+ * writes pass. It must succeed when it is run again after a failure in the middle.
+ */
+const WITHOUT_TRANSACTION = '-- without a transaction';
+/** Milliseconds between two tries to get the advisory lock. */
+const LOCK_POLL_MS = 200;
 /** SQLSTATE of a lock that was not to be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -25,7 +32,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await takeLock(client);
     await client.query(
       `CREATE TABLE IF NOT EXISTS migrations (
          name       text COLLATE "C" PRIMARY KEY,
@@ -43,8 +50,24 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   }
 }
 
+/** Polls, because a process that waits inside a statement holds a snapshot for which CREATE INDEX CONCURRENTLY would wait. */
+async function takeLock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [LOCK]);
+    if (rows[0]?.taken) return;
+    await sleep(LOCK_POLL_MS);
+  }
+}
+
+async function applyWithoutTransaction(client: pg.Client, name: string, sql: string): Promise<void> {
+  const statements = sql.split(/;\s*$/m).filter((statement) => statement.trim() !== '');
+  for (const statement of statements) await client.query(statement);
+  await client.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
+}
+
 async function apply(client: pg.Client, name: string): Promise<void> {
   const sql = await readFile(new URL(name, FOLDER), 'utf8');
+  if (sql.startsWith(WITHOUT_TRANSACTION)) return applyWithoutTransaction(client, name, sql);
   for (let left = TRIES; ; left--) {
     try {
       await client.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_WITHIN}'`);

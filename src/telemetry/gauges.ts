@@ -13,8 +13,16 @@ export interface Waiting {
   readonly oldest: number;
 }
 
+/** When a maintenance task last succeeded. */
+export interface UpkeepAge {
+  readonly task: string;
+  readonly age_seconds: number;
+  readonly interval_seconds: number;
+}
+
 /** What waits in the database, whichever process looks. */
 export interface WaitingInDatabase {
+  readonly upkeep: readonly UpkeepAge[];
   readonly outbox: readonly Waiting[];
   readonly backlog: readonly Waiting[];
 }
@@ -89,6 +97,29 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
     'sendwright_backlog',
     'Messages that are due and that no provider has taken, and webhook deliveries that are due; more than 10,000 count as 10,001.',
     ({ backlog }) => backlog.map((row) => [row, row.count]),
+  );
+  const eachTask = (name: string, help: string, valueOf: (age: UpkeepAge) => number): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['task'],
+      registers,
+      async collect() {
+        const waiting = await look();
+        this.reset();
+        for (const age of waiting?.upkeep ?? []) this.set({ task: age.task }, valueOf(age));
+      },
+    });
+  };
+  eachTask(
+    'sendwright_upkeep_last_success_seconds',
+    'How long ago a maintenance task last ran to its end.',
+    (age) => age.age_seconds,
+  );
+  eachTask(
+    'sendwright_upkeep_interval_seconds',
+    'How often a maintenance task is scheduled.',
+    (age) => age.interval_seconds,
   );
   each('sendwright_backlog_oldest_seconds', 'How long the oldest of what is due has been due.', ({ backlog }) =>
     backlog.map((row) => [row, row.oldest]),

@@ -12,6 +12,8 @@ import {
   noted,
   posted,
   providerCalled,
+  rescued,
+  RESCUED_FROM,
   settlement,
   SETTLEMENTS,
 } from './topics.ts';
@@ -81,6 +83,12 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     labelNames: ['kind', 'provider', 'outcome'],
     registers,
   });
+  const rescues = new Counter({
+    name: 'sendwright_rescued_messages_total',
+    help: 'Messages that upkeep gave a new workflow, by the state in which it found the old one.',
+    labelNames: ['kind', 'state'],
+    registers,
+  });
   const rows = new Counter({
     name: 'sendwright_outbox_carried_total',
     help: 'Outbox rows that the relay asked Temporal for, by what they ask.',
@@ -110,6 +118,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   ];
   for (const [kind, names, providers] of kinds) {
     for (const event of names) events.inc({ kind, event }, 0);
+    for (const state of RESCUED_FROM) rescues.inc({ kind, state }, 0);
     for (const provider of providers) {
       for (const outcome of SETTLEMENTS) ambiguous.inc({ kind, provider, outcome }, 0);
     }
@@ -133,6 +142,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
       for (const [outcome, count] of counts) outcomes.inc({ provider, operation, outcome }, count);
     }),
     settlement.listen(({ kind, provider, outcome, count }) => ambiguous.inc({ kind, provider, outcome }, count)),
+    rescued.listen(({ kind, state, count }) => rescues.inc({ kind, state }, count)),
     carried.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
     posted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
     answered.listen(({ method, route, status, seconds }) => requests.observe({ method, route, status }, seconds)),

@@ -78,6 +78,16 @@ export const settlement = topic<{
   readonly count: number;
 }>('settled');
 
+/** States of workflows from which upkeep rescues messages: see `WorkflowState`. */
+export const RESCUED_FROM = ['missing', 'closed', 'failing', 'idle'] as const;
+
+/** Upkeep gave messages a new workflow, since theirs was lost, closed early or made no progress. */
+export const rescued = topic<{
+  readonly kind: MessageKind;
+  readonly state: (typeof RESCUED_FROM)[number];
+  readonly count: number;
+}>('rescued');
+
 /** The relay asked Temporal for what an outbox row says. */
 export const carried = topic<{
   readonly action: string;

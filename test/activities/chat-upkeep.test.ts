@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { type ChatChoreDeps, makeChatChores } from '../../activities/chat-upkeep.ts';
+import type { WorkflowState } from '../../activities/workflow-state.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import { deleteOutbox, lockChats } from '../../src/store/outbox.ts';
 import { type Pool, transaction } from '../../src/store/pool.ts';
@@ -23,16 +24,22 @@ before(async () => {
 after(() => database.drop());
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 
-function make(deps: Partial<ChatChoreDeps> = {}) {
+function make(deps: Partial<ChatChoreDeps> = {}, state: WorkflowState = 'missing') {
   const provider = new ScriptedChat();
   const described: string[] = [];
+  const terminated: string[] = [];
   const chores = makeChatChores({
     pool,
     providerOf: () => provider,
     pace: 0,
-    describeWorkflow: async (id) => {
-      described.push(id);
-      return 'missing';
+    workflows: {
+      describe: async (id) => {
+        described.push(id);
+        return state;
+      },
+      terminate: async (id) => void terminated.push(id),
+      findRunning: () => Promise.resolve(new Set<string>()),
+      findFailing: () => Promise.resolve([]),
     },
     log: pino({ level: 'silent' }),
     ...deps,
@@ -40,6 +47,7 @@ function make(deps: Partial<ChatChoreDeps> = {}) {
   return {
     provider,
     described,
+    terminated,
     reconcileChats: () => chores.reconcileChats(),
     putBackOverdueChats: () => chores.putBackOverdueChats(),
   };
@@ -149,8 +157,19 @@ describe('messages that should have left', () => {
     assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'looked at again later');
   });
 
+  for (const state of ['failing', 'idle'] as const) {
+    test(`get a new workflow when theirs is ${state}, which is terminated`, async () => {
+      const { terminated, putBackOverdueChats } = make({}, state);
+      const id = await left(11);
+      assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
+      assert.deepEqual(terminated, [id]);
+      const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+      assert.deepEqual(rows, [{ message_id: id, action: 'chat_again' }]);
+    });
+  }
+
   test('are left to a workflow that runs, to the outbox, and when they were reported', async () => {
-    const { putBackOverdueChats } = make({ describeWorkflow: () => Promise.resolve('running') });
+    const { putBackOverdueChats } = make({}, 'running');
     await left(30);
     assert.equal((await putBackOverdueChats()).done, 1);
     const waiting = await acceptText(pool, orgId, from);

@@ -10,7 +10,7 @@ import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts
 import type { Pool } from '../../src/store/pool.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { at, CALL, simulator } from '../providers/simulator.ts';
-import { acceptOne, emailRow, force, inMs, organization, timeline } from '../store/mail.ts';
+import { acceptOne, emailRow, force, organization, timeline } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -28,7 +28,6 @@ beforeEach(async () => {
 
 function make(deps: Partial<ReconcileDeps> = {}) {
   const asked: string[] = [];
-  const described: string[] = [];
   const activities = makeReconcileActivities({
     pool,
     askPostmark: (emailId, messageId) => {
@@ -36,18 +35,12 @@ function make(deps: Partial<ReconcileDeps> = {}) {
       return Promise.resolve([]);
     },
     pace: 0,
-    describeWorkflow: (id) => {
-      described.push(id);
-      return Promise.resolve('missing');
-    },
     log: pino({ level: 'silent' }),
     ...deps,
   });
   return {
     reconcileSent: () => activities.reconcileSent(),
-    putBackOverdue: () => activities.putBackOverdue(),
     asked,
-    described,
   };
 }
 
@@ -237,110 +230,5 @@ describe('emails of which a provider has reported nothing', () => {
     const id = await taken(16);
     assert.deepEqual(await make({ askPostmark: undefined }).reconcileSent(), { done: 0, next: null });
     assert.equal(await nextLook(id), null);
-  });
-});
-
-describe('emails that should have left', () => {
-  /** An email that has been due for so many minutes, with nothing in the outbox. @returns its id */
-  async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', carrier?: string) {
-    const id = await acceptOne(pool, orgId, status === 'scheduled' ? { scheduled_at: inMs(60_000) } : {});
-    await pool.query(
-      `UPDATE emails SET created_at = now() - make_interval(mins => $2 + 60), workflow_id = coalesce($3, id),
-         scheduled_at = CASE WHEN status = 'scheduled' THEN now() - make_interval(mins => $2) END WHERE id = $1`,
-      [id, minutes, carrier],
-    );
-    if (status === 'queued')
-      await pool.query(`UPDATE emails SET created_at = now() - make_interval(mins => $2) WHERE id = $1`, [id, minutes]);
-    await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
-    return id;
-  }
-
-  async function outbox(): Promise<string[]> {
-    const { rows } = await pool.query<{ row: string }>(
-      `SELECT action || ' ' || message_id AS row FROM outbox ORDER BY message_id`,
-    );
-    return rows.map(({ row }) => row);
-  }
-
-  for (const state of ['closed', 'missing'] as const) {
-    test(`get a new workflow when theirs is ${state}`, async () => {
-      const queued = await overdue(11);
-      const scheduled = await overdue(11, 'scheduled');
-      const members = [await overdue(11, 'queued', 'grp_1'), await overdue(11, 'scheduled', 'grp_1')];
-      const { putBackOverdue } = make({ describeWorkflow: () => Promise.resolve(state) });
-      assert.deepEqual(await putBackOverdue(), { done: 4, next: null });
-      const all = [queued, scheduled, ...members];
-      assert.deepEqual(
-        await outbox(),
-        all.toSorted().map((id) => `leave ${id}`),
-      );
-      const { rows } = await pool.query('SELECT FROM emails WHERE workflow_id <> id');
-      assert.equal(rows.length, 0);
-      // What waits in the outbox is not put there again, even when it is time to look again.
-      await pool.query(`UPDATE emails SET look_at = now() - interval '1 second'`);
-      assert.equal((await putBackOverdue()).done, 0);
-    });
-  }
-
-  test('are left alone while their workflow runs, and looked at ever more seldom', async () => {
-    const id = await overdue(11);
-    const old = await overdue(100 * 60, 'scheduled');
-    const { putBackOverdue } = make({ describeWorkflow: () => Promise.resolve('running') });
-    assert.equal((await putBackOverdue()).done, 2);
-    assert.deepEqual(await outbox(), []);
-    assert.deepEqual([await nextLook(id), await nextLook(old)], [11, 60]);
-    assert.equal((await putBackOverdue()).done, 0);
-  });
-
-  test('share one question with the others of their group', async () => {
-    for (let i = 0; i < 5; i++) await overdue(11, 'queued', 'grp_1');
-    const own = await overdue(11);
-    const { putBackOverdue, described } = make();
-    await putBackOverdue();
-    assert.deepEqual(described.toSorted(), [own, 'grp_1'].toSorted());
-  });
-
-  test('are none that are not due, not for long, or waiting in the outbox by themselves or with their group', async () => {
-    await overdue(9);
-    await overdue(9, 'scheduled');
-    await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    const moved = await overdue(60);
-    await pool.query(`UPDATE emails SET scheduled_at = now() - interval '5 minutes' WHERE id = $1`, [moved]);
-    const waiting = await overdue(60);
-    await pool.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'start')`, [waiting]);
-    await overdue(60, 'queued', 'grp_2');
-    await pool.query(`INSERT INTO outbox (message_id, action, group_of) VALUES ('grp_2', 'group', '{}')`);
-    const ended = await overdue(60);
-    await force(pool, ended, 'delivered');
-    const { putBackOverdue, described } = make();
-    assert.deepEqual(await putBackOverdue(), { done: 0, next: null });
-    assert.deepEqual(described, []);
-  });
-
-  test('are none that have ended, or found another workflow, while Temporal was asked', async () => {
-    const sent = await overdue(11);
-    const moved = await overdue(11, 'queued', 'grp_3');
-    const { putBackOverdue } = make({
-      describeWorkflow: async () => {
-        await force(pool, sent, 'sent');
-        await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [moved]);
-        return 'closed';
-      },
-    });
-    await putBackOverdue();
-    assert.deepEqual(await outbox(), []);
-  });
-
-  test('of many organizations are found, 200 in a step', async () => {
-    for (let i = 0; i < 210; i++) {
-      if (i % 70 === 0) orgId = await organization(pool, `d${i}.example`);
-      const id = await acceptOne(pool, orgId, { from_domain: `d${Math.floor(i / 70) * 70}.example` });
-      await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [id]);
-    }
-    await pool.query('DELETE FROM outbox');
-    const { putBackOverdue } = make();
-    assert.deepEqual(await putBackOverdue(), { done: 200, next: '' });
-    assert.deepEqual(await putBackOverdue(), { done: 10, next: null });
-    assert.equal((await outbox()).length, 210);
   });
 });

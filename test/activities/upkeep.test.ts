@@ -36,7 +36,12 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     providerOf: () => {
       throw new Error('no chat-app message is stuck');
     },
-    describeWorkflow: () => Promise.resolve('running'),
+    workflows: {
+      describe: () => Promise.resolve('running'),
+      terminate: () => Promise.resolve(),
+      findRunning: (ids) => Promise.resolve(new Set(ids)),
+      findFailing: () => Promise.resolve([]),
+    },
     log: pino({ level: 'silent' }),
   });
   /** An email with one file, all of it made `days` ago. @returns the ids of both */

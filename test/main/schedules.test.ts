@@ -2,12 +2,66 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
 import type { UpkeepActivities } from '../../activities/index.ts';
-import { ensureSchedules } from '../../src/main/schedules.ts';
+import { ensureSchedules, keepSchedules, upkeepTasks } from '../../src/main/schedules.ts';
 import type { Chore } from '../../workflows/index.ts';
+import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
+
+const SCHEDULES = [
+  'upkeep-chats',
+  'upkeep-counts',
+  'upkeep-daily',
+  'upkeep-hourly',
+  'upkeep-reports',
+  'upkeep-rescue',
+  'upkeep-scheduled',
+  'upkeep-stuck',
+] as const;
+
+test(
+  'schedules and search attributes that are missing are created again while workers run',
+  { timeout: 120_000 },
+  async (t) => {
+    silenceTemporal();
+    const { client, close } = await testNamespace();
+    t.after(close);
+    const database = await testDatabase(2);
+    t.after(() => database.drop());
+    let attributes = 0;
+    const stop = keepSchedules(
+      {
+        client,
+        pool: database.pool,
+        // The first round finds Temporal away.
+        ensureSearchAttributes: () => (attributes++ === 0 ? Promise.reject(new Error('away')) : Promise.resolve()),
+        log: pino({ level: 'silent' }),
+      },
+      200,
+    );
+    t.after(stop);
+    const names = async () => {
+      const found: string[] = [];
+      for await (const { scheduleId } of client.schedule.list()) found.push(scheduleId);
+      return found.sort();
+    };
+    const areAll = async () => (await names()).join() === SCHEDULES.join();
+    await eventually('all schedules are there', areAll, 30_000);
+    for (const id of SCHEDULES) await client.schedule.getHandle(id).delete();
+    await eventually('all schedules are there again', areAll, 60_000);
+    assert.ok(attributes > 2);
+    const { rows } = await database.pool.query<{ name: string }>('SELECT name FROM upkeep_tasks ORDER BY name');
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      upkeepTasks()
+        .map(({ name }) => name)
+        .sort(),
+    );
+  },
+);
 
 test(
   'upkeep is on a timetable, however often workers start, and its chores are done',
@@ -30,7 +84,7 @@ test(
     await ensureSchedules(client);
 
     const chores = new Map<string, Chore[]>();
-    for (const id of ['upkeep-counts', 'upkeep-chats', 'upkeep-stuck', 'upkeep-hourly', 'upkeep-daily']) {
+    for (const id of SCHEDULES) {
       const { action, state } = await client.schedule.getHandle(id).describe();
       assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
       assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
@@ -53,6 +107,8 @@ test(
       deleteOldCallbacks: step('deleteOldCallbacks', 1),
       putBackOverdue: step('putBackOverdue', 1),
       putBackOverdueChats: step('putBackOverdueChats', 1),
+      putBackScheduled: step('putBackScheduled', 1),
+      replaceFailing: step('replaceFailing', 1),
       reconcileChats: step('reconcileChats', 1),
       clearProviderLists: step('clearProviderLists', 1),
       wakeDomains: step('wakeDomains', 1),

@@ -111,6 +111,7 @@ test('the database is asked once in five seconds, and once for all that it is as
     asked++;
     return {
       outbox: [{ fleet: 'email', count: 5, oldest: 1.5 }],
+      upkeep: [{ task: 'putBackOverdue', age_seconds: 12.5, interval_seconds: 60 }],
       backlog: [
         { fleet: 'email', count: 10_001, oldest: 60 },
         { fleet: 'webhooks', count: 1, oldest: 2 },

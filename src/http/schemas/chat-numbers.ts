@@ -44,16 +44,16 @@ export const ConnectNumberBody = Type.Object(
     }),
     access_token: optional({
       'x-rule': 'token',
-      description: 'meta: a token of the account that owns the number; required there',
+      description: "meta: a token of the number's own; without it, the operator's",
     }),
     account_sid: optional({
       'x-rule': 'account-sid',
-      description: 'twilio: the account that owns the number',
+      description: "twilio: an account of the number's own; without it, the operator's",
       examples: [ACCOUNT],
     }),
     auth_token: optional({
       'x-rule': 'token',
-      description: 'twilio: the token of that account; required there',
+      description: 'twilio: the token of that account',
     }),
     templates: Type.Optional(
       Type.Unsafe<
