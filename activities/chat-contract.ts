@@ -4,6 +4,7 @@ import type { ChatProvider } from '../src/providers/chat-provider.ts';
 import type { SendingNumber, StoredChat } from '../src/store/chat-attempts.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { ChatPace } from './chat-pace.ts';
+import type { AttemptRecorder } from './recorder.ts';
 
 /** What the chat activities work with. */
 export interface ChatDeps {
@@ -19,6 +20,9 @@ export interface ChatDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed. */
   readonly believeDenialAfter: number;
+  readonly recorder: AttemptRecorder;
+  /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
+  readonly stopping: AbortSignal;
   readonly log: Logger;
 }
 
@@ -30,6 +34,8 @@ export interface ClaimedChat {
   readonly call: string;
   /** Of the monotonic clock, in milliseconds. */
   readonly claimedAt: number;
+  /** Unix milliseconds. */
+  readonly claimedAtUnixMs: number;
 }
 
 /** What an attempt came to, for the workflow that carries the message. */

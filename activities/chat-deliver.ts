@@ -1,21 +1,30 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { ChatProviderName, ChatStatus } from '../src/domain/chat.ts';
 import { newId } from '../src/domain/ids.ts';
 import { maskNumbers } from '../src/domain/mask.ts';
 import { verdict } from '../src/domain/retry.ts';
 import { projectChat } from '../src/projection/chat.ts';
 import type { ChatOutcome } from '../src/providers/chat-provider.ts';
-import { type Attempt, type AttemptOutcome, beginAttempts, endAttempts, lastAttempts } from '../src/store/attempts.ts';
-import { lockChat, type StoredChat } from '../src/store/chat-attempts.ts';
-import { type Db, transaction } from '../src/store/pool.ts';
+import {
+  type Attempt,
+  type AttemptEnding,
+  type AttemptOutcome,
+  beginAttempts,
+  lastAttempts,
+} from '../src/store/attempts.ts';
+import { lockChat, lockChatStatuses, type StoredChat } from '../src/store/chat-attempts.ts';
+import { type Db, isUnreachable, transaction } from '../src/store/pool.ts';
 import { handedOver } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult, ClaimedChat } from './chat-contract.ts';
 import { settleChat } from './chat-settle.ts';
-import { isUnsettled } from './claim.ts';
-import { CLAIM_HOLDS, DETAIL_LENGTH } from './deliver.ts';
+import { APPLY_DEADLINE_MS, DETAIL_LENGTH } from './call.ts';
+import { hasFinalOutcome, isClaimExpired, isUnsettled } from './claim.ts';
+import { claimBlocker } from './deliver.ts';
 import { persist } from './persist.ts';
 import { endOfCall } from './settle.ts';
+import { UNAPPLIED } from './unapplied.ts';
 
 /** Milliseconds for which a message waits for its turn in memory; one that would wait longer comes back. */
 const PATIENCE = 1_000;
@@ -25,6 +34,8 @@ const CODE_LENGTH = 100;
 type Claim =
   | { readonly is: 'ready'; readonly claimed: ClaimedChat }
   | { readonly is: 'unsettled'; readonly message: StoredChat; readonly attempt: Attempt }
+  /** Its provider has answered: the answer is recorded and not yet applied. */
+  | { readonly is: 'unapplied'; readonly answer: Answer }
   /** Its number sends as fast as it may. */
   | { readonly is: 'early'; readonly wait: number }
   | { readonly is: 'over'; readonly result: ChatResult };
@@ -34,6 +45,8 @@ type Claim =
  * looked up at the provider before anything is sent again.
  */
 export async function deliver(deps: ChatDeps, id: string): Promise<ChatResult> {
+  const blocker = claimBlocker(deps);
+  if (blocker !== undefined) return { state: 'again', reason: blocker };
   let found = await claimInTurn(deps, id);
   if (found.is === 'unsettled') {
     const settled = await settleChat(deps, found.message, found.attempt);
@@ -48,6 +61,8 @@ export async function deliver(deps: ChatDeps, id: string): Promise<ChatResult> {
       return found.result;
     case 'early':
       return { state: 'again', reason: 'Its number sends as fast as it may.', after: found.wait };
+    case 'unapplied':
+      return apply(deps, found.answer);
     case 'unsettled':
       return { state: 'again', reason: 'Another worker has just made an attempt.' };
   }
@@ -67,6 +82,9 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     if (message?.status !== 'queued') return over(message?.status ?? 'failed');
     const [attempt] = await lastAttempts(client, [id]);
     if (attempt && isUnsettled(attempt)) return { is: 'unsettled', message, attempt };
+    if (attempt && hasFinalOutcome(attempt)) {
+      return { is: 'unapplied', answer: { ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' } };
+    }
     const { number } = message;
     if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
     const provider = deps.providerOf(number);
@@ -78,7 +96,10 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     const n = (attempt?.n ?? 0) + 1;
     const call = newId('call', Date.now());
     await beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]);
-    return { is: 'ready', claimed: { message, provider, n, call, claimedAt: performance.now() } };
+    return {
+      is: 'ready',
+      claimed: { message, provider, n, call, claimedAt: performance.now(), claimedAtUnixMs: Date.now() },
+    };
   });
 }
 
@@ -93,19 +114,27 @@ async function fail(client: Db, id: string, error: string): Promise<Claim> {
 
 async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResult> {
   const outcome = storable(await callProvider(claimed));
-  let result: ChatResult | undefined;
-  await persist(async () => {
-    result = await transaction(deps.pool, (client) => record(deps, client, claimed, outcome));
-  });
+  const ending = endingOf(claimed, outcome);
+  await deps.recorder.record([ending]);
   const after = (claimed.message.late + performance.now() - claimed.claimedAt) / 1_000;
   if (outcome.kind === 'sent') handedOver.tell({ kind: 'chatapp', after: [after] });
   logOutcome(deps.log, claimed, outcome);
-  if (!result) throw new Error('a call came to nothing');
-  return result;
+  if (outcome.kind !== 'sent' && outcome.kind !== 'refused') return toResult(deps, outcome);
+  const { message_id, detail, code = null, provider_message_id = null } = ending;
+  const { call, provider } = claimed;
+  return apply(deps, {
+    message_id,
+    provider: provider.name,
+    call,
+    detail,
+    code,
+    provider_message_id,
+    outcome: outcome.kind,
+  });
 }
 
-async function callProvider({ message, provider, claimedAt }: ClaimedChat): Promise<ChatOutcome> {
-  if (performance.now() - claimedAt > CLAIM_HOLDS) {
+async function callProvider({ message, provider, ...claim }: ClaimedChat): Promise<ChatOutcome> {
+  if (isClaimExpired(claim)) {
     return { kind: 'busy', detail: 'The worker was too slow to send it.' };
   }
   return provider.send(message);
@@ -127,38 +156,67 @@ const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } 
   unknown: 'unknown',
 };
 
-/** Writes down what became of a call. @returns what that means for the message */
-async function record(
-  deps: ChatDeps,
-  client: Db,
-  { message: { id }, provider: { name: provider }, n, call }: ClaimedChat,
-  outcome: ChatOutcome,
-): Promise<ChatResult> {
-  const detail = 'detail' in outcome ? outcome.detail : null;
-  // The message first, as everybody locks them.
-  await lockChat(client, id);
-  const code = 'code' in outcome ? { code: outcome.code } : {};
-  await endAttempts(client, [{ message_id: id, n, outcome: ATTEMPT_OUTCOMES[outcome.kind], detail, ...code }]);
-  if (outcome.kind === 'sent') {
-    const wish = { id, provider, provider_message_id: outcome.messageId, dedupe_key: endOfCall('sent', call) };
-    const statuses = await projectChat(client, 'sent', [wish]);
-    return { state: 'ended', status: statuses.get(id) ?? 'sent', provider };
-  }
-  if (outcome.kind === 'refused') {
-    const { detail: error, code } = outcome;
-    const wish = {
-      id,
-      error,
-      ...(code !== undefined && { error_code: code }),
-      dedupe_key: endOfCall('rejected', call),
-    };
-    const statuses = await projectChat(client, 'failed', [wish]);
-    return { state: 'ended', status: statuses.get(id) ?? 'failed', provider };
-  }
+/** How an attempt ended, with all that it takes to apply the provider's answer later. */
+function endingOf({ message: { id }, n }: ClaimedChat, outcome: ChatOutcome): AttemptEnding {
+  return {
+    message_id: id,
+    n,
+    outcome: ATTEMPT_OUTCOMES[outcome.kind],
+    detail: 'detail' in outcome ? outcome.detail : null,
+    ...('code' in outcome && { code: outcome.code }),
+    ...(outcome.kind === 'sent' && { provider_message_id: outcome.messageId }),
+  };
+}
+
+function toResult(deps: ChatDeps, outcome: Exclude<ChatOutcome, { kind: 'sent' | 'refused' }>): ChatResult {
   const next = verdict(outcome);
   if (!('again' in next)) throw new Error(`${outcome.kind} ends nothing`);
   const after = next.again === 'at the slowest' ? deps.maximumInterval : next.after;
   return { state: 'again', reason: outcome.detail, ...(after !== undefined && { after }) };
+}
+
+type Answer = Pick<Attempt, 'message_id' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'> & {
+  readonly outcome: 'sent' | 'refused';
+};
+
+/** Applies a recorded answer to its message. Safe to repeat; while the database does not allow it, the next claim does it. */
+async function apply(deps: ChatDeps, answer: Answer): Promise<ChatResult> {
+  let status: ChatStatus | undefined;
+  try {
+    await persist(async () => {
+      status = await transaction(deps.pool, (client) => project(client, answer));
+    }, APPLY_DEADLINE_MS);
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return { state: 'again', reason: UNAPPLIED };
+  }
+  const ended = status ?? (answer.outcome === 'sent' ? 'sent' : 'failed');
+  return { state: 'ended', status: ended, provider: answer.provider as ChatProviderName };
+}
+
+async function project(client: Db, answer: Answer): Promise<ChatStatus | undefined> {
+  const { message_id: id, provider, call, outcome, detail, code, provider_message_id } = answer;
+  // The message first, as everybody locks them.
+  await lockChatStatuses(client, [id]);
+  const statuses =
+    outcome === 'sent'
+      ? await projectChat(client, 'sent', [
+          {
+            id,
+            provider: provider as ChatProviderName,
+            ...(provider_message_id !== null && { provider_message_id }),
+            dedupe_key: endOfCall('sent', call),
+          },
+        ])
+      : await projectChat(client, 'failed', [
+          {
+            id,
+            error: detail ?? '',
+            ...(code !== null && { error_code: code }),
+            dedupe_key: endOfCall('rejected', call),
+          },
+        ]);
+  return statuses.get(id);
 }
 
 function logOutcome(log: Logger, { message, provider, call, n, claimedAt }: ClaimedChat, outcome: ChatOutcome): void {

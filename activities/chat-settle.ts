@@ -5,8 +5,10 @@ import { isAnotherChats, lockChatStatuses, type StoredChat } from '../src/store/
 import { afterCommit, transaction } from '../src/store/pool.ts';
 import { settlement, type Settlement } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './chat-contract.ts';
-import { CALL_IS_OVER, endOfCall, whyNotRepeated } from './settle.ts';
+import { endOfCall, whyNotRepeated } from './settle.ts';
 
+/** Milliseconds after its claim when a call is over for sure, even if its worker still lives; a report may arrive until then. */
+const CALL_IS_OVER_MS = 60_000;
 /** Milliseconds by which a provider's clock may lag behind ours. */
 const CLOCKS_APART = 30_000;
 
@@ -67,14 +69,14 @@ async function ask(deps: ChatDeps, provider: ChatProvider, message: StoredChat, 
  * was reported, the operator's setting decides.
  */
 async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
-  const left = CALL_IS_OVER - attempt.age;
+  const left = CALL_IS_OVER_MS - attempt.age;
   if (left > 0)
     return { state: 'again', reason: 'It may have been taken; a report of it may still come.', after: left };
   deps.log.warn(
     { message: id, provider: attempt.provider, policy: deps.ambiguousSend },
     'a chat-app message may have been taken and its provider cannot be asked',
   );
-  const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [id])).get(id) ?? 0);
+  const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [attempt])).get(id) ?? 0);
   if (error === undefined) {
     await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
     tell(attempt, 'risked');

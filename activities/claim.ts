@@ -34,6 +34,20 @@ const LOST_AFTER = 24 * 3_600_000;
  */
 export const CALL_BYTES = 16 * 1_048_576;
 
+/** Milliseconds between claim and call. A worker that was frozen longer than that lets others go first. */
+const CLAIM_EXPIRY_MS = 20_000;
+
+/**
+ * Whether a claim is too old for its call to be made. The monotonic clock stands still while a machine is suspended, the
+ * other one may be set back: the one on which more time has passed counts.
+ */
+export function isClaimExpired({
+  claimedAt,
+  claimedAtUnixMs,
+}: Pick<ClaimedEmail, 'claimedAt' | 'claimedAtUnixMs'>): boolean {
+  return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
+}
+
 /** An email that nobody else may send now, with its attempt written down. */
 export interface ClaimedEmail {
   readonly id: string;
@@ -45,6 +59,8 @@ export interface ClaimedEmail {
   readonly call: string;
   /** Of the monotonic clock, in milliseconds. */
   readonly claimedAt: number;
+  /** Unix milliseconds. */
+  readonly claimedAtUnixMs: number;
   /** Milliseconds for which it had been due by then. */
   readonly late: number;
 }
@@ -57,9 +73,18 @@ export interface UnsettledEmail {
   readonly isCopied: boolean;
 }
 
+/** An email whose provider has answered: the answer is recorded and not yet applied to the email. */
+export interface UnappliedEmail {
+  readonly member: Member;
+  readonly attempt: Attempt;
+  /** Whether it goes out in copies, some of which are still to be sent. */
+  readonly isCopied: boolean;
+}
+
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
   readonly unsettled: readonly UnsettledEmail[];
+  readonly unapplied: readonly UnappliedEmail[];
   /** Not claimed: their bodies or files must be read first. */
   readonly large: readonly LargeEmail[];
   readonly results: readonly MemberResult[];
@@ -71,7 +96,7 @@ export interface Claims {
  * @param contents what was read of large emails
  */
 export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
-  if (members.length === 0) return { ready: [], unsettled: [], large: [], results: [] };
+  if (members.length === 0) return { ready: [], unsettled: [], unapplied: [], large: [], results: [] };
   const ids = members.map((member) => member.id);
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
@@ -79,6 +104,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const results: MemberResult[] = [];
     const unsettled: UnsettledEmail[] = [];
     const large: LargeEmail[] = [];
+    const unapplied: UnappliedEmail[] = [];
     const due: LockedEmail[] = [];
     const doubtful: LockedEmail[] = [];
     for (const member of members) {
@@ -87,6 +113,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
       const standing = email && standsInTheWay(email, member);
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
       else if (standing) results.push(standing);
+      else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
       else if (attempt && isUnsettled(attempt)) {
         unsettled.push({ member, attempt, isCopied: email.copies_left });
         doubtful.push(email);
@@ -105,7 +132,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const lateness = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.tell({ lateness }));
     const { ready, ended } = await assign(deps, client, due, attempts, contents);
-    return { ready, unsettled, large, results: [...results, ...ended] };
+    return { ready, unsettled, unapplied, large, results: [...results, ...ended] };
   });
 }
 
@@ -132,6 +159,16 @@ function sizeOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
 /** Nobody saw the end of it: its worker died, or the provider left us without an answer. */
 export function isUnsettled(attempt: Attempt): boolean {
   return attempt.outcome === null || attempt.outcome === 'unknown';
+}
+
+/** Whether an email that is still to be sent has an answer that must be applied first. It must not be sent before that. */
+export function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
+  return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
+}
+
+/** Whether the provider took the message or refused it for good. */
+export function hasFinalOutcome({ outcome }: Attempt): boolean {
+  return outcome === 'sent' || outcome === 'refused';
 }
 
 /** Why an email is not ours to send now, if so. */
@@ -206,6 +243,7 @@ async function assign(
 
   const callOf = makeCalls();
   const claimedAt = performance.now();
+  const claimedAtUnixMs = Date.now();
   const ready: ClaimedEmail[] = [];
   for (const { email, outgoing, copies: left } of sendable) {
     const bytes = sizeOf(email, outgoing);
@@ -219,7 +257,17 @@ async function assign(
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
     const copies = few.slice(0, provider.callSize);
     const call = callOf(provider, copies.length, copies.length * bytes);
-    ready.push({ id: email.id, copies, orgId: email.org_id, provider, n, call, claimedAt, late: email.late });
+    ready.push({
+      id: email.id,
+      copies,
+      orgId: email.org_id,
+      provider,
+      n,
+      call,
+      claimedAt,
+      claimedAtUnixMs,
+      late: email.late,
+    });
   }
   await beginAttempts(
     client,

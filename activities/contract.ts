@@ -6,6 +6,7 @@ import type { EmailProvider } from '../src/providers/email-provider.ts';
 import type { StoredBodies } from '../src/store/attempts.ts';
 import type { EmailContents } from '../src/store/email-contents.ts';
 import type { Pool } from '../src/store/pool.ts';
+import type { AttemptRecorder } from './recorder.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
 /** What the email activities work with. */
@@ -23,6 +24,9 @@ export interface EmailDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
+  readonly recorder: AttemptRecorder;
+  /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
+  readonly stopping: AbortSignal;
   /** Reads what is too large to be read when it is claimed. */
   readonly largeEmails: LargeEmails;
   /** Looks at the domains of emails that are about to leave. */

@@ -2,7 +2,7 @@ import type { EmailStatus } from '../src/domain/email.ts';
 import { project } from '../src/projection/emails.ts';
 import { type Attempt, lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
-import { isUnsettled } from './claim.ts';
+import { hasFinalOutcome, isUnsettled } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
 
@@ -34,6 +34,8 @@ export async function giveUp(
 
 /** Why a message with this last attempt is given up, as a sentence; undefined while it has attempts left. */
 export function whyGivenUp(last: Attempt, maximumAttempts: number, canBeAsked: boolean): string | undefined {
+  // Its answer is recorded: the next claim applies it.
+  if (hasFinalOutcome(last) || last.changes !== null) return undefined;
   const unsettled = isUnsettled(last);
   if (!isUsedUp(last, maximumAttempts, unsettled && canBeAsked)) return undefined;
   const doubt = unsettled ? ' The provider may have taken it all the same.' : '';

@@ -1,4 +1,4 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
 import { weigh } from '../src/store/attempts.ts';
@@ -8,6 +8,7 @@ import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { deliver } from './deliver.ts';
 import { cancelScheduled, giveUp } from './endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
+import { makeWindow } from './window.ts';
 
 /** Emails that one workflow carries, due at the same instant. */
 export interface Group {
@@ -29,6 +30,8 @@ type Again = Extract<MemberResult, { state: 'again' }>;
 
 /** Bytes of bodies that are in memory at a time for one group, far below the 50 MB that Postmark takes in a call. */
 const SLICE_BYTES = 16 * 1_048_576;
+/** Milliseconds after which a group claims no more emails; its activity may take an hour. */
+const CLAIM_DEADLINE_MS = 30 * 60_000;
 /** So many that were not taken, while others were, go on alone; more than that stay together. */
 const FEW = 20;
 
@@ -40,9 +43,12 @@ export function makeGroupActivities(deps: EmailDeps) {
      * @throws ApplicationFailure of type NotTaken when those that are left should be tried again together
      */
     async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
+      const { cancellationSignal } = Context.current();
+      // Also when Temporal has given this activity to another worker, and when it takes too long to be one.
+      const stopping = AbortSignal.any([deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)]);
       const results = await withHeartbeat(() =>
         deliverInSlices(
-          deps,
+          { ...deps, stopping },
           members.map((member) => ({ ...member, carrier: id })),
         ),
       );
@@ -93,14 +99,23 @@ export function makeGroupActivities(deps: EmailDeps) {
 }
 export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 
-/** Delivers as many at a time as a provider takes in one call, copies counted. When none of those was taken, the rest is not tried. */
+/**
+ * Delivers as many at a time as a provider takes in one call, copies counted. The next ones are handed over when no more than
+ * `overlap` of those before are unfinished. When none of those was taken, the rest is not tried.
+ */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
+  const calls = makeWindow(deps.providers[0]?.overlap ?? 0);
   for (const slice of await slices(deps, members)) {
+    await calls.hasRoom();
     const refused = results.every(({ state }) => state === 'again') && results.findLast(isRefusal);
     if (refused) results.push(...slice.map(({ id }) => ({ ...refused, id })));
-    else results.push(...(await deliver(deps, slice)));
+    else
+      calls.run(slice.length, async (onResults) => {
+        results.push(...(await deliver(deps, slice, onResults)));
+      });
   }
+  await calls.end();
   return results;
 }
 

@@ -3,9 +3,15 @@ import { maskAddresses } from '../src/domain/mask.ts';
 import { type OutgoingEmail, recipients } from '../src/domain/outgoing.ts';
 import { type RefusedRecipient, type SendOutcome, verdict } from '../src/domain/retry.ts';
 import { type Change, project } from '../src/projection/emails.ts';
-import { type AttemptOutcome, endAttempts } from '../src/store/attempts.ts';
+import {
+  type Attempt,
+  type AttemptChanges,
+  type AttemptEnding,
+  type AttemptOutcome,
+  clearChanges,
+} from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies } from '../src/store/email-recipients.ts';
-import type { Db } from '../src/store/pool.ts';
+import { type Pool, transaction } from '../src/store/pool.ts';
 import type { ClaimedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
@@ -35,30 +41,72 @@ const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } 
   unknown: 'unknown',
 };
 
-/** Writes down what became of the emails of one call. @returns what that means for each, in their order */
-export async function record(deps: EmailDeps, client: Db, emails: readonly Sent[]): Promise<CallResult[]> {
-  await endAttempts(
-    client,
-    emails.map(({ email, outcomes }) => {
-      const outcome = outcomeOf(outcomes);
-      const detail = 'detail' in outcome ? outcome.detail : null;
-      return { message_id: email.id, n: email.n, outcome: ATTEMPT_OUTCOMES[outcome.kind], detail };
-    }),
-  );
-  await endCopies(client, emails.flatMap(copyEndings));
-  for (const change of ['sent', 'bounced', 'rejected'] as const)
-    await project(
-      client,
-      change,
-      emails.flatMap((entry) => changesOf(entry, change)),
-    );
-  const over = emails.filter((entry) => isCopied(entry) && 'change' in verdict(outcomeOf(entry.outcomes)));
-  const statuses = await endCopied(
-    client,
-    over.map(({ email }) => email.id),
-    emails[0]?.email.provider.name,
-  );
+/** What a provider's answer about one email changes, and the attempt that it belongs to. */
+export interface Answer {
+  readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
+  readonly changes: AttemptChanges;
+  /** Whether the changes are recorded with the attempt until they are applied. */
+  readonly areStored: boolean;
+  /** Whether it is of a marketing email that goes out in copies. */
+  readonly isCopied: boolean;
+}
+
+/** How an attempt ended, with all that it takes to apply the provider's answer later. */
+export function endingOf(entry: Sent): AttemptEnding {
+  const outcome = outcomeOf(entry.outcomes);
+  const { id, n } = entry.email;
+  const { changes, areStored } = toAnswer(entry);
+  return {
+    message_id: id,
+    n,
+    outcome: ATTEMPT_OUTCOMES[outcome.kind],
+    detail: 'detail' in outcome ? outcome.detail : null,
+    ...(outcome.kind === 'sent' && !isCopied(entry) && { provider_message_id: outcome.messageId }),
+    ...(areStored && { changes }),
+  };
+}
+
+/** Applies the answers of a call that are recorded already. @returns what they mean for each email, in their order */
+export async function applyOutcomes(deps: EmailDeps, emails: readonly Sent[]): Promise<CallResult[]> {
+  const statuses = await applyAnswers(deps.pool, emails.map(toAnswer));
   return emails.map((entry) => toResult(deps, entry, statuses));
+}
+
+/** Applies answers to their emails. Safe to repeat. @returns the status of the marketing emails with copies that have ended */
+export async function applyAnswers(pool: Pool, answers: readonly Answer[]): Promise<Map<string, EmailStatus>> {
+  const stored = answers.filter(({ areStored }) => areStored);
+  const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
+  // The common case is one statement, which needs no transaction.
+  if (stored.length === 0) {
+    for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
+    return new Map();
+  }
+  return transaction(pool, async (client) => {
+    await clearChanges(
+      client,
+      stored.map(({ attempt }) => attempt),
+    );
+    await endCopies(
+      client,
+      answers.flatMap(({ changes }) => changes.copies),
+    );
+    for (const change of ['sent', 'bounced', 'rejected'] as const) await project(client, change, all(change));
+    const copied = answers.filter((answer) => answer.isCopied);
+    const ids = copied.map(({ attempt }) => attempt.message_id);
+    return endCopied(client, ids, copied[0]?.attempt.provider);
+  });
+}
+
+function toAnswer(entry: Sent): Answer {
+  const { id: message_id, n, provider } = entry.email;
+  const changes = {
+    copies: copyEndings(entry),
+    sent: changesOf(entry, 'sent'),
+    bounced: changesOf(entry, 'bounced'),
+    rejected: changesOf(entry, 'rejected'),
+  };
+  const areStored = changes.copies.length > 0 || changes.bounced.length > 0;
+  return { attempt: { message_id, n, provider: provider.name }, changes, areStored, isCopied: isCopied(entry) };
 }
 
 function isCopied({ email }: Sent): boolean {

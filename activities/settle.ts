@@ -1,9 +1,16 @@
-import type { EmailStatus } from '../src/domain/email.ts';
+import type { EmailProviderName, EmailStatus } from '../src/domain/email.ts';
 import { groupBy } from '../src/domain/group.ts';
 import { copyKey, emailOfKey, recipients, toOutgoing } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
 import type { EmailProvider } from '../src/providers/email-provider.ts';
-import { type AttemptOutcome, countRepeats, endAttempts, lockEmails, noteChecks } from '../src/store/attempts.ts';
+import {
+  type Attempt,
+  type AttemptOutcome,
+  countRepeats,
+  endAttempts,
+  lockEmails,
+  noteChecks,
+} from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import { settlement, type Settlement } from '../src/telemetry/topics.ts';
@@ -12,10 +19,17 @@ import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 
 /**
- * Milliseconds after which a call that nobody reported the end of is over for sure, even if its worker still lives:
- * the longest any adapter waits for a provider, and some.
+ * Milliseconds after its claim when a call without a recorded outcome is over for sure, even if its worker still lives:
+ * longer than the age at which a claim expires and the longest that the adapter takes together.
  */
-export const CALL_IS_OVER = 60_000;
+const CALL_IS_OVER_MS: Readonly<Record<string, number>> = { postmark: 75_000, smtp: 720_000 } satisfies Record<
+  EmailProviderName,
+  number
+>;
+
+function callIsOverAfterMs({ provider }: Attempt): number {
+  return CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
+}
 
 /** Asked at a time: after a restore, each email of a group is a question of its own. */
 const QUESTIONS = 10;
@@ -140,7 +154,9 @@ async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<s
 
 /** Nobody can tell us: the operator's setting decides, once the call is over. */
 async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
-  const over = emails.filter(({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= CALL_IS_OVER);
+  const over = emails.filter(
+    ({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= callIsOverAfterMs(attempt),
+  );
   const results = emails
     .filter((email) => !over.includes(email))
     .map(({ member: { id }, attempt }): MemberResult => {
@@ -148,7 +164,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
         id,
         state: 'again',
         reason: 'An earlier call may still be under way.',
-        after: CALL_IS_OVER - attempt.age,
+        after: callIsOverAfterMs(attempt) - attempt.age,
       };
     });
   if (over.length === 0) return { lost: [], results };
@@ -159,7 +175,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
   );
   const repeats = await countRepeats(
     deps.pool,
-    over.map(({ member }) => member.id),
+    over.map(({ attempt }) => attempt),
   );
   const errorOf = ({ member }: UnsettledEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
   const repeated = over.filter((email) => errorOf(email) === undefined);

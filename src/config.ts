@@ -333,6 +333,12 @@ export const SETTINGS = {
     parse: parseDuration,
     fallback: '30m',
   },
+  SHUTDOWN_TIMEOUT: {
+    meaning: 'how long a process that gets SIGTERM may finish the calls that are in progress',
+    example: '110s',
+    parse: parseDuration,
+    fallback: '30s',
+  },
   AMBIGUOUS_SEND: {
     meaning: 'what to do when a provider cannot say whether it took a message: send it again, or give it up',
     example: 'retry',

@@ -99,14 +99,15 @@ describe('docker-compose.yml', () => {
   });
 
   it('starts again what ends, has a health check and limits, but for what is done once', () => {
-    for (const [name, { restart, healthcheck, deploy, stop_grace_period: grace }] of all) {
+    for (const [name, { restart, healthcheck, deploy, environment, stop_grace_period: grace }] of all) {
       const isOnce = ONCE.includes(name);
       assert.equal(restart, isOnce ? 'no' : 'unless-stopped', `${name}: restart`);
       assert.equal(healthcheck !== undefined, !isOnce && !UNASKED.includes(name), `${name}: health check`);
       const { cpus, memory } = deploy?.resources?.limits ?? {};
       assert.deepEqual([cpus === undefined, memory === undefined], [isOnce, isOnce], `${name}: limits`);
       if (name.startsWith('worker-') || name === 'api') {
-        assert.ok(Number.parseInt(grace ?? '', 10) > 30, `${name} gets longer than it takes to end in good order`);
+        const timeout = Number.parseInt(String(environment?.['SHUTDOWN_TIMEOUT'] ?? '30s'), 10);
+        assert.ok(Number.parseInt(grace ?? '', 10) > timeout, `${name} gets longer than it takes to end in good order`);
       }
     }
   });

@@ -42,7 +42,8 @@ async function attempt({ id, retry }: DeliverChat): Promise<ChatDelivery> {
   setCurrentDetails('Sending');
   const activities = proxyActivities<ChatActivities>({
     taskQueue: FLEET,
-    startToCloseTimeout: '2 minutes',
+    // Recording the result may take 10 minutes; heartbeats find dead workers.
+    startToCloseTimeout: '15 minutes',
     heartbeatTimeout: '15 seconds',
     summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
     retry: { ...retry, backoffCoefficient: 2 },

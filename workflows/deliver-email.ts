@@ -120,7 +120,8 @@ async function attempt(member: { id: string; version: number }, retry: RetryPoli
   setCurrentDetails('Sending');
   const activities = proxyActivities<EmailActivities>({
     taskQueue: FLEET,
-    startToCloseTimeout: '2 minutes',
+    // An SMTP server may take 10 minutes to reply, and recording the result as long; heartbeats find dead workers.
+    startToCloseTimeout: '25 minutes',
     heartbeatTimeout: '15 seconds',
     summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
     retry: { ...retry, backoffCoefficient: 2 },

@@ -79,7 +79,7 @@ async function attempt(id: string, members: DeliverGroup['members'], retry: Retr
   setCurrentDetails(`Sending ${members.length} emails`);
   const activities = proxyActivities<GroupActivities>({
     taskQueue: QUEUE,
-    startToCloseTimeout: '30 minutes',
+    startToCloseTimeout: '1 hour',
     heartbeatTimeout: '15 seconds',
     summary: `hand ${members.length} emails over to a provider, at most ${retry.maximumAttempts} attempts`,
     retry: { ...retry, backoffCoefficient: 2 },

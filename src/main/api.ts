@@ -107,7 +107,7 @@ const app = await makeApp(deps);
 app.server.maxConnections = config.MAX_CONNECTIONS;
 await serveDashboard(app, deps);
 
-stopOnSignals(log, async () => {
+stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   await app.close();
   await Promise.all([relay.stop(), stopListening(), stopFolding(), keys.stop(), limits.stop()]);

@@ -2,9 +2,6 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { isWeakSecretKey } from '../domain/secret-key.ts';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** Milliseconds that a process gets to finish what is under way. */
-const STOP_WITHIN = 30_000;
-
 /** Where errors of Postgres quote what was to be stored: addresses, subjects, bodies. */
 const QUOTES = ['err.detail', 'err.where', 'err.internalQuery'];
 
@@ -43,14 +40,14 @@ export function tendHeap(): void {
 
 /**
  * Ends this process in good order: on SIGTERM, on SIGINT, and when the process that started it is gone. It exits with
- * 0 once `stop` is done, with 1 when that takes longer than 30 s or fails.
+ * 0 once `stop` is done, with 1 when that takes longer than `timeoutMs` or fails.
  */
-export function stopOnSignals(log: Logger, stop: () => Promise<unknown>): void {
+export function stopOnSignals(log: Logger, timeoutMs: number, stop: () => Promise<unknown>): void {
   let stopping = false;
   const end = (): void => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => process.exit(1), STOP_WITHIN).unref();
+    setTimeout(() => process.exit(1), timeoutMs).unref();
     stop().then(
       () => process.exit(0),
       (error: unknown) => {

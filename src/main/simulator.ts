@@ -46,7 +46,7 @@ const options = {
   log,
 };
 let simulator: Simulator | undefined;
-stopOnSignals(log, async () => simulator?.close());
+stopOnSignals(log, 30_000, async () => simulator?.close());
 
 try {
   simulator = await startSimulator(options);

@@ -6,6 +6,7 @@ import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporal
 import {
   type ChatDeps,
   type EmailDeps,
+  makeAttemptRecorder,
   makeChatActivities,
   makeChatPace,
   makeDomainActivities,
@@ -46,6 +47,11 @@ const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
+// Results of provider calls have connections of their own: those of `pool` may all be waiting for a lock.
+const recordingPool = makePool(config.DATABASE_URL, 'worker results', 4, (error) =>
+  log.warn({ err: error }, 'lost a database connection'),
+);
+const recorder = makeAttemptRecorder(recordingPool, log);
 void checkDatabase(pool, log);
 
 const files = await openAttachmentStore(config, log);
@@ -87,6 +93,8 @@ const FLEETS = {
       ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
       believeDenialAfter: 60_000,
       largeEmails: makeLargeEmails(files, log),
+      recorder,
+      stopping: ending.signal,
       sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
       unsubscribeUrl: makeUnsubscribeUrl(),
       log,
@@ -118,6 +126,8 @@ const FLEETS = {
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
         believeDenialAfter: 60_000,
+        recorder,
+        stopping: ending.signal,
         log,
       }),
       maxConcurrentActivityTaskExecutions: 200,
@@ -172,11 +182,11 @@ if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];
 const stopMetrics = await tellMetrics();
 const running = run();
-stopOnSignals(log, async () => {
+stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
   await running;
-  await Promise.all([pool.end(), tracer?.stop(), stopMetrics?.()]);
+  await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
 
@@ -193,7 +203,7 @@ async function run(): Promise<void> {
       Worker.create({
         connection,
         namespace,
-        shutdownGraceTime: '25 s',
+        shutdownGraceTime: Math.max(1_000, config.SHUTDOWN_TIMEOUT - 5_000),
         ...queue,
         interceptors: { ...queue.interceptors, activity: [...(tracer ? [followActivities(tracer)] : []), tellRelay] },
       }),

@@ -8,14 +8,25 @@ export interface EmailProvider {
   readonly name: EmailProviderName;
   /** Emails that one call takes at most. */
   readonly callSize: number;
+  /**
+   * Unfinished emails beside which a group hands over the next ones: a few that the provider is slow with must not hold up
+   * the others. 0 for a provider that answers for a whole call at once.
+   */
+  readonly overlap: number;
   /** Why it cannot carry this email at all, as a sentence that names the limit; undefined when it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**
    * Hands emails over in one call.
    * @param call names the call, so that `find` can ask about it
+   * @param onOutcome called with the outcome of the email at a position as soon as that is known, by a provider to whom
+   * emails go one by one
    * @returns an outcome for each email, in their order
    */
-  send(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]>;
+  send(
+    emails: readonly OutgoingEmail[],
+    call: string,
+    onOutcome?: (position: number, outcome: SendOutcome) => void,
+  ): Promise<SendOutcome[]>;
   /**
    * Which emails of a call the provider has, with its own message ids. Missing where a provider cannot be asked.
    * Rejects when it cannot be asked now.

@@ -16,7 +16,7 @@ const TROUBLE = ['busy', 'account', 'unknown'];
 
 /** The same provider, with word of each call: how long it took, what it came to, and as a span where calls are followed. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
-  const { name, callSize, reports } = provider;
+  const { name, callSize, overlap, reports } = provider;
   const find = provider.find?.bind(provider);
   const call = (operation: Call['operation'], attributes: Attributes) => ({
     provider: name,
@@ -27,13 +27,14 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
   return {
     name,
     callSize,
+    overlap,
     refusal: (email) => provider.refusal(email),
-    send(emails, callName) {
+    send(emails, callName, onOutcome) {
       const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
       const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };
       return observe(
         call('send', about),
-        () => provider.send(emails, callName),
+        () => provider.send(emails, callName, onOutcome),
         (outcomes) => outcomes.map(({ kind }) => kind),
       );
     },

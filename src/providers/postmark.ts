@@ -65,6 +65,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   return {
     name: 'postmark',
     callSize: MAX_BATCH,
+    overlap: 0,
     refusal: (email) => refusal(email, settings.messageStream),
     async send(emails, call) {
       const began = performance.now();

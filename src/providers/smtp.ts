@@ -9,20 +9,28 @@ import { classifyRefusal, refusedRecipients, type SmtpError } from './smtp-refus
 
 /** Milliseconds. */
 interface Times {
-  /** Without a byte from the server before a conversation is given up. */
-  readonly silence: number;
-  /** From the hand-over to the end, waiting for a connection included: a server may be slow without ever being silent. */
-  readonly whole: number;
+  /**
+   * From the hand-over to the last byte of the message, waiting for a connection included. RFC 5321 section 4.5.3.2 suggests
+   * minutes for each step; to give up here is harmless, since the server has not got the message.
+   */
+  readonly transferMs: number;
+  /** From there to the reply. A shorter time than the RFC's 10 minutes (section 4.5.3.2.6) produces duplicates. */
+  readonly replyMs: number;
 }
 
-const TIMES: Times = { silence: 30_000, whole: 40_000 };
+const TIMES: Times = { transferMs: 40_000, replyMs: 600_000 };
 const CONNECT_TIMEOUT = 10_000;
-/** Emails whose outcomes are recorded together. */
+const MAX_CONNECTIONS = 24;
+/** Emails that are claimed together. */
 const CALL_SIZE = 25;
+/** With so many slow ones, a third of the connections is left for others. */
+const OVERLAP = 16;
 
 /** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
 interface Progress {
   wroteAll: boolean;
+  /** Called when it is. */
+  onWroteAll: () => void;
 }
 
 /** What travels with a message through nodemailer. */
@@ -64,24 +72,29 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     requireTLS: requiresTls(url),
     tls: { minVersion: 'TLSv1.2' },
     pool: true,
-    maxConnections: 24,
+    maxConnections: MAX_CONNECTIONS,
     maxMessages: 1_000,
     idleTimeout: 30_000,
     // By itself the pool sends a message again when its connection closes, also after the last byte.
     maxRequeues: 0,
     connectionTimeout: CONNECT_TIMEOUT,
     greetingTimeout: CONNECT_TIMEOUT,
-    socketTimeout: times.silence,
+    // Each phase has its own timer below.
+    socketTimeout: times.transferMs + times.replyMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
 
   async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
-    const progress: Progress = { wroteAll: false };
-    const given: Given = { progress, signer: email.dkim };
     // Not AbortSignal.timeout(), which goes off for every message, long after it was sent.
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), times.whole);
+    let timer = setTimeout(() => late.abort(), times.transferMs);
+    const onWroteAll = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => late.abort(), times.replyMs);
+    };
+    const progress: Progress = { wroteAll: false, onWroteAll };
+    const given: Given = { progress, signer: email.dkim };
     const message = { ...toMessage(email), ...given, signal: late.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
@@ -100,15 +113,28 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     // since a signature needs the whole message before its first byte leaves.
     if (signer) mail.message.processFunc((message) => makeDkim(signer).sign(message));
     // Its end comes when the last of it is read, and nothing is read before the server has asked for it.
-    mail.message.processFunc((message) => message.once('end', () => (progress.wroteAll = true)));
+    mail.message.processFunc((message) =>
+      message.once('end', () => {
+        progress.wroteAll = true;
+        progress.onWroteAll();
+      }),
+    );
     done();
   });
 
   return {
     name: 'smtp',
     callSize: CALL_SIZE,
+    overlap: OVERLAP,
     refusal: () => undefined,
-    send: (emails) => Promise.all(emails.map(sendOne)),
+    send: (emails, _call, onOutcome) =>
+      Promise.all(
+        emails.map(async (email, position) => {
+          const outcome = await sendOne(email);
+          onOutcome?.(position, outcome);
+          return outcome;
+        }),
+      ),
   };
 }
 

@@ -1,8 +1,9 @@
 import type { Attachment } from '../domain/attachments.ts';
 import type { EmailStatus } from '../domain/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import type { ChangedEmail } from './email-changes.ts';
 import type { StoredContent } from './email-contents.ts';
-import { HAS_COPIES_LEFT } from './email-recipients.ts';
+import { type CopyEnding, HAS_COPIES_LEFT } from './email-recipients.ts';
 import type { Db } from './pool.ts';
 
 /** An email locked for delivery, with all that goes out: its content as it is stored. */
@@ -126,6 +127,14 @@ export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string,
 /** How an attempt ended: see the comments on the table `attempts`. */
 export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked';
 
+/** What a provider's answer about one email changes: at its copies, and by the transition of the projection. */
+export interface AttemptChanges {
+  readonly copies: readonly CopyEnding[];
+  readonly sent: readonly Omit<ChangedEmail, 'event_id'>[];
+  readonly bounced: readonly Omit<ChangedEmail, 'event_id'>[];
+  readonly rejected: readonly Omit<ChangedEmail, 'event_id'>[];
+}
+
 export interface Attempt {
   message_id: string;
   n: number;
@@ -137,6 +146,9 @@ export interface Attempt {
   detail: string | null;
   /** The provider's own, of chat-app messages. */
   code: string | null;
+  provider_message_id: string | null;
+  /** See the comment on the column. */
+  changes: AttemptChanges | null;
   /** How often the provider was asked what became of it. */
   checks: number;
   /** Milliseconds since it began. */
@@ -149,7 +161,7 @@ export interface Attempt {
 export async function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   const { rows } = await db.query<Attempt>({
     name: 'last_attempts',
-    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, checks,
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
                   n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0) AS failures,
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
@@ -159,13 +171,20 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
   return rows;
 }
 
-/** How often each message was sent again although an earlier call may have delivered it; messages without a repeat are missing. */
-export async function countRepeats(db: Db, messageIds: readonly string[]): Promise<Map<string, number>> {
+/**
+ * How often each message was sent again, before this attempt of it, although a call may have delivered it; messages without a
+ * repeat are missing. Workers that decide about the same attempt at the same time get the same number.
+ */
+export async function countRepeats(
+  db: Db,
+  attempts: readonly Pick<Attempt, 'message_id' | 'n'>[],
+): Promise<Map<string, number>> {
   const { rows } = await db.query<{ message_id: string; repeats: number }>({
     name: 'count_repeats',
-    text: `SELECT message_id, count(*)::integer AS repeats FROM attempts
-           WHERE message_id = ANY ($1) AND outcome = 'risked' GROUP BY message_id`,
-    values: [messageIds],
+    text: `SELECT earlier.message_id, count(*)::integer AS repeats
+           FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
+           WHERE earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
+    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
   });
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }
@@ -189,25 +208,38 @@ export async function beginAttempts(
   });
 }
 
+/** How an attempt ended. */
+export interface AttemptEnding {
+  readonly message_id: string;
+  readonly n: number;
+  readonly outcome: AttemptOutcome;
+  readonly detail: string | null;
+  readonly code?: string;
+  readonly provider_message_id?: string;
+  readonly changes?: AttemptChanges;
+}
+
 /**
  * Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. Rows are locked in the
  * order of their keys, so that two that end the same attempts wait for each other, never in a circle.
  */
 export async function endAttempts(
   db: Db,
-  endings: readonly { message_id: string; n: number; outcome: AttemptOutcome; detail: string | null; code?: string }[],
+  endings: readonly AttemptEnding[],
 ): Promise<void> {
   if (endings.length === 0) return;
   await db.query({
     name: 'end_attempts',
     text: `WITH ending AS MATERIALIZED (
-             SELECT wish.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[])
-                                  AS wish(message_id, n, outcome, detail, code)
+             SELECT wish.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
+                                  AS wish(message_id, n, outcome, detail, code, provider_message_id, changes)
                                 JOIN attempts AS attempt USING (message_id, n)
              ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
            )
            UPDATE attempts AS attempt
-           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp()
+           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
+               provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
+               changes = coalesce(ending.changes, attempt.changes)
            FROM ending
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
@@ -217,7 +249,23 @@ export async function endAttempts(
       endings.map((ending) => ending.outcome),
       endings.map((ending) => ending.detail),
       endings.map((ending) => ending.code ?? null),
+      endings.map((ending) => ending.provider_message_id ?? null),
+      endings.map((ending) => (ending.changes === undefined ? null : JSON.stringify(ending.changes))),
     ],
+  });
+}
+
+/** Marks the changes of attempts as applied. */
+export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'message_id' | 'n'>[]): Promise<void> {
+  if (attempts.length === 0) return;
+  await db.query({
+    name: 'clear_changes',
+    text: `UPDATE attempts AS attempt SET changes = NULL
+           FROM (SELECT known.message_id, known.n
+                 FROM unnest($1::text[], $2::integer[]) AS wish(message_id, n) JOIN attempts AS known USING (message_id, n)
+                 ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
+           WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.changes IS NOT NULL`,
+    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
   });
 }
 

@@ -6,6 +6,7 @@ import { project, projectReschedule } from '../../src/projection/emails.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { force, inMs, organization } from '../store/mail.ts';
+import { isClaimExpired } from '../../activities/claim.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 let database: TestDatabase;
@@ -220,4 +221,12 @@ describe('a worker that was frozen between its claim and its call', () => {
     t.mock.method(performance, 'now', () => real() + (calls++ === 0 ? 0 : 19_000));
     assert.equal((await deliverOne(member)).state, 'ended');
   });
+});
+
+test('a claim expires by the clock on which more time has passed: the monotonic one stands still while a machine is suspended', () => {
+  const [claimedAt, claimedAtUnixMs] = [performance.now(), Date.now()];
+  assert.equal(isClaimExpired({ claimedAt, claimedAtUnixMs }), false);
+  assert.equal(isClaimExpired({ claimedAt, claimedAtUnixMs: claimedAtUnixMs - 20_001 }), true);
+  assert.equal(isClaimExpired({ claimedAt: claimedAt - 20_001, claimedAtUnixMs }), true);
+  assert.equal(isClaimExpired({ claimedAt, claimedAtUnixMs: claimedAtUnixMs + 60_000 }), false);
 });

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import type { EmailDeps, Member, MemberResult } from '../../activities/contract.ts';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
@@ -22,6 +23,7 @@ export type Act = SendOutcome | ((email: OutgoingEmail, call: string) => SendOut
 export class ScriptedProvider implements EmailProvider {
   readonly name: EmailProviderName;
   callSize = 500;
+  overlap = 0;
   /** What it does with the next emails; it takes them when nothing is left. */
   readonly acts: Act[] = [];
   /** Its calls in their order, with the ids of their emails. */
@@ -60,14 +62,20 @@ export class ScriptedProvider implements EmailProvider {
     return { kind: 'sent', messageId };
   }
 
-  async send(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]> {
+  async send(
+    emails: readonly OutgoingEmail[],
+    call: string,
+    onOutcome?: (position: number, outcome: SendOutcome) => void,
+  ): Promise<SendOutcome[]> {
     this.calls.push({ call, ids: emails.map(({ id }) => id) });
     this.given.push(...emails);
     const acts = emails.map(() => this.acts.shift());
     return Promise.all(
       emails.map(async (email, i) => {
         const act: Act = acts[i] ?? ((taken) => this.take(taken, call));
-        return typeof act === 'function' ? act(email, call) : act;
+        const outcome = typeof act === 'function' ? await act(email, call) : act;
+        if (this.overlap > 0) onOutcome?.(i, outcome);
+        return outcome;
       }),
     );
   }
@@ -101,6 +109,8 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     largeEmails: makeLargeEmails(NO_STORE, log),
+    recorder: makeAttemptRecorder(pool, log),
+    stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
     unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
     log,

@@ -72,7 +72,7 @@ for (const canBeAsked of [true, false])
       const member = await accept();
       await die(member, provider, 'call_1', false);
       if (canBeAsked) await deliverOne(member);
-      await age(member.id, 61);
+      await age(member.id, canBeAsked ? 61 : 721);
       const results = await Promise.all(
         [0, 1, 2].map(async () => {
           await moment();

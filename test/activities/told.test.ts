@@ -81,7 +81,7 @@ test('what became of calls whose end nobody saw', async (t) => {
     const other = office(pool, orgId, [smtp], { ambiguousSend });
     const member = await other.accept();
     await other.die(member, smtp, `call_${outcome}`, false);
-    await other.age(member.id, 61);
+    await other.age(member.id, 721);
     await other.deliverOne(member);
     assert.deepEqual(news.settled.at(-1), [outcome, 1]);
   }

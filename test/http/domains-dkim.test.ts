@@ -4,6 +4,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { smtp } from '../../src/providers/smtp.ts';
@@ -55,6 +56,8 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     largeEmails: makeLargeEmails(service.files, log),
+    recorder: makeAttemptRecorder(service.pool, log),
+    stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),
     unsubscribeUrl: (_: string, id: string, position: number) => `https://mail.example/unsubscribe/${id}.${position}`,
     log,

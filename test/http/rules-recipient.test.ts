@@ -3,6 +3,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { postmark } from '../../src/providers/postmark.ts';
 import { smtp } from '../../src/providers/smtp.ts';
@@ -54,6 +55,8 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       ambiguousSendMaxRepeats: 1,
       believeDenialAfter: 60_000,
       largeEmails: makeLargeEmails(service.files, log),
+      recorder: makeAttemptRecorder(service.pool, log),
+      stopping: new AbortController().signal,
       sendingDomains: async () => () => ({ signer: null }),
       unsubscribeUrl: () => 'https://mail.example/unsubscribe',
       log,

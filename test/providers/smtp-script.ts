@@ -32,6 +32,8 @@ export interface ScriptedServer {
   /** Command lines in the order they came, over all connections. */
   readonly commands: string[];
   readonly connections: Set<Socket>;
+  /** Called with the connection of each whole message. */
+  onMessage: (socket: Socket) => void;
   /** How many connections there have ever been. */
   readonly count: () => number;
 }
@@ -42,6 +44,15 @@ export async function smtpScript(t: TestContext, script: Script): Promise<Script
   const commands: string[] = [];
   const connections = new Set<Socket>();
   let count = 0;
+  const server: ScriptedServer = {
+    port: 0,
+    url: '',
+    messages,
+    commands,
+    connections,
+    onMessage: () => undefined,
+    count: () => count,
+  };
   const port = await tcpServer(t, (socket) => {
     count++;
     connections.add(socket);
@@ -69,6 +80,7 @@ export async function smtpScript(t: TestContext, script: Script): Promise<Script
         if (inMessage) {
           inMessage = false;
           messages.push(line);
+          server.onMessage(socket);
           act('message', line);
           continue;
         }
@@ -86,5 +98,6 @@ export async function smtpScript(t: TestContext, script: Script): Promise<Script
       if (inMessage && script.chunk !== undefined && !socket.destroyed) act('chunk', rest);
     });
   });
-  return { port, url: `smtp://127.0.0.1:${port}`, messages, commands, connections, count: () => count };
+  Object.assign(server, { port, url: `smtp://127.0.0.1:${port}` });
+  return server;
 }

@@ -45,6 +45,8 @@ describe('attempts', () => {
       outcome: null,
       detail: null,
       code: null,
+      provider_message_id: null,
+      changes: null,
       checks: 0,
       denied_for: null,
     });

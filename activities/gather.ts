@@ -1,0 +1,31 @@
+/** Collects items that come one by one and hands those on together that come within a short time of each other. */
+export interface Gatherer<T> {
+  readonly add: (item: T) => void;
+  /** Hands on what is left. Rejects when handling any of the items failed. */
+  readonly end: () => Promise<void>;
+}
+
+export function makeGatherer<T>(ms: number, handle: (items: readonly T[]) => Promise<void>): Gatherer<T> {
+  let items: T[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const handled: Promise<PromiseSettledResult<void>[]>[] = [];
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (items.length === 0) return;
+    handled.push(Promise.allSettled([handle(items)]));
+    items = [];
+  };
+  return {
+    add(item) {
+      items.push(item);
+      timer ??= setTimeout(flush, ms);
+    },
+    async end() {
+      flush();
+      const results = (await Promise.all(handled)).flat();
+      const failure = results.find((result) => result.status === 'rejected');
+      if (failure) throw failure.reason;
+    },
+  };
+}
