@@ -1523,7 +1523,7 @@ export interface paths {
     put?: never;
     /**
      * Connect a number
-     * @description Chat-app messages can come from it from now on. A number is connected to one organization. Tokens are kept encrypted and never shown.
+     * @description Chat-app messages can come from it from now on. The provider is asked whether the number belongs to the account of its token; numbers on the operator's account are connected by the operator. A number is connected to one organization. Tokens are kept encrypted and never shown.
      */
     post: {
       parameters: {
@@ -1539,6 +1539,8 @@ export interface paths {
            * @example {
            *       "number": "+12025550143",
            *       "provider": "twilio",
+           *       "account_sid": "AC00000000000000000000000000000000",
+           *       "auth_token": "the-token-of-the-account",
            *       "templates": [
            *         {
            *           "name": "receipt",
@@ -1569,14 +1571,14 @@ export interface paths {
              * @example 106540352242922
              */
             phone_number_id?: string | null;
-            /** @description meta: a token of the number's own; without it, the operator's */
+            /** @description meta: a token of the account that owns the number; required there */
             access_token?: string | null;
             /**
-             * @description twilio: an account of the number's own; without it, the operator's
+             * @description twilio: the account that owns the number
              * @example AC00000000000000000000000000000000
              */
             account_sid?: string | null;
-            /** @description twilio: the token of that account */
+            /** @description twilio: the token of that account; required there */
             auth_token?: string | null;
             /** @description twilio: which of its contents each template is */
             templates?:

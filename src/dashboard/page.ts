@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
+import type { ConnectDeps } from '../intake/chat-numbers.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Belonging } from '../store/sessions.ts';
@@ -24,6 +25,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly senderDomains: SenderDomainDeps;
   /** Where attachments are. */
   readonly files: FileStore;
+  /** Asks a provider whether a chat-app number belongs to the account of its token. */
+  readonly verifyNumber: ConnectDeps['verifyNumber'];
   /** Where workflows can be looked at, if anybody has said so. */
   readonly temporalUi?: TemporalUi | undefined;
 }

@@ -20,6 +20,29 @@ export type ChatType = (typeof CHAT_TYPES)[number];
 export const CHAT_PROVIDERS = ['twilio', 'meta'] as const;
 export type ChatProviderName = (typeof CHAT_PROVIDERS)[number];
 
+/** Who confirmed that a number belongs to the organization that connected it. */
+export type NumberVerifier = 'operator' | 'provider';
+
+/** A number and the credentials that somebody claims it with. */
+export interface NumberClaim {
+  readonly provider: ChatProviderName;
+  /** E.164. */
+  readonly number: string;
+  /** What Meta calls the number. */
+  readonly phone_number_id: string | null;
+  /** The Twilio account of its own; null for the one of the settings. */
+  readonly account_sid: string | null;
+  readonly token: string;
+}
+
+/** A provider's answer to whether a number belongs to the account of a token. */
+export type NumberVerification =
+  | { readonly kind: 'verified' }
+  /** The token does not open the account, or the account does not have the number. */
+  | { readonly kind: 'refused'; readonly param: string; readonly message: string }
+  /** The provider gave no answer; the same question may be answered later. */
+  | { readonly kind: 'unavailable'; readonly provider: string };
+
 /** What a template is called and filled with; `components` is passed on as it was given. */
 export interface ChatTemplate {
   readonly name: string;

@@ -54,7 +54,12 @@ import type { SecretKeys } from '../domain/secret-key.ts';
 const REQUEST_WITHIN = 300_000;
 
 export interface HttpDeps
-  extends IntakeDeps, attachments.AttachmentRoutesDeps, webhooks.WebhookRoutesDeps, domains.DomainRoutesDeps {
+  extends
+    IntakeDeps,
+    attachments.AttachmentRoutesDeps,
+    webhooks.WebhookRoutesDeps,
+    domains.DomainRoutesDeps,
+    chatNumbers.NumberRoutesDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
   readonly secretKey: SecretKeys;

@@ -106,8 +106,8 @@ const number = {
   number: '+12025550143',
   provider: 'twilio',
   phone_number_id: null,
-  account_sid: null,
-  own_token: false,
+  account_sid: `AC${'0'.repeat(32)}`,
+  own_token: true,
   created_at: AT,
 };
 const templates = [{ name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', '2'] }];
@@ -255,7 +255,13 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   'POST /v1/chatapp/numbers': {
-    request: { number: number.number, provider: 'twilio', templates },
+    request: {
+      number: number.number,
+      provider: 'twilio',
+      account_sid: number.account_sid,
+      auth_token: 'the-token-of-the-account',
+      templates,
+    },
     answer: { ...number, templates },
   },
   'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },

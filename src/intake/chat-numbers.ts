@@ -1,12 +1,22 @@
 import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat-rules.ts';
-import type { ChatProviderName } from '../domain/chat.ts';
+import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parsePhone } from '../domain/phone.ts';
 import { makeSeal, type Seal } from '../domain/seal.ts';
 import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
-import { type ChatNumber, deleteNumber, findNumber, insertNumber, type NumberTemplate } from '../store/chat-numbers.ts';
-import { type Db, isDuplicate } from '../store/pool.ts';
+import {
+  type ChatNumber,
+  deleteNumber,
+  findNumber,
+  insertNumber,
+  listNumbersOfAll,
+  lockConflictingNumbers,
+  type NumberTemplate,
+  type OperatorNumber,
+} from '../store/chat-numbers.ts';
+import { addContents } from '../store/chat-contents.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { requireOrganization } from './accounts.ts';
 
 /** What seals and opens the tokens of numbers; what is sealed is the token's text, about the number's id. */
@@ -14,7 +24,7 @@ export function chatSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'chat credentials'));
 }
 
-/** A number as its owner connects it. Fields that its provider does not use are null. */
+/** A number as it is connected. Fields that its provider does not use are null. */
 export interface NumberRequest {
   /** In international form. */
   readonly number: string;
@@ -26,46 +36,100 @@ export interface NumberRequest {
   readonly templates: readonly NumberTemplate[];
 }
 
-/**
- * Connects a number, from which messages can be sent at once.
- * @throws ServiceError conflict when it is connected already, to this organization or another one
- */
-export async function connectNumber(
-  db: Db,
-  seal: Seal,
-  orgId: string,
-  { token, number, ...wish }: NumberRequest,
-): Promise<ChatNumber> {
-  const phone = parsePhone(number);
-  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'number');
-  const id = newId('num', Date.now());
-  const templates = [...wish.templates];
-  const sealed = token === null ? null : seal.close(Buffer.from(token), id);
-  const inserting = insertNumber(db, orgId, { ...wish, id, number: phone.number, templates }, sealed);
-  const connected = await inserting.catch((error: unknown) => {
-    throw isDuplicate(error) ? new ServiceError('conflict', 'is connected already', 'number') : error;
-  });
-  if (!connected) throw new Error('the statement that connects a number answered nothing');
-  return { ...connected, templates };
+/** What connecting a number needs. */
+export interface ConnectDeps {
+  readonly pool: Pool;
+  readonly seal: Seal;
+  /** Asks the provider whether a number belongs to the account of its token. */
+  readonly verifyNumber: (claim: NumberClaim) => Promise<NumberVerification>;
 }
 
 /**
- * Connects a number of an organization that is named by hand.
- * @throws ServiceError validation_error, not_found for the organization, and what connectNumber throws
+ * Connects a number for its organization, after the provider has confirmed that it belongs to the account of its token.
+ * Without a token of its own it would send on the operator's account, whose numbers may belong to other organizations:
+ * only the operator connects those.
+ * @throws ServiceError validation_error; conflict when it is connected already, to this organization or another one;
+ * unavailable when the provider cannot be asked now
  */
-export async function addNumber(
-  db: Db,
+export async function connectOwnNumber(
+  { pool, seal, verifyNumber }: ConnectDeps,
+  orgId: string,
+  request: NumberRequest,
+): Promise<ChatNumber> {
+  const { provider, token } = request;
+  const number = toE164(request.number);
+  if (token === null) throw new ServiceError('validation_error', OPERATOR_ONLY, TOKEN_FIELDS[provider]);
+  const verification = await verifyNumber({ ...request, number, token });
+  if (verification.kind === 'unavailable') {
+    throw new ServiceError('unavailable', `${verification.provider} could not confirm the number; try again`);
+  }
+  if (verification.kind === 'refused') {
+    throw new ServiceError('validation_error', verification.message, verification.param);
+  }
+  return connectNumber(pool, seal, orgId, { ...request, number }, 'provider');
+}
+
+const TOKEN_FIELDS: Readonly<Record<ChatProviderName, string>> = { twilio: 'auth_token', meta: 'access_token' };
+const OPERATOR_ONLY =
+  "is missing; only the operator can connect a number on the operator's account, with the command line";
+
+function toE164(number: string): string {
+  const phone = parsePhone(number);
+  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'number');
+  return phone.number;
+}
+
+/**
+ * Connects a number that belongs to an organization, from which messages can be sent immediately. It replaces claims to
+ * the number that nobody has confirmed.
+ * @param number E.164
+ */
+async function connectNumber(
+  pool: Pool,
   seal: Seal,
   orgId: string,
-  request: Pick<NumberRequest, 'number' | 'provider' | 'phone_number_id' | 'token'>,
+  { token, ...requested }: NumberRequest,
+  verifiedBy: NumberVerifier,
+): Promise<ChatNumber> {
+  const { number, provider, phone_number_id: phoneNumberId } = requested;
+  const templates = [...requested.templates];
+  return transaction(pool, async (client) => {
+    const conflicts = await lockConflictingNumbers(client, number, provider, phoneNumberId);
+    const confirmed = conflicts.find(({ verified_by }) => verified_by !== null);
+    if (confirmed) {
+      const param = confirmed.number === number ? 'number' : 'phone_number_id';
+      throw new ServiceError('conflict', 'is connected already', param);
+    }
+    for (const conflict of conflicts) await deleteNumber(client, conflict.org_id, conflict.id);
+    // The id stays where the organization confirms its own number: messages that wait to be sent refer to it.
+    const own = conflicts.find((conflict) => conflict.org_id === orgId && conflict.number === number);
+    const id = own?.id ?? newId('num', Date.now());
+    const sealed = token === null ? null : seal.close(Buffer.from(token), id);
+    const row = { ...requested, id, templates, verified_by: verifiedBy };
+    const connected = await insertNumber(client, orgId, row, sealed);
+    if (!connected) throw new Error('insertNumber returned no row');
+    return { ...connected, templates };
+  });
+}
+
+/**
+ * Connects a number for an organization on the operator's word.
+ * @throws ServiceError validation_error, not_found for the organization, conflict when it is connected already
+ */
+export async function addNumber(
+  pool: Pool,
+  seal: Seal,
+  orgId: string,
+  request: Omit<NumberRequest, 'account_sid'>,
 ): Promise<Pick<ChatNumber, 'id' | 'number' | 'provider'>> {
   const { provider, phone_number_id: phoneNumberId, token } = request;
   const missing = numberProblem({ provider, phone_number_id: phoneNumberId });
   if (missing) throw new ServiceError('validation_error', missing.message, missing.path);
   if (phoneNumberId !== null) refuse(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
   if (token !== null) refuse(tokenProblem(token), 'token');
-  await requireOrganization(db, orgId);
-  const { id, number } = await connectNumber(db, seal, orgId, { ...request, account_sid: null, templates: [] });
+  const requested = { ...request, number: toE164(request.number), account_sid: null };
+  await requireOrganization(pool, orgId);
+  const { id, number } = await connectNumber(pool, seal, orgId, requested, 'operator');
   return { id, number, provider };
 }
 
@@ -86,6 +150,47 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {
   if (!(await deleteNumber(db, orgId, id))) throw noNumber();
+}
+
+/**
+ * Disconnects a number of an organization on the operator's word.
+ * @throws ServiceError validation_error, not_found
+ */
+export async function removeNumberByName(
+  db: Db,
+  orgId: string,
+  given: string,
+): Promise<{ id: string; number: string }> {
+  const { id, number } = await requireNumberByName(db, orgId, given);
+  await removeNumber(db, orgId, id);
+  return { id, number };
+}
+
+/**
+ * Says which contents of its account the templates of a Twilio number are; templates that it has stay as they are.
+ * @throws ServiceError validation_error, not_found
+ */
+export async function addNumberTemplates(
+  db: Db,
+  orgId: string,
+  given: string,
+  templates: readonly NumberTemplate[],
+): Promise<ChatNumber> {
+  const { id, provider } = await requireNumberByName(db, orgId, given);
+  if (provider !== 'twilio') throw new ServiceError('validation_error', `are not used by ${provider}`, 'template');
+  await addContents(
+    db,
+    id,
+    templates.map(({ content_sid: contentSid, ...template }) => ({ ...template, contentSid })),
+  );
+  return requireNumber(db, orgId, id);
+}
+
+async function requireNumberByName(db: Db, orgId: string, given: string): Promise<OperatorNumber> {
+  const number = toE164(given);
+  const found = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
+  if (!found) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');
+  return found;
 }
 
 /** There is none, or it is another organization's. */

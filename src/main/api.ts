@@ -22,6 +22,7 @@ import { checkDatabase } from './check-database.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
+import { makeVerifyNumber } from './number-verification.ts';
 import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
@@ -83,6 +84,7 @@ const deps = {
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
   senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),
+  verifyNumber: makeVerifyNumber(config),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,

@@ -9,6 +9,7 @@ import { observedChat } from '../providers/observed.ts';
 import type { TwilioAccount } from '../providers/twilio-client.ts';
 import { twilioProvider } from '../providers/twilio.ts';
 import type { SendingNumber } from '../store/chat-attempts.ts';
+import { findContent } from '../store/chat-contents.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
@@ -50,7 +51,10 @@ export function makeChatProviders(
       return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
     }
     const account: TwilioAccount = { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
-    const contentOf = (name: string, language: string) => contents(number.id, account, name, language);
+    // Contents of an account that several numbers share may belong to other organizations: they are given by hand.
+    const isShared = accountSid === config.TWILIO_ACCOUNT_SID;
+    const contentOf = (name: string, language: string) =>
+      isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
     return twilioProvider({ ...account, publicUrl: config.PUBLIC_URL ?? null, contentOf });
   }
 

@@ -25,8 +25,8 @@ const MAX_CAPTION = 1_024;
  * reports tell, which give our id back.
  */
 export function metaProvider(settings: MetaSettings): ChatProvider {
-  const { phoneNumberId, accessToken, baseUrl, timeout = TIMEOUT } = settings;
-  const url = `${baseUrl.replace(/\/$/, '')}/${VERSION}/${encodeURIComponent(phoneNumberId)}/messages`;
+  const { accessToken, timeout = TIMEOUT } = settings;
+  const url = `${phoneNumberUrl(settings)}/messages`;
 
   async function post(body: object): Promise<{ readonly status: number; readonly text: string }> {
     const answer = await tracedFetch(url, {
@@ -51,6 +51,11 @@ export function metaProvider(settings: MetaSettings): ChatProvider {
         : { kind: 'unknown', detail: `Meta did not answer: ${reason}.` };
     },
   };
+}
+
+/** Where Meta's API has what belongs to a number. */
+export function phoneNumberUrl({ baseUrl, phoneNumberId }: Pick<MetaSettings, 'baseUrl' | 'phoneNumberId'>): string {
+  return `${baseUrl.replace(/\/$/, '')}/${VERSION}/${encodeURIComponent(phoneNumberId)}`;
 }
 
 function refusal({ type, content }: OutgoingChat): string | undefined {

@@ -1,4 +1,4 @@
-import type { ChatProviderName } from '../domain/chat.ts';
+import type { ChatProviderName, NumberVerifier } from '../domain/chat.ts';
 import type { Db } from './pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
@@ -29,6 +29,52 @@ export type ChatNumber = NumberSummary & { templates: NumberTemplate[] };
 
 const SUMMARY = `id, number, provider, phone_number_id, account_sid, credentials IS NOT NULL AS own_token, created_at`;
 
+/** A connected number that stands in the way of another one: the same number, or the same id at Meta. */
+export interface ConflictingNumber {
+  readonly id: string;
+  readonly org_id: string;
+  readonly number: string;
+  /** Null when nobody has confirmed it. */
+  readonly verified_by: NumberVerifier | null;
+}
+
+/** Of the lock under which numbers are connected, which happens seldom. */
+const NUMBERS_LOCK = 'connecting chat-app numbers';
+
+/**
+ * Finds connected numbers of all organizations with this number, or with this id at the provider. Until the caller's
+ * transaction ends, no other one connects a number: an index that keeps (provider, phone_number_id) unique could not be
+ * made, since older versions allowed duplicates.
+ */
+export async function lockConflictingNumbers(
+  client: Db,
+  number: string,
+  provider: ChatProviderName,
+  phoneNumberId: string | null,
+): Promise<ConflictingNumber[]> {
+  // A statement of its own: the next one must see what was committed while this one waited.
+  await client.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
+  const { rows } = await client.query<ConflictingNumber>(
+    `SELECT id, org_id, number, verified_by FROM chat_numbers
+     WHERE number = $1 OR (provider = $2 AND phone_number_id = $3) ORDER BY id FOR UPDATE`,
+    [number, provider, phoneNumberId],
+  );
+  return rows;
+}
+
+/** A connected number as the operator sees it. */
+export type OperatorNumber = NumberSummary & { org_id: string; verified_by: NumberVerifier | null };
+
+/** All connected numbers, or those of one organization, newest first. */
+export async function listNumbersOfAll(db: Db, orgId: string | null): Promise<OperatorNumber[]> {
+  const { rows } = await db.query<OperatorNumber>(
+    `SELECT ${SUMMARY}, org_id, verified_by FROM chat_numbers
+     WHERE $1::text IS NULL OR org_id = $1 ORDER BY created_at DESC, id DESC`,
+    [orgId],
+  );
+  return rows;
+}
+
 /**
  * Connects a number and its templates.
  * @param credentials the sealed token of its own, or null
@@ -39,6 +85,7 @@ export async function insertNumber(
   orgId: string,
   number: Readonly<Omit<ChatNumber, 'own_token' | 'created_at' | 'templates'>> & {
     readonly templates: readonly NumberTemplate[];
+    readonly verified_by: NumberVerifier;
   },
   credentials: Buffer | null,
 ): Promise<NumberSummary | undefined> {
@@ -48,8 +95,8 @@ export async function insertNumber(
        SELECT $1, name, language, content_sid, variables
        FROM jsonb_to_recordset($8) AS template(name text, language text, content_sid text, variables text[])
      )
-     INSERT INTO chat_numbers (id, org_id, number, provider, phone_number_id, account_sid, credentials)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${SUMMARY}`,
+     INSERT INTO chat_numbers (id, org_id, number, provider, phone_number_id, account_sid, credentials, verified_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $9) RETURNING ${SUMMARY}`,
     [
       number.id,
       orgId,
@@ -59,6 +106,7 @@ export async function insertNumber(
       number.account_sid,
       credentials,
       JSON.stringify(number.templates),
+      number.verified_by,
     ],
   );
   return rows[0];

@@ -60,7 +60,7 @@ describe('the client', () => {
     assert.equal((await sendwright.batches.cancel(batch.id)).canceled, 2);
     assert.equal((await all(sendwright.batches.list())).length, 1);
 
-    const number = await sendwright.numbers.create({ number: '+12025550142', provider: 'twilio' });
+    const number = await sendwright.numbers.create({ number: '+12025550142', provider: 'twilio', auth_token: 'token' });
     assert.equal((await sendwright.numbers.get(number.id)).number, '+12025550142');
     assert.equal((await all(sendwright.numbers.list())).length, 1);
     const message = await sendwright.chatapp.send({ to: '+14165550123', text: 'Hi.' });

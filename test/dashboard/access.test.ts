@@ -41,7 +41,9 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
   },
   '/dashboard/numbers/:id': async () => {
     const number = `+1202555${1_000 + ++count}`;
-    const { body } = await ours.call('POST', '/v1/chatapp/numbers', { json: { number, provider: 'twilio' } });
+    const { body } = await ours.call('POST', '/v1/chatapp/numbers', {
+      json: { number, provider: 'twilio', auth_token: 'token' },
+    });
     return { id: (body as { id: string }).id };
   },
   '/dashboard/suppressions/:id': async () => {
@@ -64,7 +66,7 @@ const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = 
   },
   '/dashboard/chatapp/:id': async () => {
     const from = '+12025550142';
-    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: from, provider: 'twilio' } });
+    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: from, provider: 'twilio', auth_token: 'token' } });
     const { body } = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
     return { id: (body as { id: string }).id };
   },

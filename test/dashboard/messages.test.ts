@@ -53,7 +53,9 @@ describe('chat messages', () => {
   it('are listed by status and recipient, and tell why they failed', async () => {
     const [ours, member] = await someone();
     assert.ok(textOf((await page(member, '/dashboard/chatapp')).html).includes('/v1/chatapp'), 'how to send one');
-    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+    await ours.call('POST', '/v1/chatapp/numbers', {
+      json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+    });
     const send = async (to: string) => {
       const { body } = await ours.call('POST', '/v1/chatapp', { json: { to, text: 'Hi <there>.' } });
       return (body as { id: string }).id;

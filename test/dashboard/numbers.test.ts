@@ -86,6 +86,8 @@ describe('a number', () => {
     ['number', { number: '555' }, 'must be an international telephone number'],
     ['phone_number_id', { provider: 'meta' }, 'is required when provider is meta'],
     ['auth_token', { account_sid: ACCOUNT }, 'is required with account_sid'],
+    ['auth_token', {}, 'is missing; only the operator can connect'],
+    ['access_token', { provider: 'meta', phone_number_id: '1' }, 'is missing; only the operator can connect'],
     ['account_sid', { account_sid: 'x', auth_token: TOKEN }, 'must be AC and 32'],
     ['provider', { provider: 'pigeon' }, 'is not one of the choices'],
     ['templates', { templates: 'receipt,en,HX1' }, 'line 1: its content must be HX and 32'],
@@ -104,16 +106,17 @@ describe('a number', () => {
 
   it('is connected once, to whomever, and again after it was disconnected', async () => {
     const number = fresh();
-    await owner.change(`${PATH}/new`, { number, provider: 'twilio' });
+    const own = { number, provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
+    await owner.change(`${PATH}/new`, own);
     const { id } = await newest();
     const other = await signedIn(service, (await service.organization()).id);
-    const twice = await other.post(`${PATH}/new`, { number, provider: 'twilio' });
+    const twice = await other.post(`${PATH}/new`, own);
     assert.equal(twice.status, 409);
     assert.match(twice.html, /id="field-number-problem"[^>]*>is connected already/);
     const led = await owner.change(`${PATH}/${id}/remove`);
     assert.ok(textOf(led.html).includes(`${number} is disconnected.`), textOf(led.html));
     assert.equal((await ours.call('GET', `/v1/chatapp/numbers/${id}`)).status, 404);
-    await other.change(`${PATH}/new`, { number, provider: 'twilio' });
+    await other.change(`${PATH}/new`, own);
   });
 });
 

@@ -136,9 +136,14 @@ async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<
   const emails = Array.from({ length: 120 }, () => ({ ...mail(dev, { to: WORDS.member }), attachments: undefined }));
   await call(dev, '/v1/emails/batch', { emails });
 
-  const meta = { number: '+12025550199', provider: 'meta', phone_number_id: '1099' };
+  const meta = { number: '+12025550199', provider: 'meta', phone_number_id: '12025550199', access_token: 'a-token' };
   await call(dev, '/v1/chatapp/numbers', meta);
-  const own = { number: '+12025550198', provider: 'meta', phone_number_id: '1098', access_token: WORDS.numberToken };
+  const own = {
+    number: '+12025550198',
+    provider: 'meta',
+    phone_number_id: '12025550198',
+    access_token: WORDS.numberToken,
+  };
   await call(dev, '/v1/chatapp/numbers', own);
   await call(dev, '/v1/chatapp', { from: own.number, to: WORDS.number, text: WORDS.chat });
   const from = meta.number;

@@ -18,7 +18,10 @@ export async function taken(inbox: string, to: string): Promise<number> {
 export async function numbers(dev: DevFile): Promise<{ twilio: string; meta: string }> {
   const { numbers: ours } = clientOf(dev);
   const { numbers: connected } = await ours.list().page();
-  const { number: meta } = await ours.create({ number: '+12025550199', provider: 'meta', phone_number_id: '1099' });
+  const { number: meta } = await ours.create({
+    ...{ number: '+12025550199', provider: 'meta', phone_number_id: '12025550199' },
+    access_token: 'a-token',
+  });
   return { twilio: connected.find(({ provider }) => provider === 'twilio')?.number ?? '', meta };
 }
 

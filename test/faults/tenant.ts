@@ -29,7 +29,13 @@ export async function makeTenant(
   const numbers = { twilio: number(7), meta: number(9) };
   for (const provider of ['twilio', 'meta'] as const) {
     const phoneNumberId = provider === 'meta' ? String(1_000_000 + run) : null;
-    const own = { provider, phone_number_id: phoneNumberId, account_sid: null, templates: [] };
+    const own = {
+      provider,
+      phone_number_id: phoneNumberId,
+      account_sid: null,
+      templates: [],
+      verified_by: 'operator',
+    } as const;
     await insertNumber(pool, orgId, { ...own, id: newId('num', Date.now()), number: numbers[provider] }, null);
   }
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };

@@ -33,15 +33,15 @@ const body = <T = Json>(answer: Answer, status: number): T => {
   return answer.body as T;
 };
 const post = (json: Json, by = ours) => by.call('POST', '/v1/chatapp/numbers', { json });
+const OWN = { provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
 const connect = async (json: Json = {}, by = ours) =>
-  body<Json & { id: string; number: string }>(await post({ number: fresh(), provider: 'twilio', ...json }, by), 201);
+  body<Json & { id: string; number: string }>(await post({ number: fresh(), ...OWN, ...json }, by), 201);
 
 const TEMPLATE = { name: 'receipt', language: 'en_US', content_sid: CONTENT, variables: ['1', 'name'] };
 const SMALLEST = { phone_number_id: null, account_sid: null, own_token: false, templates: [] };
 
 describe('POST /v1/chatapp/numbers', () => {
   for (const [what, given, shown, token] of [
-    ['Twilio with the settings’ account', {}, {}, null],
     ['Twilio with the settings’ account and another token', { auth_token: TOKEN }, { own_token: true }, TOKEN],
     [
       'Twilio with an account of its own and templates',
@@ -52,12 +52,6 @@ describe('POST /v1/chatapp/numbers', () => {
       },
       { account_sid: ACCOUNT, own_token: true, templates: [{ ...TEMPLATE, language: 'de', variables: [] }, TEMPLATE] },
       TOKEN,
-    ],
-    [
-      'Meta with the settings’ token',
-      { provider: 'meta', phone_number_id: '106540352242922', access_token: null, templates: null },
-      { provider: 'meta', phone_number_id: '106540352242922' },
-      null,
     ],
     [
       'Meta with a token of its own',
@@ -106,7 +100,7 @@ describe('POST /v1/chatapp/numbers', () => {
     const { id, number } = await connect();
     const theirs = await service.organization();
     for (const by of [ours, theirs]) {
-      const answer = await post({ number: number.replace('+1', '+1 '), provider: 'twilio' }, by);
+      const answer = await post({ ...OWN, number: number.replace('+1', '+1 ') }, by);
       assertRefused(answer, 409, 'conflict', 'number', 'is connected already');
     }
     assert.equal((await ours.call('DELETE', `/v1/chatapp/numbers/${id}`)).status, 204);
@@ -141,6 +135,8 @@ describe('POST /v1/chatapp/numbers', () => {
     [{ templates: [{ ...TEMPLATE, variables: [1] }] }, 'templates.0.variables.0'],
     [{ templates: [{ ...TEMPLATE, x: 1 }] }, 'templates.0.x'],
     [{ own_token: true }, 'own_token'],
+    [{}, 'auth_token'],
+    [{ ...meta, access_token: null }, 'access_token'],
   ] as [Json, string][]) {
     it(`422 at ${param}: ${JSON.stringify(json).slice(0, 80)}`, async () => {
       assertRefused(await post({ number: fresh(), provider: 'twilio', ...json }), 422, 'validation_error', param);
@@ -212,7 +208,7 @@ describe('who may', () => {
       const refused = await service.call('GET', `/v1/chatapp/numbers${path}`, { key: sending });
       assertRefused(refused, 403, 'insufficient_scope');
     }
-    const json = { number: fresh(), provider: 'twilio' };
+    const json = { number: fresh(), ...OWN };
     for (const key of [readOnly, sending]) {
       assertRefused(await service.call('POST', '/v1/chatapp/numbers', { key, json }), 403, 'insufficient_scope');
       const path = `/v1/chatapp/numbers/${id}`;

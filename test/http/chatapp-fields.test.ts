@@ -146,7 +146,9 @@ let ours: Organization;
 before(async () => {
   service = await startService();
   ours = await service.organization();
-  await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+  await ours.call('POST', '/v1/chatapp/numbers', {
+    json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+  });
 });
 after(() => service.close());
 

@@ -36,7 +36,9 @@ before(async () => {
 after(() => service.close());
 
 async function connect(by: Organization, number: string): Promise<void> {
-  const answer = await by.call('POST', '/v1/chatapp/numbers', { json: { number, provider: 'twilio' } });
+  const answer = await by.call('POST', '/v1/chatapp/numbers', {
+    json: { number, provider: 'twilio', auth_token: 'token' },
+  });
   assert.equal(answer.status, 201, answer.text);
 }
 

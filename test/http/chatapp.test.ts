@@ -21,7 +21,9 @@ let numbers = 0;
 /** Connects a number of its own. @returns it */
 async function connect(organization: Organization): Promise<string> {
   const number = `+1202555${String(++numbers).padStart(4, '0')}`;
-  const answer = await organization.call('POST', '/v1/chatapp/numbers', { json: { number, provider: 'twilio' } });
+  const answer = await organization.call('POST', '/v1/chatapp/numbers', {
+    json: { number, provider: 'twilio', auth_token: 'token' },
+  });
   assert.equal(answer.status, 201, answer.text);
   return number;
 }

@@ -169,7 +169,9 @@ describe('every answer is one that is described, besides those about email', () 
     ];
     const post = (json: Json, more = {}) => ours.call('POST', path, { json: { to, ...json }, ...more });
     assertDescribed(path, 'post', await post({ text: 'Hi.' }));
-    await ours.call('POST', `${path}/numbers`, { json: { number: '+12025550142', provider: 'twilio' } });
+    await ours.call('POST', `${path}/numbers`, {
+      json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+    });
     for (const json of messages) {
       const answer = await post(json);
       assert.equal(answer.status, 202, answer.text);
@@ -213,7 +215,7 @@ describe('every answer is one that is described, besides those about email', () 
     const path = '/v1/chatapp/numbers';
     const readOnly = await ours.addKey('read_only');
     const templates = [{ name: 't', language: 'en', content_sid: `HX${'0'.repeat(32)}` }];
-    const json = { number: '+12025550143', provider: 'twilio', templates };
+    const json = { number: '+12025550143', provider: 'twilio', auth_token: 'token', templates };
     const made = await ours.call('POST', path, { json });
     assert.equal(made.status, 201, made.text);
     for (const answer of [

@@ -55,7 +55,9 @@ before(async () => {
   service = await startService();
   ours = await service.organization();
   await ours.addDomain('example.com');
-  await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+  await ours.call('POST', '/v1/chatapp/numbers', {
+    json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+  });
   api = (await service.call('GET', '/openapi.json')).body as Document;
 });
 after(() => service.close());

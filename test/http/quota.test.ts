@@ -78,7 +78,9 @@ describe('a monthly quota', () => {
 
   it('does not count chat-app messages', async () => {
     const ours = await withQuota(0);
-    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550177', provider: 'twilio' } });
+    await ours.call('POST', '/v1/chatapp/numbers', {
+      json: { number: '+12025550177', provider: 'twilio', auth_token: 'token' },
+    });
     const answer = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
     assert.equal(answer.status, 202, answer.text);
   });

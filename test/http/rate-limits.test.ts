@@ -204,7 +204,9 @@ describe('emails a second', () => {
   it('chat-app messages take none', async () => {
     const ours = await service.organization();
     assert.equal((await sent(ours, 1_000)).status, 202);
-    await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550188', provider: 'twilio' } });
+    await ours.call('POST', '/v1/chatapp/numbers', {
+      json: { number: '+12025550188', provider: 'twilio', auth_token: 'token' },
+    });
     const answer = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
     assert.equal(answer.status, 202, answer.text);
   });

@@ -58,6 +58,34 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
     assert.deepEqual(again, { code: 1, out: '', err: 'number: is connected already\n' });
   });
 
+  it('lists, gives templates to and disconnects numbers', async () => {
+    const of = ['--organization', orgId, '--number', '+12025550145'];
+    const env = { DATABASE_URL: database.url, SECRET_KEY };
+    const template = `receipt,en_US,HX${'0'.repeat(32)},1,name`;
+    const made = await add([...of, '--provider', 'twilio', '--template', template]);
+    assert.equal(made.err, '');
+    const { id } = JSON.parse(made.out) as { id: string };
+    const more = `receipt,de,HX${'1'.repeat(32)}`;
+    const added = await command(['template', 'add', ...of, '--template', more], env);
+    assert.equal(added.err, '');
+    assert.deepEqual((JSON.parse(added.out) as { templates: unknown }).templates, [
+      { name: 'receipt', language: 'de', content_sid: `HX${'1'.repeat(32)}`, variables: [] },
+      { name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', 'name'] },
+    ]);
+    const listed = async () => {
+      const { out } = await command(['number', 'list', '--organization', orgId], env);
+      const { numbers } = JSON.parse(out) as { numbers: { id: string; org_id: string; verified_by: string }[] };
+      return numbers.find((number) => number.id === id);
+    };
+    const found = await listed();
+    assert.deepEqual([found?.org_id, found?.verified_by], [orgId, 'operator']);
+    const removed = await command(['number', 'remove', ...of], env);
+    assert.deepEqual(JSON.parse(removed.out), { id, number: '+12025550145' });
+    assert.equal(await listed(), undefined);
+    const again = await command(['number', 'remove', ...of], env);
+    assert.deepEqual(again, { code: 1, out: '', err: 'number: the organization has no number +12025550145\n' });
+  });
+
   it('seals a token with the key of the npm start whose database it is', async (t) => {
     const home = await temporaryFolder(t);
     await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));

@@ -28,7 +28,12 @@ describe('secrets reseal', () => {
     await makeEmailContents(FORMER).prepare(database.pool, orgId);
     const number = { id: numberId, number: '+12025550142', provider: 'meta', phone_number_id: '1' } as const;
     const token = chatSeal(FORMER).close(Buffer.from('a token'), numberId);
-    await insertNumber(database.pool, orgId, { ...number, account_sid: null, templates: [] }, token);
+    await insertNumber(
+      database.pool,
+      orgId,
+      { ...number, account_sid: null, templates: [], verified_by: 'operator' },
+      token,
+    );
     const { rows } = await database.pool.query<{ id: string }>('SELECT id FROM domains');
     domainId = rows[0]?.id ?? assert.fail('there is no domain');
     const key = dkimSeal(FORMER).close(Buffer.from('a private key'), dkimOwner({ org_id: orgId, id: domainId }));

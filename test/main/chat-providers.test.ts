@@ -9,6 +9,7 @@ import { makeContents } from '../../src/main/twilio-contents.ts';
 import { addContents } from '../../src/store/chat-contents.ts';
 import type { SendingNumber } from '../../src/store/chat-attempts.ts';
 import type { Pool } from '../../src/store/pool.ts';
+import { chatSimulator } from '../providers/chat.ts';
 import { closedPort } from '../providers/servers.ts';
 import { connect, TEXT, TO } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
@@ -120,6 +121,35 @@ describe('templates at Twilio', () => {
     await assert.rejects(contentOf(id, account, 'order', 'en_US'), /away/);
     isAway = false;
     assert.deepEqual(await contentOf(id, account, 'order', 'en_US'), content);
+  });
+
+  test("are not copied from the operator's account, which other organizations use too", async (t) => {
+    const { chatUrl } = await chatSimulator(t, { twilioAccount: null });
+    const settings = { SECRET_KEY, TWILIO_BASE_URL: chatUrl, TWILIO_ACCOUNT_SID: SID, TWILIO_AUTH_TOKEN: 'token' };
+    const providerOf = makeChatProviders(pool, readConfig(settings, 'SECRET_KEY'), log);
+    const template = { name: 'hello_world', language: 'en_US' };
+    const message: OutgoingChat = { ...MESSAGE, type: 'template', content: { ...TEXT, text: null, template } };
+    const orgId = await organization(pool, 'shared.example');
+    const [shared, own] = [await connect(pool, orgId), await connect(pool, orgId)];
+    const templates = async (id: string) =>
+      (await pool.query('SELECT name FROM chat_templates WHERE number_id = $1', [id])).rows.length;
+
+    const refused = await providerOf(number({ id: shared.id })).send(message);
+    assert.equal(refused.kind, 'refused');
+    assert.equal(await templates(shared.id), 0);
+    await addContents(pool, shared.id, [{ ...template, contentSid: `HX${'0'.repeat(31)}1`, variables: [] }]);
+    assert.equal(
+      (await providerOf(number({ id: shared.id })).send(message)).kind,
+      'sent',
+      'one that was given by hand',
+    );
+    assert.equal(await templates(shared.id), 1);
+
+    const other = `AC${'1'.repeat(32)}`;
+    const credentials = chatSeal(SECRET_KEY).close(Buffer.from('own'), own.id);
+    const ofItsOwn = number({ id: own.id, account_sid: other, credentials });
+    assert.equal((await providerOf(ofItsOwn).send(message)).kind, 'sent', 'one of the number’s own account');
+    assert.ok((await templates(own.id)) > 1);
   });
 
   test('of a number that is not connected any more are not kept', async () => {

@@ -129,7 +129,9 @@ before(async () => {
   service = await startService({ perSecond: { requests: 0, mails: 0 } });
   ours = await service.organization();
   await ours.addDomain(DOCUMENTED);
-  await ours.call('POST', '/v1/chatapp/numbers', { json: { number: '+12025550142', provider: 'twilio' } });
+  await ours.call('POST', '/v1/chatapp/numbers', {
+    json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+  });
   api = (await service.call('GET', '/openapi.json')).body as Api;
 });
 after(() => service.close());

@@ -6,6 +6,7 @@ import { addDomain } from '../../src/intake/domains.ts';
 import { type ApiProcess, startApi } from '../http/api-process.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from '../public-fetch/private-hosts.ts';
 import { canary, REACHABLE, site } from '../public-fetch/web.ts';
+import { connect } from '../store/chats.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
@@ -15,10 +16,12 @@ const HOSTS = [...PRIVATE_LITERALS, ...OWN_NAMES];
 
 let database: TestDatabase;
 let key: string;
+let orgId: string;
 before(async () => {
   database = await testDatabase();
   const organization = await createOrganization(database.pool, 'Acme');
   key = organization.api_key;
+  orgId = organization.id;
   await addDomain(database.pool, organization.id, DOMAIN, true);
 });
 after(() => database.drop());
@@ -73,7 +76,7 @@ describe('a URL that a caller gives', () => {
 
   it('of a webhook endpoint, or of a document by chat, may be none of them', async (t) => {
     const seen = await canary(t);
-    await post(api, '/v1/chatapp/numbers', { number: '+12025550142', provider: 'twilio' });
+    await connect(database.pool, orgId);
     for (const host of HOSTS) {
       const url = `https://${host}:${seen.port}/hook`;
       const hook = await post(api, '/v1/webhooks', { url });

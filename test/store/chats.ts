@@ -19,7 +19,7 @@ export async function connect(
   await insertNumber(
     db,
     orgId,
-    { id, number, provider, phone_number_id, account_sid: null, templates: [] },
+    { id, number, provider, phone_number_id, account_sid: null, templates: [], verified_by: 'operator' },
     credentials,
   );
   return { id, number };

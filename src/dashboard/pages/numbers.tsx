@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { numberProblem } from '../../domain/chat-rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { chatSeal, connectNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
+import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
 import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat-numbers.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, Table, Text, Time } from '../elements.tsx';
@@ -75,7 +75,15 @@ const connect = action(NumberFields, {
     const seal = chatSeal(context.deps.secretKey);
     return act(context, {
       action: 'chatapp.numbers.create',
-      run: () => connectNumber(context.pool, seal, context.organization.id, { number, provider, ...wish, templates }),
+      run: () =>
+        connectOwnNumber(
+          { pool: context.pool, seal, verifyNumber: context.deps.verifyNumber },
+          context.organization.id,
+          {
+            ...{ number, provider, templates },
+            ...wish,
+          },
+        ),
       target: ({ id }) => id,
       detail: (made) => ({ number: made.number, provider }),
       then: PATH,
@@ -133,10 +141,14 @@ function idOf({ params }: Context): string {
 }
 
 function NoNumber({ context }: { context: Context }): Html {
-  const example = { number: '+12025550142', provider: 'twilio' };
+  const account = { account_sid: `AC${'0'.repeat(32)}`, auth_token: 'your-auth-token' };
+  const example = { number: '+12025550142', provider: 'twilio', ...account };
   return (
     <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', example)}>
-      <p>Chat messages come from a number of yours that Meta or Twilio carries.</p>
+      <p>
+        Chat messages come from a number of yours that Meta or Twilio carries. A number on the operator's account is
+        connected by the operator.
+      </p>
     </Empty>
   );
 }
@@ -224,7 +236,8 @@ function ConnectPage({ context, filled }: { context: Context; filled: Filled }):
   );
 }
 
-const OWN = "Without it, the operator's is used. It is kept encrypted and never shown.";
+const OWN =
+  'Of the account that owns the number; the provider is asked. It is kept encrypted and never shown. Without a token, only the operator can connect a number.';
 
 function MetaFields({ context, filled }: { context: Context; filled: Filled }): Html {
   return (
@@ -260,7 +273,7 @@ function TwilioFields({ filled }: { filled: Filled }): Html {
         label="Account SID"
         name="account_sid"
         filled={filled}
-        hint="Of an account of the number's own; needs its token."
+        hint="The account that owns the number."
         autocomplete="off"
       />
       <Field

@@ -1,8 +1,13 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
-import { chatSeal, connectNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
+import {
+  chatSeal,
+  type ConnectDeps,
+  connectOwnNumber,
+  removeNumber,
+  requireNumber,
+} from '../../intake/chat-numbers.ts';
 import { listNumbers } from '../../store/chat-numbers.ts';
-import type { Db } from '../../store/pool.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
@@ -12,28 +17,28 @@ import { listOf } from '../schemas/lists.ts';
 import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about numbers need. */
-interface NumberRoutesDeps {
-  readonly pool: Db;
+export interface NumberRoutesDeps extends Pick<ConnectDeps, 'pool' | 'verifyNumber'> {
   readonly secretKey: SecretKeys;
 }
 
 const tags = ['Chat-app numbers'];
 
-export function connect({ pool, secretKey }: NumberRoutesDeps) {
+export function connect({ pool, secretKey, verifyNumber }: NumberRoutesDeps) {
   const seal = chatSeal(secretKey);
   return route(
     {
       tags,
       summary: 'Connect a number',
       description:
-        'Chat-app messages can come from it from now on. A number is connected to one organization. Tokens are kept ' +
-        'encrypted and never shown.',
+        'Chat-app messages can come from it from now on. The provider is asked whether the number belongs to the account ' +
+        "of its token; numbers on the operator's account are connected by the operator. A number is connected to one " +
+        'organization. Tokens are kept encrypted and never shown.',
       body: ConnectNumberBody,
       response: { 201: NumberBody, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
       const { number, provider, phone_number_id, account_sid, access_token, auth_token, templates } = request.body;
-      const connected = await connectNumber(pool, seal, callerOf(request).org_id, {
+      const connected = await connectOwnNumber({ pool, seal, verifyNumber }, callerOf(request).org_id, {
         number,
         provider,
         phone_number_id: phone_number_id ?? null,

@@ -44,16 +44,16 @@ export const ConnectNumberBody = Type.Object(
     }),
     access_token: optional({
       'x-rule': 'token',
-      description: "meta: a token of the number's own; without it, the operator's",
+      description: 'meta: a token of the account that owns the number; required there',
     }),
     account_sid: optional({
       'x-rule': 'account-sid',
-      description: "twilio: an account of the number's own; without it, the operator's",
+      description: 'twilio: the account that owns the number',
       examples: [ACCOUNT],
     }),
     auth_token: optional({
       'x-rule': 'token',
-      description: 'twilio: the token of that account',
+      description: 'twilio: the token of that account; required there',
     }),
     templates: Type.Optional(
       Type.Unsafe<

@@ -35,6 +35,7 @@ export const OPTIONS = {
   provider: { type: 'string' },
   'phone-number-id': { type: 'string' },
   token: { type: 'string' },
+  template: { type: 'string', multiple: true },
   url: { type: 'string' },
   event: { type: 'string', multiple: true },
   to: { type: 'string', multiple: true },

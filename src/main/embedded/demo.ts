@@ -6,6 +6,8 @@ import { createOrganization } from '../../intake/accounts.ts';
 import { addDomain } from '../../intake/domains.ts';
 import { parseApiKey } from '../../intake/keys.ts';
 import { createUser } from '../../intake/users.ts';
+import { CONTENTS } from '../../simulator/twilio/contents.ts';
+import { addContents } from '../../store/chat-contents.ts';
 import { insertNumber, listNumbers } from '../../store/chat-numbers.ts';
 import { findKey } from '../../store/keys.ts';
 import { isDuplicate, makePool, type Pool } from '../../store/pool.ts';
@@ -15,6 +17,8 @@ import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secre
 const DOMAIN = 'demo.sendwright.example';
 /** Kept for stories (NANP 555-01XX), so it is nobody's. */
 const NUMBER = '+12025550142';
+/** Of no area: begins numbers of further demonstrations in one database. */
+const OTHER_NUMBERS = '+1555';
 const USER = 'owner@demo.sendwright.example';
 const RECIPIENT = 'you@example.com';
 const POLL = 50;
@@ -85,15 +89,28 @@ async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Se
   return complete;
 }
 
-/** One number, so that a message need not name it; none where somebody has connected his own. */
+/** The simulator's contents: those of the operator's account are given to each number by hand. */
+const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
+  ...{ name, language },
+  contentSid: sid,
+  variables: Object.keys(variables),
+}));
+
+/** One number, so that a message need not name it; none where the organization has numbers of its own. */
 async function haveNumber(pool: Pool, organization: string): Promise<void> {
   const [connected] = await listNumbers(pool, organization, null, 1);
-  if (connected) return;
+  if (connected) {
+    if (connected.number === NUMBER || connected.number.startsWith(OTHER_NUMBERS))
+      await addContents(pool, connected.id, TEMPLATES);
+    return;
+  }
   const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
   // In a database that others use too, another organization may hold the plain one.
-  for (const number of [NUMBER, `+1555${randomInt(1_000_000, 10_000_000)}`]) {
+  for (const number of [NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
     try {
-      await insertNumber(pool, organization, { ...own, id: newId('num', Date.now()), number }, null);
+      const id = newId('num', Date.now());
+      await insertNumber(pool, organization, { ...own, id, number, verified_by: 'operator' }, null);
+      await addContents(pool, id, TEMPLATES);
       return;
     } catch (error) {
       if (!isDuplicate(error)) throw error;

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type ChatParts, chatCall } from '../chat-call.ts';
 import { judge } from './accept.ts';
+import { NUMBERS } from '../numbers.ts';
 import type { MetaReports } from './callbacks.ts';
 import { CODE, failure, refuse } from './errors.ts';
 
@@ -26,6 +27,14 @@ export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
     const status = error.statusCode ?? 500;
     if (status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
     return reply.code(status).send(failure(status, null, error.message));
+  });
+
+  app.get<{ Params: { sender: string } }>('/v25.0/:sender', async ({ params }, reply) => {
+    const number = NUMBERS.find((each) => each === `+${params.sender}`);
+    if (number !== undefined) return { display_phone_number: number, id: params.sender };
+    const title = 'Unsupported get request. Object with this ID does not exist or cannot be loaded';
+    const { status, body } = refuse(400, CODE.parameter, title);
+    return reply.code(status).send(body);
   });
 
   app.post<{ Params: { sender: string } }>('/v25.0/:sender/messages', ({ params, body }, reply) =>

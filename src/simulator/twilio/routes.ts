@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type ChatParts, chatCall } from '../chat-call.ts';
 import type { Found } from '../inbox/inbox.ts';
+import { NUMBERS } from '../numbers.ts';
 import { type InboxChat, KEY } from '../inbox/message.ts';
 import { judge } from './accept.ts';
 import { type Account, expectStatuses } from './callbacks.ts';
@@ -81,6 +82,17 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
     if (found && isOf(found, sid)) return messageRecord(chatOf(found), sid, parts.reportAfter, Date.now());
     const { status, body } = refuse(404, CODE.notFound, `The requested resource ${request.url} was not found`);
     return reply.code(status).send(body);
+  });
+
+  app.get('/v2/Channels/Senders', () => {
+    const url = `https://messaging.twilio.com/v2/Channels/Senders?Channel=whatsapp&PageSize=${NUMBERS.length}&Page=0`;
+    const page = { page: 0, page_size: NUMBERS.length, previous_page_url: null, next_page_url: null };
+    const senders = NUMBERS.map((number) => ({
+      sid: `XE${number.slice(1).padStart(32, '0')}`,
+      status: 'ONLINE',
+      sender_id: `whatsapp:${number}`,
+    }));
+    return { senders, meta: { ...page, first_page_url: url, url, key: 'senders' } };
   });
 
   app.get('/v1/ContentAndApprovals', (request) => {

@@ -1,0 +1,17 @@
+import type { Config } from '../config.ts';
+import type { NumberClaim, NumberVerification } from '../domain/chat.ts';
+import { verifyMetaNumber } from '../providers/meta-numbers.ts';
+import { verifyTwilioNumber } from '../providers/twilio-senders.ts';
+
+/** Asks providers, where the settings name them, whether a number belongs to the account of a token. */
+export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
+  return async ({ provider, number, phone_number_id: phoneNumberId, account_sid, token }) => {
+    if (provider === 'meta') {
+      const settings = { phoneNumberId: phoneNumberId ?? '', accessToken: token, baseUrl: config.META_BASE_URL };
+      return verifyMetaNumber(settings, number);
+    }
+    const accountSid = account_sid ?? config.TWILIO_ACCOUNT_SID;
+    if (accountSid === undefined) return { kind: 'refused', param: 'account_sid', message: 'is required' };
+    return verifyTwilioNumber({ accountSid, authToken: token, baseUrl: config.TWILIO_BASE_URL }, number);
+  };
+}
