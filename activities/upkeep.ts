@@ -5,9 +5,12 @@ import { foldBatchMoves } from '../src/store/batches.ts';
 import { deleteOldCallbacks } from '../src/store/callbacks.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
+import { deleteExpiredInvitations } from '../src/store/invitations.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { noteUpkeepSuccess } from '../src/store/upkeep-tasks.ts';
 import { expireBodies } from './body-retention.ts';
+import { deleteExpiredSessions } from '../src/store/sessions.ts';
+import { deleteExpiredAttempts } from '../src/store/sign-ins.ts';
 import type { UpkeepStep } from './chore.ts';
 import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
 import { type DomainChoreDeps, makeDomainChores } from './domain-chores.ts';
@@ -27,6 +30,8 @@ export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, Pr
 
 /** Files, keys or rows of one step. */
 const AT_ONCE = 500;
+/** Rows of each table around signing in that one step deletes. */
+const SIGN_INS_AT_ONCE = 5_000;
 /** Batches of one step; each is a few thousand rows. */
 const BATCHES_AT_ONCE = 50;
 /** Milliseconds after which no request can still be about to refer to a file. */
@@ -106,6 +111,17 @@ function makeTasks(deps: UpkeepDeps) {
     /** Forgets what providers posted that changed nothing after 30 days. */
     async deleteOldCallbacks(): Promise<UpkeepStep> {
       return whole(await deleteOldCallbacks(deps.pool, AT_ONCE), AT_ONCE);
+    },
+
+    /** Deletes expired counts of failed sign-ins, sessions and invitations. */
+    async deleteExpiredSignIns(): Promise<UpkeepStep> {
+      const counts = [
+        await deleteExpiredAttempts(deps.pool, SIGN_INS_AT_ONCE),
+        await deleteExpiredSessions(deps.pool, SIGN_INS_AT_ONCE),
+        await deleteExpiredInvitations(deps.pool, SIGN_INS_AT_ONCE),
+      ];
+      const done = counts.reduce((sum, count) => sum + count, 0);
+      return { done, next: counts.includes(SIGN_INS_AT_ONCE) ? '' : null };
     },
 
     /** Adds up how the emails of batches moved. */

@@ -28,7 +28,7 @@ import * as suppress from './pages/suppress.tsx';
 import * as suppressions from './pages/suppressions.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
-import { findSignedIn, isFromOurPage, setCookie } from './session.ts';
+import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSessionCookie } from './session.ts';
 
 const ROOT = '/dashboard';
 /** Bytes of the largest form, unless its page says otherwise. */
@@ -201,6 +201,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     baseUrl: baseUrlOf(request, deps.publicUrl),
     url: request.url,
     address: request.ip,
+    browser: browserToken(request, deps.publicUrl),
     requestId: request.id,
     params: (request.params ?? {}) as Record<string, string>,
     query: values,
@@ -248,7 +249,8 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
     const { pool, publicUrl } = site.deps;
     const token = answer.token ?? visit.session?.token;
     if (answer.flash !== undefined && token !== undefined) await setFlash(pool, digest(token), answer.flash);
-    if (answer.token !== undefined) setCookie(reply, publicUrl, answer.token);
+    if (answer.token !== undefined) setSessionCookie(reply, publicUrl, answer.token);
+    if (answer.browser !== undefined) setBrowserCookie(reply, publicUrl, answer.browser);
     return reply.redirect(answer.to, 303);
   }
   const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);

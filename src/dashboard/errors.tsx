@@ -14,6 +14,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   conflict: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  rate_limit_exceeded: 429,
   internal_error: 500,
   unavailable: 503,
 };
@@ -46,6 +47,7 @@ const WORDS: Readonly<Record<number, readonly [title: string, sentence: string |
   405: ['Not found', 'There is nothing at this address.'],
   413: ['Too large', 'That was more than this form takes.'],
   415: ['That did not work', 'This form was sent in a way that is not understood.'],
+  429: ['Too many requests', undefined],
   500: ['Something went wrong', 'It is our fault, and was noted. Please try again.'],
   503: ['Not available just now', 'The service cannot reach its database. Please try again in a moment.'],
 };
@@ -62,7 +64,7 @@ function toServiceError(error: unknown): ServiceError {
 export function formProblems(error: unknown): { status: number; problems: Record<string, string> } | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const status = STATUS[error.code] ?? 422;
-  if (status !== 422 && status !== 409) return undefined;
+  if (![409, 422, 429].includes(status)) return undefined;
   const { param, message } = error;
   return { status, problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) } };
 }
@@ -73,9 +75,14 @@ export function TroublePage({ visit, trouble }: { visit: Visit; trouble: Trouble
     <PlainLayout visit={visit} title={trouble.title}>
       <p safe>{trouble.sentence}</p>
       {visit.session !== null && visit.session.organization === null ? (
-        <Form visit={visit} action="/dashboard/sign-out">
-          <button>Sign out</button>
-        </Form>
+        <>
+          <p>
+            <a href="/dashboard/my-invitations">Your invitations</a>
+          </p>
+          <Form visit={visit} action="/dashboard/sign-out">
+            <button>Sign out</button>
+          </Form>
+        </>
       ) : (
         <p>
           <a href="/dashboard">Go to the overview</a>

@@ -47,6 +47,8 @@ export interface Visit<Query = unknown> {
   readonly url: string;
   /** The visitor's network address. */
   readonly address: string;
+  /** The token of a known browser, unchecked. */
+  readonly browser: string | undefined;
   readonly requestId: string;
   /** What `:name` stands for in the path. */
   readonly params: Readonly<Record<string, string>>;
@@ -92,11 +94,14 @@ export class Redirect {
   readonly flash: string | undefined;
   /** A new token for the session's cookie; null takes the cookie away. */
   readonly token: string | null | undefined;
+  /** A new token for the cookie of a known browser. */
+  readonly browser: string | undefined;
 
-  constructor(to: string, { flash, token }: { flash?: string; token?: string | null } = {}) {
+  constructor(to: string, { flash, token, browser }: { flash?: string; token?: string | null; browser?: string } = {}) {
     this.to = to;
     this.flash = flash;
     this.token = token;
+    this.browser = browser;
   }
 }
 

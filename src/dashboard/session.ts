@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../domain/digest.ts';
+import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { Pool } from '../store/pool.ts';
 import { findSession, touchSession } from '../store/sessions.ts';
 import type { SignedIn } from './page.ts';
@@ -9,11 +10,11 @@ const COOKIE_AGE = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
 /**
- * The cookie's name. `__Host-` makes browsers refuse one that a neighbour's page has set, and needs https; development
- * on plain http has a name of its own.
+ * A cookie's name. `__Host-` makes browsers refuse one that a neighbour's page has set, and needs https; development on
+ * plain http has names of its own.
  */
-function cookieName(isSecure: boolean): string {
-  return isSecure ? '__Host-sendwright' : 'sendwright';
+function cookieName(name: 'sendwright' | 'sendwright-browser', isSecure: boolean): string {
+  return isSecure ? `__Host-${name}` : name;
 }
 
 function isSecure(publicUrl: string | undefined): boolean {
@@ -21,11 +22,30 @@ function isSecure(publicUrl: string | undefined): boolean {
 }
 
 /** Gives the browser a session's token, or takes it away. */
-export function setCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
+export function setSessionCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
+  setCookie(reply, 'sendwright', publicUrl, token ?? '', token === null ? 0 : COOKIE_AGE);
+}
+
+/** Gives the browser the token by which it is known at the next sign-in. */
+export function setBrowserCookie(reply: FastifyReply, publicUrl: string | undefined, token: string): void {
+  setCookie(reply, 'sendwright-browser', publicUrl, token, KNOWN_BROWSER_DAYS * 24 * 3_600);
+}
+
+function setCookie(
+  reply: FastifyReply,
+  name: Parameters<typeof cookieName>[0],
+  publicUrl: string | undefined,
+  value: string,
+  ageSeconds: number,
+): void {
   const secure = isSecure(publicUrl);
-  const age = token === null ? 0 : COOKIE_AGE;
-  const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${age}`, ...(secure ? ['Secure'] : [])];
-  reply.header('set-cookie', `${cookieName(secure)}=${token ?? ''}; ${attributes.join('; ')}`);
+  const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${ageSeconds}`, ...(secure ? ['Secure'] : [])];
+  reply.header('set-cookie', `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`);
+}
+
+/** The token of a known browser, unchecked. */
+export function browserToken(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
+  return cookieOf(request, cookieName('sendwright-browser', isSecure(publicUrl)));
 }
 
 /** Who is signed in, by the request's cookie. */
@@ -34,7 +54,7 @@ export async function findSignedIn(
   request: FastifyRequest,
   publicUrl: string | undefined,
 ): Promise<SignedIn | null> {
-  const token = cookieOf(request, cookieName(isSecure(publicUrl)));
+  const token = cookieOf(request, cookieName('sendwright', isSecure(publicUrl)));
   if (token === undefined || !TOKEN.test(token)) return null;
   const session = await findSession(pool, digest(token));
   if (!session) return null;

@@ -21,7 +21,8 @@ export type KeyPurpose =
   | 'cursors'
   | 'download links'
   | 'unsubscribe links'
-  | 'dashboard sessions';
+  | 'dashboard sessions'
+  | 'known browsers';
 
 /**
  * The key of one purpose, 32 bytes, derived from the setting `SECRET_KEY` (HKDF with SHA-256, RFC 5869): what is signed

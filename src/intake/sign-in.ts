@@ -1,22 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { digest } from '../domain/digest.ts';
-import { deleteEndedSessions, insertSession } from '../store/sessions.ts';
-import { countTries, uncountTry } from '../store/sign-ins.ts';
-import { findUserByEmail } from '../store/users.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { isPassword } from './passwords.ts';
+import { networkOf } from '../domain/ip-ranges.ts';
+import type { KnownBrowsers } from '../domain/known-browser.ts';
+import { insertAuditOfUser } from '../store/audit.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { deleteOtherSessions, deleteSession, insertSession } from '../store/sessions.ts';
+import { findUserByEmail, type User } from '../store/users.ts';
+import { checkPassword, withPasswordSlot } from './passwords.ts';
+import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
-/** Tries in 15 minutes that have not succeeded: for one email, and from one network address. */
-const TRIES = { email: 10, address: 60 } as const;
 /** Longest email and password that are looked at. */
 const LONGEST = 1_000;
 
-/** What became of a try to sign in. */
+/** The result of an attempt to sign in. */
 export type SignIn =
-  | { readonly outcome: 'in'; readonly token: string; readonly userId: string }
+  /** `browser` is the token by which this browser is known from now on. */
+  | { readonly outcome: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
   /** The same whether the email or the password is wrong. */
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
+
+export interface SignInRequest {
+  readonly email: string;
+  readonly password: string;
+  /** The address of the network peer. */
+  readonly address: string;
+  /** The token of a known browser, as its cookie has it. */
+  readonly browser: string | undefined;
+}
 
 /** A token that nobody guesses: 32 random bytes in base64url. */
 export function newToken(): string {
@@ -24,29 +35,73 @@ export function newToken(): string {
 }
 
 /**
- * Begins a session for who knows the password. Tries are counted in Postgres, so all processes count together.
- * @param address the network address it comes from
- * @throws ServiceError unavailable when too many do so at once
+ * Begins a session for a user who knows the password. Attempts are counted in Postgres, so all processes count together.
+ * @throws ServiceError unavailable when too many passwords are being checked
  */
-export async function signIn(pool: Pool, email: string, password: string, address: string): Promise<SignIn> {
-  if (email.length > LONGEST || password.length > LONGEST) return { outcome: 'wrong' };
-  const [byEmail, byAddress] = [`email:${email.trim().toLowerCase()}`, `address:${address}`] as const;
-  const tries = await countTries(pool, [byEmail, byAddress]);
-  const over = tries.filter((each) => each.tries > (each.subject === byEmail ? TRIES.email : TRIES.address));
-  if (over.length > 0) return { outcome: 'wait', seconds: Math.max(1, ...over.map(({ seconds }) => seconds)) };
+export async function signIn(
+  { pool, knownBrowsers }: { readonly pool: Pool; readonly knownBrowsers: KnownBrowsers },
+  { email: typed, password, address, browser = '' }: SignInRequest,
+): Promise<SignIn> {
+  // Postgres stores no NUL, so no user has one.
+  if (typed.length > LONGEST || password.length > LONGEST || typed.includes('\0')) return { outcome: 'wrong' };
+  const email = typed.trim().toLowerCase();
+  const browserId = knownBrowsers.read(browser, email, Date.now());
+  const attempt: Attempt = { email, address, browserId };
+  const isKnown = browserId !== undefined;
 
-  const user = await findUserByEmail(pool, email.trim().toLowerCase());
-  if (!(await isPassword(password, user?.password)) || !user) return { outcome: 'wrong' };
-  await uncountTry(pool, byAddress, byEmail);
-  return { outcome: 'in', token: await beginSession(pool, user.id), userId: user.id };
+  const seconds = await countAttempt(pool, attempt);
+  if (seconds !== undefined) return { outcome: 'wait', seconds };
+  const user = await findUserByEmail(pool, email);
+  const isRight = await withPasswordSlot(
+    isKnown ? browserId : networkOf(address),
+    () => checkPassword(password, user?.password),
+    { isPriority: isKnown },
+  );
+  const detail = { address, known_browser: isKnown };
+  if (!isRight || !user) {
+    if (user) await noteFailure(pool, user, detail);
+    return { outcome: 'wrong' };
+  }
+  await forgiveAttempt(pool, attempt);
+  const token = newToken();
+  await transaction(pool, async (client) => {
+    await insertSession(client, digest(token), user.id);
+    await noteSession(client, user, 'account.sign-in', detail);
+  });
+  return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
 /** A new session of a user. @returns its token */
 export async function beginSession(pool: Pool, userId: string): Promise<string> {
   const token = newToken();
-  await transaction(pool, async (client) => {
-    await deleteEndedSessions(client);
-    await insertSession(client, digest(token), userId);
-  });
+  await insertSession(pool, digest(token), userId);
   return token;
+}
+
+/** Ends one session. */
+export async function signOut(pool: Pool, user: User, token: string): Promise<void> {
+  await transaction(pool, async (client) => {
+    await deleteSession(client, digest(token));
+    await noteSession(client, user, 'account.sign-out', {});
+  });
+}
+
+/** Ends all sessions of a user. */
+export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
+  await transaction(pool, async (client) => {
+    const sessions = await deleteOtherSessions(client, user.id, null);
+    await noteSession(client, user, 'account.sign-out-everywhere', { sessions });
+  });
+}
+
+type Detail = Readonly<Record<string, unknown>>;
+
+async function noteSession(db: Db, { id }: User, action: string, detail: Detail): Promise<void> {
+  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
+}
+
+/** It is not known who failed, so the user is the target only. The limits of attempts bound these entries, too. */
+async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
+  const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
+  await insertAuditOfUser(db, id, { ...actor, action: 'account.sign-in-failed', target: id, detail });
 }

@@ -3,13 +3,8 @@ import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { characters, controlProblem } from '../domain/text.ts';
-import {
-  deleteInvitation,
-  findInvitation,
-  insertInvitation,
-  type Invitation,
-  takeInvitation,
-} from '../store/invitations.ts';
+import { insertAudit } from '../store/audit.ts';
+import { insertInvitation } from '../store/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
 import { deleteOtherSessions } from '../store/sessions.ts';
 import {
@@ -24,12 +19,15 @@ import {
   type Role,
   setMemberRole,
   setPassword,
+  setProved,
   setUserName,
   type User,
   type UserWithPassword,
 } from '../store/users.ts';
 import { requireOrganization } from './accounts.ts';
+import { type Actor, OPERATOR } from './operator.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
+import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
 const LONGEST_NAME = 200;
@@ -41,54 +39,133 @@ export function userEmail(text: string): string {
   return mailbox.address.toLowerCase();
 }
 
+/** A user as the operator asks for one. */
+export interface UserRequest {
+  readonly email: string;
+  /** Undefined for one that is generated and returned here, and never again. */
+  readonly password?: string | undefined;
+  /** By default owner for a new user and member for an existing one. */
+  readonly role?: Role | undefined;
+  /** Takes an account over whose holder was never confirmed: it gets a new password and its sessions end. */
+  readonly resetPassword?: boolean;
+}
+
+/** A member, or a user of another organization with the invitation that this user has to accept. */
+export interface CreatedUser {
+  readonly id: string;
+  readonly email: string;
+  /** A generated password. */
+  readonly password?: string;
+  readonly invitation?: OpenInvitation;
+}
+
+export interface OpenInvitation {
+  readonly id: string;
+  readonly role: Role;
+  readonly expires_at: string;
+}
+
 /**
- * A user of an organization. One who is a user of another organization keeps his password and becomes a member.
- * @param password undefined for one that is made up and told here, and never again
- * @throws ServiceError validation_error, not_found for the organization, conflict when he is a member already, or when
- *   a password is given for somebody who has one
+ * Makes a user a member of an organization, at the request of the operator, who thereby confirms the address. A user who
+ * exists already is invited and accepts when signed in. But an account that was created from an invitation link may be of
+ * somebody else than the holder of its address, so it joins nothing without `resetPassword`.
+ * @throws ServiceError validation_error, not_found for the organization, conflict when the user is a member already or
+ *   exists and the request does not suit
  */
 export async function createUser(
   pool: Pool,
   orgId: string,
-  email: string,
-  password?: string,
-  role: Role = 'owner',
-): Promise<{ id: string; email: string; password?: string }> {
+  { email, password, role, resetPassword = false }: UserRequest,
+  actor: Actor = OPERATOR,
+): Promise<CreatedUser> {
   await requireOrganization(pool, orgId);
   const address = userEmail(email);
   const known = await findUserByEmail(pool, address);
-  if (known) {
-    if (password !== undefined) {
-      throw new ServiceError('conflict', 'has a password already; add the user without one', 'email');
-    }
-    await join(pool, orgId, known.id, role);
-    return { id: known.id, email: address };
+  if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
+  if (known && !known.proved_at && !resetPassword) {
+    throw new ServiceError(
+      'conflict',
+      'has an account that was created from an invitation link, perhaps by somebody else; with --reset-password it gets a ' +
+        'new password and its sessions end',
+      'email',
+    );
   }
+  if (known?.proved_at) return inviteKnown(pool, orgId, known, { password, role, resetPassword }, actor);
+
   const chosen = password ?? generatePassword();
   const user = await newUser(address, '', chosen);
+  const joinedRole = role ?? (known ? 'member' : 'owner');
+  const id = known?.id ?? user.id;
   await transaction(pool, async (client) => {
-    await addUser(client, user);
-    await join(client, orgId, user.id, role);
+    if (known) await takeOver(client, known, user.password);
+    else await addUser(client, user, true);
+    await join(client, orgId, id, joinedRole);
+    const detail = { email: address, role: joinedRole, ...(known && { password_reset: true }) };
+    await insertAudit(client, { org_id: orgId, ...actor, action: 'members.create', target: id, detail });
   });
-  return { id: user.id, email: address, ...(password === undefined && { password: chosen }) };
+  return { id, email: address, ...(password === undefined && { password: chosen }) };
+}
+
+async function inviteKnown(
+  pool: Pool,
+  orgId: string,
+  { id, email }: User,
+  { password, role = 'member', resetPassword }: Omit<UserRequest, 'email'>,
+  actor: Actor,
+): Promise<CreatedUser> {
+  if (password !== undefined) {
+    throw new ServiceError('conflict', 'has a password already; add the user without one', 'email');
+  }
+  if (resetPassword) {
+    throw new ServiceError('conflict', 'has a confirmed account; add the user without --reset-password', 'email');
+  }
+  return transaction(pool, async (client) => {
+    const invitation = { id: newId('inv', Date.now()), org_id: orgId, email, role };
+    // Nobody gets the token: the invitation is accepted by its id, signed in.
+    const expires_at = await insertInvitation(client, invitation, digest(newToken()));
+    const change = { action: 'members.invite', target: invitation.id, detail: { email, role } };
+    await insertAudit(client, { org_id: orgId, ...actor, ...change });
+    return { id, email, invitation: { id: invitation.id, role, expires_at } };
+  });
+}
+
+/** Gives an account a new password, ends its sessions and limits, and confirms its address. @returns how many sessions */
+export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
+  await setPassword(db, id, passwordHash);
+  await setProved(db, id);
+  await unlock(db, email);
+  return deleteOtherSessions(db, id, null);
 }
 
 /** Hashing takes long, so it comes before the transaction. @throws ServiceError validation_error */
-async function newUser(email: string, name: string, password: string): Promise<UserWithPassword> {
-  const problem = passwordProblem(password);
-  if (problem) throw new ServiceError('validation_error', problem, 'password');
-  return { id: newId('usr', Date.now()), email, name: userName(name), password: await hashPassword(password) };
+export async function newUser(
+  email: string,
+  name: string,
+  password: string,
+): Promise<Omit<UserWithPassword, 'proved_at'>> {
+  return { id: newId('usr', Date.now()), email, name: userName(name), password: await newPasswordHash(password) };
 }
 
-async function addUser(db: Db, user: UserWithPassword): Promise<void> {
-  await insertUser(db, user).catch((error: unknown) => {
+/** @throws ServiceError validation_error for a password that is not allowed */
+export async function newPasswordHash(password: string): Promise<string> {
+  const problem = passwordProblem(password);
+  if (problem) throw new ServiceError('validation_error', problem, 'password');
+  return hashPassword(password);
+}
+
+export async function addUser(db: Db, user: Omit<UserWithPassword, 'proved_at'>, isProved: boolean): Promise<void> {
+  await insertUser(db, user, isProved).catch((error: unknown) => {
     throw isDuplicate(error) ? new ServiceError('conflict', 'is a user already', 'email') : error;
   });
 }
 
-async function join(db: Db, orgId: string, userId: string, role: Role): Promise<void> {
+export async function join(db: Db, orgId: string, userId: string, role: Role): Promise<void> {
   if (await insertMembership(db, orgId, userId, role)) return;
-  throw new ServiceError('conflict', 'is a member of the organization already', 'email');
+  throw memberAlready();
+}
+
+export function memberAlready(): ServiceError {
+  return new ServiceError('conflict', 'is a member of the organization already', 'email');
 }
 
 function userName(text: string): string {
@@ -106,91 +183,31 @@ export async function renameUser(db: Db, userId: string, name: string): Promise<
 /**
  * Changes a password and ends the user's other sessions.
  * @param keep the token of the session that stays
- * @throws ServiceError validation_error when the current one is wrong or the new one will not do
+ * @throws ServiceError validation_error when the current one is wrong or the new one is not allowed; rate_limit_exceeded
+ *   when the current one was wrong too often
  */
 export async function changePassword(
   pool: Pool,
-  userId: string,
+  { id, email }: User,
   given: { readonly current: string; readonly password: string },
   keep: string,
 ): Promise<void> {
   const problem = passwordProblem(given.password);
   if (problem) throw new ServiceError('validation_error', problem, 'password');
-  const user = await findUser(pool, userId);
-  if (!(await isPassword(given.current, user?.password))) {
+  const seconds = await countPasswordCheck(pool, { id, email });
+  if (seconds !== undefined) {
+    throw new ServiceError('rate_limit_exceeded', 'the current password was wrong too often', undefined, seconds);
+  }
+  const user = await findUser(pool, id);
+  if (!(await isPassword(given.current, user?.password, id))) {
     throw new ServiceError('validation_error', 'is not your password', 'current');
   }
-  const hash = await hashPassword(given.password);
+  const hash = await hashPassword(given.password, id);
   await transaction(pool, async (client) => {
-    await setPassword(client, userId, hash);
-    await deleteOtherSessions(client, userId, digest(keep));
+    await forgivePasswordChecks(client, { id, email });
+    await setPassword(client, id, hash);
+    await deleteOtherSessions(client, id, digest(keep));
   });
-}
-
-/**
- * Invites an address for 7 days; an earlier invitation of it ends.
- * @returns the invitation's id and the token for its link, which is told here and never again
- * @throws ServiceError validation_error, conflict when it is a member's address
- */
-export async function invite(
-  pool: Pool,
-  orgId: string,
-  email: string,
-  role: Role,
-): Promise<{ id: string; email: string; token: string }> {
-  const address = userEmail(email);
-  const known = await findUserByEmail(pool, address);
-  if (known && (await findMember(pool, orgId, known.id))) {
-    throw new ServiceError('conflict', 'is a member of the organization already', 'email');
-  }
-  const [id, token] = [newId('inv', Date.now()), newToken()];
-  await insertInvitation(pool, { id, org_id: orgId, email: address, role }, digest(token));
-  return { id, email: address, token };
-}
-
-/** @throws ServiceError not_found */
-export async function withdrawInvitation(db: Db, orgId: string, id: string): Promise<void> {
-  if (!(await deleteInvitation(db, orgId, id))) throw new ServiceError('not_found', 'there is no such invitation');
-}
-
-/** An open invitation. @throws ServiceError not_found */
-export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
-  const invitation = await findInvitation(db, digest(token));
-  if (!invitation) throw new ServiceError('not_found', 'this invitation is over, was used or was taken back');
-  return invitation;
-}
-
-/** Whether there is a user of this address, who need not choose a password. */
-export async function isUser(db: Db, email: string): Promise<boolean> {
-  return (await findUserByEmail(db, email)) !== undefined;
-}
-
-/**
- * Uses an invitation up.
- * @param who the user who is signed in, or name and password of a new one
- * @returns the user's id
- * @throws ServiceError not_found, conflict when it is for somebody else, validation_error
- */
-export async function acceptInvitation(
-  pool: Pool,
-  token: string,
-  who: User | { readonly name: string; readonly password: string },
-): Promise<{ userId: string; invitation: Invitation }> {
-  const invitation = await requireInvitation(pool, token);
-  const { org_id: orgId, email, role } = invitation;
-  if ('id' in who && who.email !== email) {
-    throw new ServiceError('conflict', `this invitation is for ${email}: sign in with that address`);
-  }
-  const added = 'id' in who ? undefined : await newUser(email, who.name, who.password);
-  const user = added ?? (who as User);
-  await transaction(pool, async (client) => {
-    if (!(await takeInvitation(client, invitation.id))) {
-      throw new ServiceError('not_found', 'this invitation was used or taken back');
-    }
-    if (added) await addUser(client, added);
-    await join(client, orgId, user.id, role);
-  });
-  return { userId: user.id, invitation };
 }
 
 /** @throws ServiceError not_found */

@@ -20,7 +20,14 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
   'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
   'upkeep-hourly': {
     every: '1 hour',
-    chores: ['expireAttachments', 'expireBodies', 'deleteExpiredKeys', 'deleteOldCallbacks', 'deleteOldDeliveries'],
+    chores: [
+      'expireAttachments',
+      'expireBodies',
+      'deleteExpiredKeys',
+      'deleteOldCallbacks',
+      'deleteOldDeliveries',
+      'deleteExpiredSignIns',
+    ],
   },
   'upkeep-daily': { every: '24 hours', chores: ['sweepFiles'] },
 };

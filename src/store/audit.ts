@@ -42,6 +42,12 @@ export async function insertAudit(db: Db, change: Change): Promise<void> {
   );
 }
 
+/** Notes what concerns a user, such as a sign-in, in each organization of that user. */
+export async function insertAuditOfUser(db: Db, userId: string, change: Omit<Change, 'org_id'>): Promise<void> {
+  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
+  for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
+}
+
 /**
  * Changes of an organization, newest first.
  * @param after the place in the list after which to go on, or null for its begin

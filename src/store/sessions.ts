@@ -73,12 +73,21 @@ export async function deleteSession(db: Db, sha256: Buffer): Promise<void> {
   await db.query(`DELETE FROM sessions WHERE sha256 = $1`, [sha256]);
 }
 
-/** Ends all sessions of a user but one. @param keep the one that stays, or null for none */
-export async function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<void> {
-  await db.query(`DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [userId, keep]);
+/** Ends all sessions of a user but one. @param keep the one that stays, or null for none @returns how many ended */
+export async function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<number> {
+  const { rowCount } = await db.query(`DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [
+    userId,
+    keep,
+  ]);
+  return rowCount ?? 0;
 }
 
-/** Forgets sessions that are over. */
-export async function deleteEndedSessions(db: Db): Promise<void> {
-  await db.query(`DELETE FROM sessions WHERE expires_at < now()`);
+/** Deletes expired sessions. @returns how many, at most `limit` */
+export async function deleteExpiredSessions(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM sessions WHERE sha256 IN
+       (SELECT sha256 FROM sessions WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return rowCount ?? 0;
 }

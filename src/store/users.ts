@@ -15,28 +15,66 @@ export interface User {
 export type UserWithPassword = User & {
   /** Its hash, with salt and cost. */
   password: string;
+  /** When the operator confirmed who holds the address; null for a user created from an invitation link. */
+  proved_at: string | null;
 };
 
-/** @throws SQLSTATE 23505 when there is a user of this address */
-export async function insertUser(db: Db, user: Readonly<UserWithPassword>): Promise<void> {
-  await db.query(`INSERT INTO users (id, email, name, password) VALUES ($1, $2, $3, $4)`, [
-    user.id,
-    user.email,
-    user.name,
-    user.password,
-  ]);
+const COLUMNS = 'id, email, name, password, proved_at';
+
+/**
+ * @param isProved whether the operator confirms who holds the address
+ * @throws SQLSTATE 23505 when there is a user of this address
+ */
+export async function insertUser(
+  db: Db,
+  user: Readonly<Omit<UserWithPassword, 'proved_at'>>,
+  isProved: boolean,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO users (id, email, name, password, proved_at) VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END)`,
+    [user.id, user.email, user.name, user.password, isProved],
+  );
 }
 
 export async function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
-  const { rows } = await db.query<UserWithPassword>(`SELECT id, email, name, password FROM users WHERE email = $1`, [
-    email,
-  ]);
+  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE email = $1`, [email]);
   return rows[0];
 }
 
 export async function findUser(db: Db, id: string): Promise<UserWithPassword | undefined> {
-  const { rows } = await db.query<UserWithPassword>(`SELECT id, email, name, password FROM users WHERE id = $1`, [id]);
+  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
   return rows[0];
+}
+
+/** Notes that the operator has confirmed who holds a user's address. */
+export async function setProved(db: Db, id: string): Promise<void> {
+  await db.query(`UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
+}
+
+/** Deletes a user who is a member of nothing and has no session. */
+export async function deleteUser(db: Db, id: string): Promise<void> {
+  await db.query(`DELETE FROM users WHERE id = $1`, [id]);
+}
+
+/** A user as the operator sees one. */
+export type ListedUser = User & {
+  proved_at: string | null;
+  created_at: string;
+  organizations: { id: string; role: Role }[];
+};
+
+/** Users by the time of their creation. @param orgId when not null, only members of this organization */
+export async function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
+  const { rows } = await db.query<ListedUser>(
+    `SELECT id, email, name, proved_at, created_at,
+       (SELECT coalesce(json_agg(json_build_object('id', org_id, 'role', role) ORDER BY org_id), '[]')
+        FROM memberships WHERE user_id = users.id) AS organizations
+     FROM users
+     WHERE $1::text IS NULL OR EXISTS (SELECT FROM memberships WHERE org_id = $1 AND user_id = users.id)
+     ORDER BY created_at, id`,
+    [orgId],
+  );
+  return rows;
 }
 
 /** @param password its hash */
@@ -115,4 +153,13 @@ export async function setMemberRole(db: Db, orgId: string, userId: string, role:
 export async function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
   const { rowCount } = await db.query(`DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
   return rowCount === 1;
+}
+
+/** The organizations of a user, who stays a member of them until the caller's transaction ends. */
+export async function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
+  const { rows } = await db.query<{ org_id: string; role: Role }>(
+    `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`,
+    [userId],
+  );
+  return rows;
 }

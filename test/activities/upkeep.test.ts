@@ -206,6 +206,35 @@ test('what providers posted is forgotten after 30 days', async (t) => {
   assert.deepEqual(rows, [{ kept: 100 }]);
 });
 
+test('expired counts of sign-ins, sessions and invitations are deleted, and open ones stay', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(`INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`);
+  for (const [name, ends] of [
+    ['past', `now() - interval '1 second'`],
+    ['open', `now() + interval '1 hour'`],
+  ] as const) {
+    const sha256 = `sha256('${name}')`;
+    await pool.query(
+      `INSERT INTO sign_in_attempts (kind, subject, attempts, expires_at) VALUES ('network', ${sha256}, 1, ${ends})`,
+    );
+    await pool.query(`INSERT INTO sessions (sha256, user_id, expires_at) VALUES (${sha256}, 'usr_1', ${ends})`);
+    await pool.query(
+      `INSERT INTO invitations (id, org_id, sha256, email, role, expires_at)
+       VALUES ('inv_${name}', $1, ${sha256}, '${name}@example.com', 'viewer', ${ends})`,
+      [orgId],
+    );
+  }
+  await pool.query(
+    `INSERT INTO sign_in_failures (subject, tries, since) VALUES ('email:old', 1, now() - interval '16 minutes')`,
+  );
+  assert.deepEqual(await activities.deleteExpiredSignIns(), { done: 4, next: null });
+  const { rows } = await pool.query(
+    `SELECT (SELECT count(*)::int FROM sign_in_attempts) AS attempts, (SELECT count(*)::int FROM sessions) AS sessions,
+       (SELECT count(*)::int FROM sign_in_failures) AS failures, (SELECT string_agg(id, ' ') FROM invitations) AS invitations`,
+  );
+  assert.deepEqual(rows, [{ attempts: 1, sessions: 1, failures: 0, invitations: 'inv_open' }]);
+});
+
 test('expired keys are forgotten, and moves of batches folded, step by step', async (t) => {
   const { activities } = await make(t);
   await pool.query(

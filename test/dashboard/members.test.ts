@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { createUser } from '../../src/intake/users.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
 import { PASSWORD, type Shown, signedIn, textOf, visitor } from './visitor.ts';
 
@@ -112,6 +113,75 @@ describe('an invitation', () => {
   });
 });
 
+describe('a user who exists already', () => {
+  it('is invited by the operator, sees that after signing in, and accepts', async () => {
+    const [first, second] = [await service.organization('First'), await service.organization('Second')];
+    const ada = await signedIn(service, first.id);
+    const made = await createUser(service.pool, second.id, { email: ada.email, role: 'owner' });
+    assert.deepEqual(Object.keys(made), ['id', 'email', 'invitation']);
+    const id = made.invitation?.id ?? '';
+    assert.ok(!(await ada.get('/dashboard')).html.includes('Second'), 'is no member yet');
+    assert.equal((await ada.post('/dashboard/organization', { organization: second.id })).status, 303);
+    assert.ok(!(await ada.get('/dashboard')).html.includes('Second'), 'is no member yet');
+
+    const eve = await signedIn(service, first.id);
+    assert.ok(textOf((await eve.get('/dashboard/my-invitations')).html).includes('You have no open invitation'));
+    assert.equal((await eve.post(`/dashboard/my-invitations/${id}/accept`)).status, 404);
+    assert.equal((await visitor(service).post(`/dashboard/my-invitations/${id}/accept`)).status, 303);
+
+    const signed = await ada.change('/dashboard/sign-in', { email: ada.email, password: PASSWORD });
+    assert.ok(textOf(signed.html).includes('You have an open invitation'), textOf(signed.html));
+    const listed = textOf((await ada.get('/dashboard/my-invitations')).html);
+    assert.ok(listed.includes('Second invites you as owner'), listed);
+    const joined = await ada.change(`/dashboard/my-invitations/${id}/accept`);
+    assert.ok(textOf(joined.html).includes('Welcome to Second.'), textOf(joined.html));
+    assert.equal((await ada.post(`/dashboard/my-invitations/${id}/accept`)).status, 404, 'once');
+  });
+
+  it('may decline, and is told to accept signed in when the link is opened', async () => {
+    const [first, second] = [await service.organization('First'), await service.organization('Second')];
+    const [ada, bob] = [await signedIn(service, first.id), await signedIn(service, second.id)];
+    linkOf(await bob.post('/dashboard/members', { email: ada.email, role: 'viewer' }));
+    const { rows } = await service.pool.query<{ id: string }>(`SELECT id FROM invitations WHERE email = $1`, [
+      ada.email,
+    ]);
+    const path = `/dashboard/my-invitations/${rows[0]?.id ?? ''}`;
+    const after = await ada.change(`${path}/decline`);
+    assert.ok(textOf(after.html).includes('You have no open invitation'), textOf(after.html));
+    assert.equal((await ada.post(`${path}/accept`)).status, 404);
+  });
+
+  it('opens no other organization with the password that an inviter chose in somebody else’s name', async () => {
+    const [attacker, victim] = [await service.organization('Attacker'), await service.organization('Victim')];
+    const eve = await signedIn(service, attacker.id);
+    const link = linkOf(await eve.post('/dashboard/members', { email: 'cto@victim.example', role: 'viewer' }));
+    const fake = visitor(service);
+    await fake.change(new URL(link).pathname, { name: 'CTO', password: PASSWORD });
+
+    // The operator creates the first user of Victim.
+    const email = 'cto@victim.example';
+    await assert.rejects(createUser(service.pool, victim.id, { email }), /created from an invitation link/);
+    // An owner of Victim invites the address: only the link leads in, and nobody but its holder sees it.
+    const owner = await signedIn(service, victim.id);
+    linkOf(await owner.post('/dashboard/members', { email, role: 'owner' }));
+    assert.ok(textOf((await fake.get('/dashboard/my-invitations')).html).includes('You have no open invitation'));
+    const { rows } = await service.pool.query<{ id: string }>(`SELECT id FROM invitations WHERE org_id = $1`, [
+      victim.id,
+    ]);
+    assert.equal((await fake.post(`/dashboard/my-invitations/${rows[0]?.id ?? ''}/accept`)).status, 404);
+    assert.equal((await fake.post('/dashboard/organization', { organization: victim.id })).status, 303);
+    assert.ok(!textOf((await fake.get('/dashboard')).html).includes('Victim'));
+
+    const made = await createUser(service.pool, victim.id, { email, role: 'owner', resetPassword: true });
+    assert.equal((await fake.get('/dashboard')).status, 303, 'its session has ended');
+    assert.equal((await visitor(service).post('/dashboard/sign-in', { email, password: PASSWORD })).status, 401);
+    const cto = visitor(service);
+    await cto.signIn(email, made.password ?? '');
+    await cto.post('/dashboard/organization', { organization: victim.id });
+    assert.ok(textOf((await cto.get('/dashboard')).html).includes('Victim'));
+  });
+});
+
 describe('members', () => {
   it('get another role at once, and are removed at once', async () => {
     const { id } = await service.organization('Roles');
@@ -176,6 +246,19 @@ describe('an account', () => {
   });
 });
 
+describe('the current password of an account', () => {
+  it('cannot be guessed without a limit', async () => {
+    const ada = await owner();
+    const change = (current: string) =>
+      ada.post('/dashboard/account/password', { current, password: 'a new password' });
+    assert.equal((await change('a guess')).status, 422);
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'password' AND attempts = 1`);
+    const right = await change(PASSWORD);
+    assert.equal(right.status, 429);
+    assert.ok(textOf(right.html).includes('the current password was wrong too often'), textOf(right.html));
+  });
+});
+
 describe('the audit log', () => {
   it('tells every change of the organization, by members and by keys, newest first, and no secret', async () => {
     const ours = await service.organization('Audited');
@@ -201,11 +284,13 @@ describe('the audit log', () => {
       'webhooks.create',
       'members.join',
       'members.invite',
+      'account.sign-in',
+      'members.create',
     ]);
     assert.equal(text.split(id).length - 1, 3, 'each tells what was changed');
     assert.ok(text.includes('dan@example.com') && text.includes(ada.email), text);
     for (const word of [secret, PASSWORD, link.split('/').at(-1) ?? '']) assert.ok(!html.includes(word), word);
     const other = await signedIn(service, (await service.organization()).id);
-    assert.ok(textOf((await other.get('/dashboard/audit')).html).includes('Nothing was changed yet'), 'only ours');
+    assert.doesNotMatch(textOf((await other.get('/dashboard/audit')).html), /webhooks\.|members\.(?!create)/, 'only ours');
   });
 });

@@ -15,16 +15,18 @@ after(() => service.close());
 
 describe('signing in', () => {
   it('leads to the overview of the organization, whose name is shown as text', async () => {
-    await createUser(service.pool, organization.id, 'Ada@Example.com', PASSWORD);
+    await createUser(service.pool, organization.id, { email: 'Ada@Example.com', password: PASSWORD });
     const ada = visitor(service);
     const { status, location, headers } = await ada.post('/dashboard/sign-in', {
       email: ' ADA@example.com ',
       password: PASSWORD,
     });
     assert.deepEqual([status, location], [303, '/dashboard']);
+    const [session, browser] = [headers['set-cookie']].flat();
+    assert.match(String(session), /^sendwright=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/);
     assert.match(
-      String(headers['set-cookie']),
-      /^sendwright=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
+      String(browser),
+      /^sendwright-browser=[\w-]{22}\.\d{13}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=15552000$/,
     );
     const page = await ada.get('/dashboard');
     assert.equal(page.status, 200);
@@ -56,7 +58,7 @@ describe('signing in', () => {
   ]) {
     it(`leads to no other place than the dashboard: ${next}`, async () => {
       const email = `next${Math.random()}@example.com`;
-      await createUser(service.pool, organization.id, email, PASSWORD);
+      await createUser(service.pool, organization.id, { email, password: PASSWORD });
       const somebody = visitor(service);
       const { location } = await somebody.post('/dashboard/sign-in', { email, password: PASSWORD, next });
       assert.equal(location, '/dashboard');
@@ -92,9 +94,8 @@ describe('signing in', () => {
   });
 
   it('too often is told to wait, also with the right password, from anywhere', async () => {
-    const { email } = await signedIn(service, organization.id);
+    const { email, browserCookie } = await signedIn(service, organization.id);
     const stranger = visitor(service);
-    // Too long to be hashed at all costs nothing, and is not counted.
     const tries = await Promise.all(
       Array.from({ length: 12 }, () => stranger.post('/dashboard/sign-in', { email, password: 'wrong' })),
     );
@@ -104,20 +105,89 @@ describe('signing in', () => {
     assert.equal(right.status, 429);
     const seconds = Number(right.headers['retry-after']);
     assert.ok(seconds > 0 && seconds <= 900, String(seconds));
-    const { rows } = await service.pool.query(`SELECT tries FROM sign_in_failures WHERE subject = $1`, [
-      `email:${email}`,
-    ]);
-    assert.deepEqual(rows, [{ tries: 13 }]);
+
+    // The account's user signs in all the same, in a browser of before, and a forged cookie is worth nothing.
+    const own = visitor(service);
+    own.take(browserCookie().replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')));
+    assert.equal((await own.post('/dashboard/sign-in', { email, password: PASSWORD })).status, 429);
+    own.take(browserCookie());
+    await own.signIn(email, PASSWORD);
     // A quarter of an hour later.
-    await service.pool.query(`UPDATE sign_in_failures SET since = now() - interval '16 minutes'`);
+    await service.pool.query(`UPDATE sign_in_attempts SET expires_at = now() WHERE kind <> 'pair_day'`);
     await stranger.signIn(email, PASSWORD);
   });
 
+  it('too often in a known browser is told to wait there, and nowhere else', async () => {
+    const ada = await signedIn(service, organization.id);
+    assert.equal((await ada.post('/dashboard/sign-in', { email: ada.email, password: 'wrong' })).status, 401);
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'browser'`);
+    assert.equal((await ada.post('/dashboard/sign-in', { email: ada.email, password: PASSWORD })).status, 429);
+    await visitor(service).signIn(ada.email, PASSWORD);
+  });
+
   it('of one network address is limited too, over many emails', async () => {
-    await service.pool.query(`UPDATE sign_in_failures SET tries = 60, since = now() WHERE subject LIKE 'address:%'`);
+    const network = digest(JSON.stringify(['127.0.0.1']));
+    await service.pool.query(
+      `INSERT INTO sign_in_attempts (kind, subject, attempts, expires_at)
+       VALUES ('network', $1, 60, now() + interval '1 minute')
+       ON CONFLICT (kind, subject) DO UPDATE SET attempts = 60, expires_at = excluded.expires_at`,
+      [network],
+    );
     const { status } = await visitor(service).post('/dashboard/sign-in', { email: 'new@example.com', password: 'x' });
     assert.equal(status, 429);
-    await service.pool.query(`DELETE FROM sign_in_failures`);
+    await service.pool.query(`DELETE FROM sign_in_attempts`);
+  });
+
+  it('stores nothing of what is typed, and no more rows once the network is over its limit', async () => {
+    await service.pool.query(`DELETE FROM sign_in_attempts`);
+    const stranger = visitor(service);
+    const typed = Array.from({ length: 200 }, (_, i) => `random-${i}@example.com`);
+    for (const email of typed.slice(0, 1)) await stranger.post('/dashboard/sign-in', { email, password: 'x' });
+    const text = async () => {
+      const { rows } = await service.pool.query<{ row: string }>(
+        `SELECT sign_in_attempts::text || encode(subject, 'escape') AS row FROM sign_in_attempts
+         UNION ALL SELECT sign_in_failures::text FROM sign_in_failures`,
+      );
+      return rows.map(({ row }) => row);
+    };
+    assert.equal((await text()).length, 4, 'one row of the network and three of the email');
+    assert.ok(!(await text()).some((row) => row.includes('random-') || row.includes('127.0.0.1')), 'only digests');
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 60 WHERE kind = 'network'`);
+    const statuses = await Promise.all(
+      typed.map(async (email) => (await stranger.post('/dashboard/sign-in', { email, password: 'x' })).status),
+    );
+    assert.deepEqual(new Set(statuses), new Set([429]));
+    assert.equal((await text()).length, 4, 'no row is added');
+    await service.pool.query(`DELETE FROM sign_in_attempts`);
+  });
+
+  it('with what Postgres cannot store in the email is refused as any unknown email', async () => {
+    const stranger = visitor(service);
+    for (const email of ['a\0@example.com', '\0']) {
+      const { status, html } = await stranger.post('/dashboard/sign-in', { email, password: 'x' });
+      assert.deepEqual([status, textOf(html).includes('email or password is not right')], [401, true], email);
+    }
+  });
+
+  it('is noted in the audit log, as failures and signing out are', async () => {
+    const { id } = await service.organization('Audited sign-ins');
+    const ada = await signedIn(service, id);
+    await visitor(service).post('/dashboard/sign-in', { email: ada.email, password: 'wrong' });
+    await ada.post('/dashboard/sign-out');
+    await ada.signIn(ada.email, PASSWORD);
+    const { rows } = await service.pool.query(
+      `SELECT action, actor_kind, target, detail FROM audit_log WHERE org_id = $1 AND action LIKE 'account.%' ORDER BY at, id`,
+      [id],
+    );
+    const entry = (action: string, kind: string, detail: object) => {
+      return { action: `account.${action}`, actor_kind: kind, target: ada.id, detail };
+    };
+    assert.deepEqual(rows, [
+      entry('sign-in', 'user', { address: '127.0.0.1', known_browser: false }),
+      entry('sign-in-failed', 'system', { address: '127.0.0.1', known_browser: false }),
+      entry('sign-out', 'user', {}),
+      entry('sign-in', 'user', { address: '127.0.0.1', known_browser: true }),
+    ]);
   });
 });
 
@@ -145,6 +215,15 @@ describe('a session', () => {
     assert.equal(ada.cookie(), '');
     ada.take(cookie);
     assert.equal((await ada.get('/dashboard')).status, 303);
+  });
+
+  it('ends in every browser when its user signs out everywhere', async () => {
+    const ada = await signedIn(service, organization.id);
+    const elsewhere = visitor(service);
+    await elsewhere.signIn(ada.email, PASSWORD);
+    const out = await ada.change('/dashboard/account/sign-out');
+    assert.ok(textOf(out.html).includes('Sign in'), textOf(out.html));
+    for (const each of [ada, elsewhere]) assert.equal((await each.get('/dashboard')).status, 303);
   });
 
   it('ends after 7 days without use, and after 30 in any case', async () => {
@@ -182,16 +261,21 @@ describe('where PUBLIC_URL is https', () => {
     const secure = await startService({ publicUrl: 'https://mail.example.com' });
     t.after(() => secure.close());
     const { id } = await secure.organization();
-    await createUser(secure.pool, id, 'ada@example.com', PASSWORD);
+    await createUser(secure.pool, id, { email: 'ada@example.com', password: PASSWORD });
     const ada = visitor(secure);
     const signed = await ada.post(
       '/dashboard/sign-in',
       { email: 'ada@example.com', password: PASSWORD },
       { origin: 'https://mail.example.com' },
     );
+    const [session, browser] = [signed.headers['set-cookie']].flat();
     assert.match(
-      String(signed.headers['set-cookie']),
+      String(session),
       /^__Host-sendwright=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/,
+    );
+    assert.match(
+      String(browser),
+      /^__Host-sendwright-browser=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/,
     );
     assert.equal((await ada.get('/dashboard')).status, 200);
     ada.take(ada.cookie().replace('__Host-', ''));

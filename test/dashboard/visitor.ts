@@ -23,8 +23,10 @@ export interface Visitor {
   readonly post: (path: string, fields?: Fields, headers?: Record<string, string>) => Promise<Shown>;
   /** Posts, expects to be led on, and goes there. */
   readonly change: (path: string, fields?: Fields) => Promise<Shown>;
-  /** Cookies as they would be sent. */
+  /** The cookie of the session, as it would be sent; empty without a session. */
   readonly cookie: () => string;
+  /** The cookie of a known browser. */
+  readonly browserCookie: () => string;
   /** Takes somebody's cookies. */
   readonly take: (cookie: string) => void;
   readonly signIn: (email: string, password: string) => Promise<void>;
@@ -34,11 +36,15 @@ export const PASSWORD = 'correct horse battery';
 
 export function visitor({ url }: Pick<Service, 'url'>): Visitor {
   const cookies = new Map<string, string>();
-  const cookie = () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const cookie = (which: RegExp) =>
+    [...cookies]
+      .filter(([name]) => which.test(name))
+      .map(([name, value]) => `${name}=${value}`)
+      .join('; ');
   const send = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string) => {
     const response = await request(new URL(path, url), {
       method,
-      headers: { ...(cookies.size > 0 && { cookie: cookie() }), ...headers },
+      headers: { ...(cookies.size > 0 && { cookie: cookie(/./) }), ...headers },
       ...(body !== undefined && { body }),
     });
     const html = await response.body.text();
@@ -64,7 +70,8 @@ export function visitor({ url }: Pick<Service, 'url'>): Visitor {
       assert.equal(status, 303, `${path}: ${textOf(html)}`);
       return get(location ?? '');
     },
-    cookie,
+    cookie: () => cookie(/sendwright$/),
+    browserCookie: () => cookie(/-browser$/),
     take(text) {
       cookies.clear();
       for (const pair of text.split('; ')) cookies.set(...(pair.split('=', 2) as [string, string]));
@@ -96,7 +103,7 @@ export async function signedIn(
   role: Role = 'owner',
 ): Promise<Person> {
   const email = `person${++count}@example.com`;
-  const { id } = await createUser(service.pool, orgId, email, PASSWORD, role);
+  const { id } = await createUser(service.pool, orgId, { email, password: PASSWORD, role });
   const made = visitor(service);
   await made.signIn(email, PASSWORD);
   return { ...made, id, email };

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseApiKey } from '../../src/intake/keys.ts';
-import { signIn } from '../../src/intake/sign-in.ts';
 import { findKey } from '../../src/store/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { command, migrate, type Outcome, outcomeOf, startCommand } from './command-line.ts';
+import { assertFailed, command, migrate } from './command-line.ts';
 
 const ABSENT = `org_${'0'.repeat(26)}`;
 
@@ -29,15 +28,6 @@ async function printed<T = Record<string, unknown>>(...args: string[]): Promise<
   const { code, out, err } = await admin(...args);
   assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
   return JSON.parse(out) as T;
-}
-
-/** A command that failed with a sentence, or one and the usage, on standard error. */
-function assertFailed({ code, out, err }: Outcome, sentence: string, usage = false): void {
-  assert.deepEqual([code, out], [1, ''], err);
-  const [first, ...more] = err.trimEnd().split('\n');
-  assert.equal(first, sentence);
-  if (usage) assert.equal(more[0], 'usage:');
-  else assert.deepEqual(more, []);
 }
 
 describe('organization, key and domain', { concurrency: 2 }, () => {
@@ -159,55 +149,6 @@ describe('suppression', () => {
       assertFailed(await admin('suppression', action, '--organization', ABSENT, '--email', 'a@example.net'), sentence);
     }
     assertFailed(await admin('suppression', 'list', '--organization', ABSENT), sentence);
-  });
-});
-
-describe('user create', () => {
-  const org = async () => (await printed<{ id: string }>('organization', 'create', '--name=Users')).id;
-  const withInput = async (id: string, email: string, input: string | null) => {
-    const args = ['user', 'create', '--organization', id, '--email', email];
-    const running = startCommand(args, { DATABASE_URL: database.url }, 'pipe');
-    // null leaves the pipe open, as programs do that think of no input.
-    if (input !== null) running.child.stdin?.end(input);
-    return outcomeOf(running);
-  };
-
-  it('makes up a password and tells it', async () => {
-    const made = await printed('user', 'create', '--organization', await org(), '--email', 'Ada@Example.net');
-    assert.deepEqual(Object.keys(made), ['id', 'email', 'password']);
-    assert.match(String(made['id']), /^usr_[0-9a-z]{26}$/);
-    assert.equal(made['email'], 'ada@example.net');
-    assert.equal((await signIn(database.pool, 'ada@example.net', String(made['password']), '::1')).outcome, 'in');
-  });
-
-  it('takes the password from a pipe and keeps it to itself', async () => {
-    const { code, out, err } = await withInput(await org(), 'grace@example.net', 'päss word 1\n');
-    assert.deepEqual([code, err], [0, '']);
-    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
-    assert.equal((await signIn(database.pool, 'grace@example.net', 'päss word 1', '::1')).outcome, 'in');
-  });
-
-  it('does not wait for ever for a pipe that says nothing', async () => {
-    const { code, out, err } = await withInput(await org(), 'bob@example.net', null);
-    assert.equal(code, 0, err);
-    assert.equal(err, 'Nothing came from standard input within 3 s; going on without it.\n');
-    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email', 'password']);
-  });
-
-  it('adds a user of another organization without a new password', async () => {
-    const [one, two] = [await org(), await org()];
-    const create = (id: string, input: string) => withInput(id, 'both@example.net', input);
-    assert.equal((await create(one, 'a password')).code, 0);
-    assertFailed(await create(two, 'another one'), 'email: has a password already; add the user without one');
-    assert.deepEqual(Object.keys(JSON.parse((await create(two, '')).out) as object), ['id', 'email']);
-    assertFailed(await create(two, ''), 'email: is a member of the organization already');
-    assert.equal((await signIn(database.pool, 'both@example.net', 'a password', '::1')).outcome, 'in');
-  });
-
-  it('a mistake is one sentence', async () => {
-    assertFailed(await withInput(ABSENT, 'x@example.net', ''), `organization: there is no organization ${ABSENT}`);
-    assertFailed(await withInput(await org(), 'nobody', ''), 'email: must be local@domain or Name <local@domain>');
-    assertFailed(await withInput(await org(), 'x@example.net', 'short'), 'password: must be 8 to 200 characters');
   });
 });
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -58,4 +59,13 @@ function follow(child: ChildProcess): Running {
 
 export async function outcomeOf(running: Running): Promise<Outcome> {
   return { code: await running.ended, out: running.out(), err: running.err() };
+}
+
+/** A command that failed with a sentence, or one and the usage, on standard error. */
+export function assertFailed({ code, out, err }: Outcome, sentence: string, usage = false): void {
+  assert.deepEqual([code, out], [1, ''], err);
+  const [first, ...more] = err.trimEnd().split('\n');
+  assert.equal(first, sentence);
+  if (usage) assert.equal(more[0], 'usage:');
+  else assert.deepEqual(more, []);
 }

@@ -105,6 +105,7 @@ test(
       expireBodies: step('expireBodies', 1),
       deleteExpiredKeys: step('deleteExpiredKeys', 1),
       deleteOldCallbacks: step('deleteOldCallbacks', 1),
+      deleteExpiredSignIns: step('deleteExpiredSignIns', 1),
       putBackOverdue: step('putBackOverdue', 1),
       putBackOverdueChats: step('putBackOverdueChats', 1),
       putBackScheduled: step('putBackScheduled', 1),
@@ -133,6 +134,7 @@ test(
     await client.schedule.getHandle('upkeep-hourly').trigger();
     const expected = [
       'deleteExpiredKeys first',
+      'deleteExpiredSignIns first',
       'deleteOldCallbacks first',
       'deleteOldDeliveries first',
       'expireAttachments first',

@@ -1,17 +1,19 @@
 import { Type } from 'typebox';
+import { signOutEverywhere } from '../../intake/sign-in.ts';
 import { changePassword, removeMember, renameUser } from '../../intake/users.ts';
+import { listInvitationsOf } from '../../store/invitations.ts';
 import { act } from '../act.ts';
 import { Facts, Text } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 
 const PATH = '/dashboard/account';
 
-const show = page(Type.Object({}), async (context) => <AccountPage context={context} name={BLANK} password={BLANK} />);
+const show = page(Type.Object({}), async (context) => accountPage(context, BLANK, BLANK));
 
 const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
-  again: (context, filled) => <AccountPage context={context} name={filled} password={BLANK} />,
+  again: (context, filled) => accountPage(context, filled, BLANK),
   run: (context, { name = '' }) =>
     act(context, {
       action: 'account.rename',
@@ -23,15 +25,22 @@ const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
 });
 
 const setNewPassword = action(Type.Object({ current: Type.String(), password: Type.String() }), {
-  again: (context, filled) => <AccountPage context={context} name={BLANK} password={filled} />,
+  again: (context, filled) => accountPage(context, BLANK, filled),
   run: (context, given) =>
     act(context, {
       action: 'account.password',
-      run: () => changePassword(context.pool, context.user.id, given, context.session.token),
+      run: () => changePassword(context.pool, context.user, given, context.session.token),
       target: context.user.id,
       then: PATH,
       said: 'Your password was changed; you are signed out everywhere else.',
     }),
+});
+
+const endSessions = action(Type.Object({}), {
+  run: async ({ pool, user }) => {
+    await signOutEverywhere(pool, user);
+    return new Redirect('/dashboard/sign-in', { token: null });
+  },
 });
 
 const leave = action(Type.Object({}), {
@@ -49,11 +58,13 @@ export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', show],
   ['POST', `${PATH}/name`, 'viewer', rename],
   ['POST', `${PATH}/password`, 'viewer', setNewPassword],
+  ['POST', `${PATH}/sign-out`, 'viewer', endSessions],
   ['POST', `${PATH}/leave`, 'viewer', leave],
 ];
 
-function AccountPage({ context, name, password }: { context: Context; name: Filled; password: Filled }): Html {
+async function accountPage(context: Context, name: Filled, password: Filled): Promise<Html> {
   const { user, organization, role } = context;
+  const { length: invitations } = await listInvitationsOf(context.pool, user.id);
   return (
     <Layout context={context} title="Your account">
       <Facts
@@ -62,6 +73,13 @@ function AccountPage({ context, name, password }: { context: Context; name: Fill
           ['Role', <Text text={`${role} of ${organization.name}`} />],
         ]}
       />
+      {invitations > 0 && (
+        <p>
+          <a class="button primary" href="/dashboard/my-invitations">
+            {invitations === 1 ? 'You have an open invitation' : `You have ${invitations} open invitations`}
+          </a>
+        </p>
+      )}
       <section>
         <h2>Name</h2>
         <Form visit={context} action={`${PATH}/name`} class="card">
@@ -94,6 +112,16 @@ function AccountPage({ context, name, password }: { context: Context; name: Fill
           />
           <button>Change the password</button>
         </Form>
+      </section>
+      <section>
+        <h2>Sessions</h2>
+        <Confirm
+          visit={context}
+          action={`${PATH}/sign-out`}
+          id="sign-out-everywhere"
+          label="Sign out everywhere"
+          question="Ends your sessions in all browsers, this one included."
+        />
       </section>
       <section>
         <h2>Leave</h2>

@@ -1,9 +1,14 @@
 import { Type } from 'typebox';
 import { digest } from '../../domain/digest.ts';
 import { beginSession } from '../../intake/sign-in.ts';
-import { acceptInvitation, isUser, requireInvitation } from '../../intake/users.ts';
-import { insertAudit } from '../../store/audit.ts';
-import type { Invitation } from '../../store/invitations.ts';
+import {
+  acceptInvitation,
+  acceptOwnInvitation,
+  declineInvitation,
+  isUser,
+  requireInvitation,
+} from '../../intake/invitations.ts';
+import { type Invitation, listInvitationsOf } from '../../store/invitations.ts';
 import { setSessionOrganization } from '../../store/sessions.ts';
 import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
@@ -22,14 +27,6 @@ const accept = publicAction(Acceptance, {
     const { pool, session, params } = visit;
     const who = session?.user ?? { name, password };
     const { userId, invitation } = await acceptInvitation(pool, params['token'] ?? '', who);
-    await insertAudit(pool, {
-      org_id: invitation.org_id,
-      actor_kind: 'user',
-      actor_id: userId,
-      action: 'members.join',
-      target: userId,
-      detail: { email: invitation.email, role: invitation.role },
-    });
     const token = session ? session.token : await beginSession(pool, userId);
     await setSessionOrganization(pool, digest(token), invitation.org_id);
     return new Redirect('/dashboard', {
@@ -39,10 +36,70 @@ const accept = publicAction(Acceptance, {
   },
 });
 
+const OWN = '/dashboard/my-invitations';
+
+/** A user in no organization has no other page. */
+const listOwn = publicPage(Type.Object({}), async (visit) => {
+  const { pool, session } = visit;
+  if (!session) return signInFirst();
+  const invitations = await listInvitationsOf(pool, session.user.id);
+  return <OwnInvitationsPage visit={visit} invitations={invitations} />;
+});
+
+const acceptOwn = publicAction(Type.Object({}), {
+  run: async ({ pool, session, params }) => {
+    if (!session) return signInFirst();
+    const invitation = await acceptOwnInvitation(pool, session.user, params['id'] ?? '');
+    await setSessionOrganization(pool, digest(session.token), invitation.org_id);
+    return new Redirect('/dashboard', { flash: `Welcome to ${invitation.organization}.` });
+  },
+});
+
+const decline = publicAction(Type.Object({}), {
+  run: async ({ pool, session, params }) => {
+    if (!session) return signInFirst();
+    await declineInvitation(pool, session.user, params['id'] ?? '');
+    return new Redirect(OWN);
+  },
+});
+
+function signInFirst(): Redirect {
+  return new Redirect(`/dashboard/sign-in?next=${encodeURIComponent(OWN)}`);
+}
+
 export const rows: readonly PageRow[] = [
+  ['GET', OWN, 'public', listOwn],
+  ['POST', `${OWN}/:id/accept`, 'public', acceptOwn],
+  ['POST', `${OWN}/:id/decline`, 'public', decline],
   ['GET', '/dashboard/invitations/:token', 'public', showInvitation],
   ['POST', '/dashboard/invitations/:token', 'public', accept],
 ];
+
+function OwnInvitationsPage({ visit, invitations }: { visit: Visit; invitations: readonly Invitation[] }): Html {
+  return (
+    <PlainLayout visit={visit} title="Your invitations">
+      {invitations.length === 0 && <p>You have no open invitation.</p>}
+      {invitations.map(({ id, organization, role }) => (
+        <section class="card">
+          <p>
+            <strong safe>{organization}</strong> invites you as <strong>{role}</strong>.
+          </p>
+          <div class="row">
+            <Form visit={visit} action={`${OWN}/${id}/accept`}>
+              <button class="primary">Accept</button>
+            </Form>
+            <Form visit={visit} action={`${OWN}/${id}/decline`}>
+              <button>Decline</button>
+            </Form>
+          </div>
+        </section>
+      ))}
+      <p>
+        <a href="/dashboard">Back to the dashboard</a>
+      </p>
+    </PlainLayout>
+  );
+}
 
 /** @throws ServiceError not_found */
 async function invitationPage(visit: Visit, filled: Filled): Promise<Html> {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { invite, removeMember, requireMember, setRole, withdrawInvitation } from '../../intake/users.ts';
+import { invite, withdrawInvitation } from '../../intake/invitations.ts';
+import { removeMember, requireMember, setRole } from '../../intake/users.ts';
 import { type Invitation, listInvitations } from '../../store/invitations.ts';
 import { listMembers, type Member, type Role } from '../../store/users.ts';
 import { act } from '../act.ts';
@@ -199,7 +200,8 @@ function InvitedPage({ context, email, token }: { context: Context; email: strin
     <Layout context={context} title="Invitation" crumbs={CRUMBS}>
       <section class="card">
         <p>
-          Send this link to <strong safe>{email}</strong>. It works once, within 7 days, and is shown only now.
+          Send this link to <strong safe>{email}</strong>. It works once, within 7 days, and is shown only now. A user
+          with this address has to sign in to accept.
         </p>
         <Copy value={`${context.baseUrl}/dashboard/invitations/${token}`} label="Copy the link" />
         <p>

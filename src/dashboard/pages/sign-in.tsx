@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import { digest } from '../../domain/digest.ts';
-import { signIn } from '../../intake/sign-in.ts';
+import { makeKnownBrowsers } from '../../domain/known-browser.ts';
+import { signIn, signOut } from '../../intake/sign-in.ts';
+import { listInvitationsOf } from '../../store/invitations.ts';
 import { deleteSession, setSessionOrganization } from '../../store/sessions.ts';
 import { BLANK, Field, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
@@ -32,11 +34,19 @@ const showSignIn = publicPage(Type.Object({ next: Type.Optional(Type.String()) }
 const doSignIn = publicAction(Credentials, {
   again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={nextOf(filled)} />,
   run: async (visit, { email, password, next }) => {
-    const result = await signIn(visit.pool, email, password, visit.address);
+    const { pool, address, browser, deps } = visit;
+    const knownBrowsers = makeKnownBrowsers(deps.secretKey);
+    const result = await signIn({ pool, knownBrowsers }, { email, password, address, browser });
     if (result.outcome === 'in') {
-      // Whoever knew the token of the session before shall not know that of this one.
-      if (visit.session) await deleteSession(visit.pool, digest(visit.session.token));
-      return new Redirect(safeNext(next), { token: result.token });
+      // The token of an earlier session of this browser may be known to somebody else.
+      if (visit.session) await deleteSession(pool, digest(visit.session.token));
+      const { length: invitations } = await listInvitationsOf(pool, result.userId);
+      const flash = 'You have an open invitation. Accept or decline it on your account page.';
+      return new Redirect(safeNext(next), {
+        token: result.token,
+        browser: result.browser,
+        ...(invitations > 0 && { flash }),
+      });
     }
     const given = { email, ...(next !== undefined && { next }) };
     const say = (problem: string) => (
@@ -45,16 +55,16 @@ const doSignIn = publicAction(Credentials, {
     if (result.outcome === 'wrong') return new Reply(say('That email or password is not right.'), { status: 401 });
     const minutes = Math.ceil(result.seconds / 60);
     const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-    return new Reply(say(`That was too often. Please try again in ${wait}.`), {
+    return new Reply(say(`Too many attempts. Try again in ${wait}.`), {
       status: 429,
       headers: { 'retry-after': String(result.seconds) },
     });
   },
 });
 
-const signOut = publicAction(Type.Object({}), {
-  run: async (visit) => {
-    if (visit.session) await deleteSession(visit.pool, digest(visit.session.token));
+const doSignOut = publicAction(Type.Object({}), {
+  run: async ({ pool, session }) => {
+    if (session) await signOut(pool, session.user, session.token);
     return new Redirect('/dashboard/sign-in', { token: null });
   },
 });
@@ -70,7 +80,7 @@ const chooseOrganization = action(Type.Object({ organization: Type.String() }), 
 export const rows: readonly PageRow[] = [
   ['GET', '/dashboard/sign-in', 'public', showSignIn],
   ['POST', '/dashboard/sign-in', 'public', doSignIn],
-  ['POST', '/dashboard/sign-out', 'public', signOut],
+  ['POST', '/dashboard/sign-out', 'public', doSignOut],
   ['POST', '/dashboard/organization', 'viewer', chooseOrganization],
 ];
 

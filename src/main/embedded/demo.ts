@@ -83,7 +83,7 @@ async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Se
   // In a database that others use too, somebody else's demonstration may have the plain one.
   const isFree = (await findUserByEmail(pool, USER)) === undefined;
   const email = isFree ? USER : `${randomBytes(4).toString('hex')}.${USER}`;
-  const { password = '' } = await createUser(pool, orgId, email);
+  const { password = '' } = await createUser(pool, orgId, { email });
   const complete = { ...demo, dashboard: { email, password } };
   await writeSecrets(path, { ...secrets, demo: complete });
   return complete;

@@ -1,0 +1,80 @@
+/** A bounded number of slots for expensive work, shared fairly among holders such as networks or organizations. */
+export interface FairSlots {
+  /**
+   * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served before all other.
+   * @throws what `refuse` returns when too much work is waiting
+   */
+  readonly run: <T>(holder: string, work: () => Promise<T>, options?: { readonly isPriority?: boolean }) => Promise<T>;
+}
+
+interface SlotLimits {
+  /** Work that runs at a time. */
+  readonly slots: number;
+  /** Work that waits, of priority and of other work each. */
+  readonly maxWaiting: number;
+  /** Creates the error for work that may not wait. */
+  readonly refuse: () => Error;
+}
+
+interface Waiter {
+  readonly start: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits): FairSlots {
+  const priority = new RotatingQueue();
+  const others = new RotatingQueue();
+  let running = 0;
+
+  return {
+    async run(holder, work, { isPriority = false } = {}) {
+      const queue = isPriority ? priority : others;
+      if (running < slots) running++;
+      else {
+        if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
+        // The finishing work hands its slot over.
+        await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
+      }
+      try {
+        return await work();
+      } finally {
+        const next = priority.shift() ?? others.shift();
+        if (next) next.start();
+        else running--;
+      }
+    },
+  };
+}
+
+/** Waiters of several holders, one holder after the other. */
+class RotatingQueue {
+  size = 0;
+  readonly #queues = new Map<string, Waiter[]>();
+
+  add(holder: string, waiter: Waiter): void {
+    this.#queues.set(holder, [...(this.#queues.get(holder) ?? []), waiter]);
+    this.size++;
+  }
+
+  /** Removes the first waiter of the holder whose turn it is. */
+  shift(): Waiter | undefined {
+    const [first] = this.#queues;
+    if (!first) return undefined;
+    const [holder, [waiter, ...rest]] = first;
+    this.#queues.delete(holder);
+    // A holder with more waiting work goes to the end of the rotation.
+    if (rest.length > 0) this.#queues.set(holder, rest);
+    this.size--;
+    return waiter;
+  }
+
+  /** Refuses the last waiter of the holder with most of them. @returns false when that holder is not ahead of `holder` */
+  evictFor(holder: string, refuse: () => Error): boolean {
+    const own = this.#queues.get(holder)?.length ?? 0;
+    const [longest] = [...this.#queues].sort(([, a], [, b]) => b.length - a.length);
+    if (!longest || longest[1].length <= own + 1) return false;
+    longest[1].pop()?.reject(refuse());
+    this.size--;
+    return true;
+  }
+}

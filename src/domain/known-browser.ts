@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import { digest } from './digest.ts';
+import { deriveKeys, type SecretKeys } from './secret-key.ts';
+import { makeSigner } from './signer.ts';
+
+/** Days for which a browser counts as known after its last sign-in. */
+export const KNOWN_BROWSER_DAYS = 180;
+
+const DAY_MS = 86_400_000;
+const ID_BYTES = 16;
+const TOKEN = /^([\w-]{22})\.(\d{1,16})\.([\w-]{43})$/;
+
+/**
+ * Tokens of browsers in which somebody has signed in before. A token is bound to one email, so that failures elsewhere do
+ * not lock that person out of this browser. It proves no identity: the password is checked all the same.
+ */
+export interface KnownBrowsers {
+  /** @param id the browser's id, when it has one for this email already */
+  readonly issue: (email: string, now: number, id?: string) => string;
+  /** @returns the browser's id; undefined for a token of another email, an expired one and a forged one */
+  readonly read: (token: string, email: string, now: number) => string | undefined;
+}
+
+/** @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD` */
+export function makeKnownBrowsers(secretKey: SecretKeys): KnownBrowsers {
+  const signer = makeSigner(deriveKeys(secretKey, 'known browsers'));
+  const signed = (id: string, expiresAt: string, email: string): string =>
+    JSON.stringify([id, expiresAt, digest(email).toString('hex')]);
+
+  return {
+    issue(email, now, id = randomBytes(ID_BYTES).toString('base64url')) {
+      const expiresAt = String(now + KNOWN_BROWSER_DAYS * DAY_MS);
+      return `${id}.${expiresAt}.${signer.sign(signed(id, expiresAt, email)).toString('base64url')}`;
+    },
+    read(token, email, now) {
+      const [, id = '', expiresAt = '', signature = ''] = TOKEN.exec(token) ?? [];
+      const bytes = Buffer.from(signature, 'base64url');
+      // Decoding drops spare bits: only the spelling that was issued is accepted.
+      const isCanonical = bytes.toString('base64url') === signature;
+      const isValid = isCanonical && signer.verify(signed(id, expiresAt, email), bytes) && Number(expiresAt) > now;
+      return isValid ? id : undefined;
+    },
+  };
+}

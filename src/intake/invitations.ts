@@ -1,0 +1,118 @@
+import { digest } from '../domain/digest.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { insertAudit } from '../store/audit.ts';
+import {
+  deleteInvitation,
+  findInvitation,
+  insertInvitation,
+  type Invitation,
+  listInvitationsOf,
+  takeInvitation,
+} from '../store/invitations.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { findMember, findUserByEmail, type Role, type User } from '../store/users.ts';
+import { newToken } from './sign-in.ts';
+import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
+
+/**
+ * Invites an address for 7 days; an earlier invitation of it ends.
+ * @returns the invitation's id and the token for its link, which is told here and never again
+ * @throws ServiceError validation_error, conflict when it is a member's address
+ */
+export async function invite(
+  pool: Pool,
+  orgId: string,
+  email: string,
+  role: Role,
+): Promise<{ id: string; email: string; token: string }> {
+  const address = userEmail(email);
+  const known = await findUserByEmail(pool, address);
+  if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
+  const [id, token] = [newId('inv', Date.now()), newToken()];
+  await insertInvitation(pool, { id, org_id: orgId, email: address, role }, digest(token));
+  return { id, email: address, token };
+}
+
+/** @throws ServiceError not_found */
+export async function withdrawInvitation(db: Db, orgId: string, id: string): Promise<void> {
+  if (!(await deleteInvitation(db, orgId, id))) throw new ServiceError('not_found', 'there is no such invitation');
+}
+
+/** An open invitation. @throws ServiceError not_found */
+export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
+  const invitation = await findInvitation(db, digest(token));
+  if (!invitation) throw new ServiceError('not_found', 'this invitation is over, was used or was taken back');
+  return invitation;
+}
+
+/** Whether there is a user of this address, who need not choose a password. */
+export async function isUser(db: Db, email: string): Promise<boolean> {
+  return (await findUserByEmail(db, email)) !== undefined;
+}
+
+/**
+ * Uses an invitation up by the token of its link.
+ * @param who the user who is signed in, or name and password of a new one
+ * @returns the user's id
+ * @throws ServiceError not_found, conflict when it is for somebody else, validation_error
+ */
+export async function acceptInvitation(
+  pool: Pool,
+  token: string,
+  who: User | { readonly name: string; readonly password: string },
+): Promise<{ userId: string; invitation: Invitation }> {
+  const invitation = await requireInvitation(pool, token);
+  const { email } = invitation;
+  if ('id' in who && who.email !== email) {
+    throw new ServiceError('conflict', `this invitation is for ${email}: sign in with that address`);
+  }
+  const added = 'id' in who ? undefined : await newUser(email, who.name, who.password);
+  const user = added ?? (who as User);
+  await transaction(pool, async (client) => {
+    if (added) await addUser(client, added, false);
+    await useInvitation(client, invitation, user.id);
+  });
+  return { userId: user.id, invitation };
+}
+
+/**
+ * Uses up an invitation of a signed-in user whose address was confirmed.
+ * @throws ServiceError not_found, conflict when the user is a member already
+ */
+export async function acceptOwnInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
+  return transaction(pool, async (client) => {
+    const invitation = await requireOwnInvitation(client, user, id);
+    await useInvitation(client, invitation, user.id);
+    return invitation;
+  });
+}
+
+/** Refuses an invitation of a signed-in user whose address was confirmed. @throws ServiceError not_found */
+export async function declineInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
+  return transaction(pool, async (client) => {
+    const invitation = await requireOwnInvitation(client, user, id);
+    await withdrawInvitation(client, invitation.org_id, id);
+    await note(client, invitation, 'members.decline', user.id);
+    return invitation;
+  });
+}
+
+async function requireOwnInvitation(db: Db, user: User, id: string): Promise<Invitation> {
+  const invitation = (await listInvitationsOf(db, user.id)).find((each) => each.id === id);
+  if (!invitation) throw new ServiceError('not_found', 'there is no such invitation');
+  return invitation;
+}
+
+async function useInvitation(db: Db, invitation: Invitation, userId: string): Promise<void> {
+  if (!(await takeInvitation(db, invitation.id))) {
+    throw new ServiceError('not_found', 'this invitation was used or taken back');
+  }
+  await join(db, invitation.org_id, userId, invitation.role);
+  await note(db, invitation, 'members.join', userId);
+}
+
+async function note(db: Db, { org_id, email, role }: Invitation, action: string, userId: string): Promise<void> {
+  const actor = { actor_kind: 'user', actor_id: userId } as const;
+  await insertAudit(db, { org_id, ...actor, action, target: userId, detail: { email, role } });
+}

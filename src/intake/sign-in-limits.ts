@@ -1,0 +1,105 @@
+import { digest } from '../domain/digest.ts';
+import { networkOf } from '../domain/ip-ranges.ts';
+import type { Db } from '../store/pool.ts';
+import {
+  type AttemptKind,
+  type AttemptSubject,
+  countAttempts,
+  deleteAttempts,
+  deleteAttemptsOf,
+  uncountAttempts,
+} from '../store/sign-ins.ts';
+
+const QUARTER_HOUR = 900;
+const DAY = 86_400;
+
+/**
+ * Attempts that may fail per window. The limit of one email counts browsers in which its user has never signed in, and
+ * one network alone cannot reach it (`pair_day`).
+ */
+const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
+  network: { max: 60, windowSeconds: QUARTER_HOUR },
+  pair: { max: 10, windowSeconds: QUARTER_HOUR },
+  pair_day: { max: 50, windowSeconds: DAY },
+  email: { max: 250, windowSeconds: DAY },
+  browser: { max: 10, windowSeconds: QUARTER_HOUR },
+  password: { max: 10, windowSeconds: QUARTER_HOUR },
+};
+
+/** An attempt to sign in. */
+export interface Attempt {
+  /** In lower case. */
+  readonly email: string;
+  /** The address of the network peer. */
+  readonly address: string;
+  /** The id of a browser in which this user has signed in before. */
+  readonly browserId: string | undefined;
+}
+
+/**
+ * Counts an attempt, subject by subject, and stops at the first that is over its limit: an address that is over its own
+ * leaves no trace of the emails that are tried from it.
+ * @returns the seconds to wait when a limit is exceeded
+ */
+export async function countAttempt(db: Db, attempt: Attempt): Promise<number | undefined> {
+  for (const stage of stagesOf(attempt)) {
+    const waitSeconds = await count(db, stage);
+    if (waitSeconds !== undefined) return waitSeconds;
+  }
+  return undefined;
+}
+
+/** Takes the counts of an attempt back that succeeded, and forgives earlier failures in the same place. */
+export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
+  const subjects = stagesOf(attempt).flat();
+  const shared = subjects.filter(({ kind }) => kind === 'network' || kind === 'email');
+  await uncountAttempts(db, shared);
+  await deleteAttempts(
+    db,
+    subjects.filter((each) => !shared.includes(each)),
+  );
+}
+
+/** Counts a check of a signed-in user's current password. @returns the seconds to wait when there were too many */
+export async function countPasswordCheck(db: Db, user: { id: string; email: string }): Promise<number | undefined> {
+  return count(db, [passwordSubject(user)]);
+}
+
+export async function forgivePasswordChecks(db: Db, user: { id: string; email: string }): Promise<void> {
+  await deleteAttempts(db, [passwordSubject(user)]);
+}
+
+/** Removes every limit that an email has reached. @returns how many counts were removed */
+export async function unlock(db: Db, email: string): Promise<number> {
+  return deleteAttemptsOf(db, digest(email));
+}
+
+async function count(db: Db, subjects: readonly AttemptSubject[]): Promise<number | undefined> {
+  const counts = await countAttempts(db, subjects);
+  const over = counts.filter(({ kind, attempts }) => attempts > LIMITS[kind].max);
+  return over.length === 0 ? undefined : Math.max(1, ...over.map(({ seconds }) => seconds));
+}
+
+/** A known browser has a count of its own, which nobody else can raise. */
+function stagesOf({ email, address, browserId }: Attempt): AttemptSubject[][] {
+  const network = networkOf(address);
+  if (browserId !== undefined) return [[subject('browser', [email, browserId], email)]];
+  return [
+    [subject('network', [network])],
+    [subject('pair', [email, network], email), subject('pair_day', [email, network], email)],
+    [subject('email', [email], email)],
+  ];
+}
+
+function passwordSubject({ id, email }: { id: string; email: string }): AttemptSubject {
+  return subject('password', [id], email);
+}
+
+function subject(kind: AttemptKind, parts: readonly string[], email?: string): AttemptSubject {
+  return {
+    kind,
+    subject: digest(JSON.stringify(parts)),
+    email_sha256: email === undefined ? null : digest(email),
+    window_seconds: LIMITS[kind].windowSeconds,
+  };
+}

@@ -1,0 +1,124 @@
+import { ServiceError } from '../domain/errors.ts';
+import { insertAudit, insertAuditOfUser } from '../store/audit.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { deleteOtherSessions } from '../store/sessions.ts';
+import {
+  deleteMembership,
+  deleteUser,
+  findUser,
+  findUserByEmail,
+  type ListedUser,
+  listUsers,
+  lockMemberships,
+  lockOwners,
+  type User,
+} from '../store/users.ts';
+import { requireOrganization } from './accounts.ts';
+import { OPERATOR } from './operator.ts';
+import { generatePassword } from './passwords.ts';
+import { unlock } from './sign-in-limits.ts';
+import { newPasswordHash, takeOver, userEmail } from './users.ts';
+
+/** What the operator does with accounts of users, whatever organizations they are in. */
+
+/** A user by id or by email. */
+export type UserName = { readonly id: string } | { readonly email: string };
+
+/** @throws ServiceError not_found, validation_error for what is no address */
+export async function requireUser(db: Db, name: UserName): Promise<User> {
+  const user = 'id' in name ? await findUser(db, name.id) : await findUserByEmail(db, userEmail(name.email));
+  if (!user) throw new ServiceError('not_found', 'there is no such user', 'id' in name ? 'user' : 'email');
+  return { id: user.id, email: user.email, name: user.name };
+}
+
+/** All users, or the members of one organization. @throws ServiceError not_found for the organization */
+export async function showUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
+  if (orgId !== null) await requireOrganization(db, orgId);
+  return listUsers(db, orgId);
+}
+
+/**
+ * Gives a user a new password, ends the user's sessions and removes limits of signing in. The operator hands the password
+ * over and thereby confirms who holds the address.
+ * @param password undefined for one that is generated and returned here, and never again
+ * @throws ServiceError not_found, validation_error
+ */
+export async function resetUser(
+  pool: Pool,
+  name: UserName,
+  password?: string,
+): Promise<{ id: string; email: string; password?: string; sessions_ended: number }> {
+  const user = await requireUser(pool, name);
+  const chosen = password ?? generatePassword();
+  const hash = await newPasswordHash(chosen);
+  const sessions = await transaction(pool, async (client) => {
+    const ended = await takeOver(client, user, hash);
+    await noteOnUser(client, user, 'members.reset', { email: user.email, sessions: ended });
+    return ended;
+  });
+  const { id, email } = user;
+  return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
+}
+
+/** Lets a user try to sign in again who has reached a limit. @throws ServiceError not_found */
+export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: string; email: string; cleared: number }> {
+  const user = await requireUser(pool, name);
+  const cleared = await transaction(pool, async (client) => {
+    const counts = await unlock(client, user.email);
+    await noteOnUser(client, user, 'members.unlock', { email: user.email });
+    return counts;
+  });
+  return { id: user.id, email: user.email, cleared };
+}
+
+/** Ends all sessions of a user. @throws ServiceError not_found */
+export async function signUserOut(
+  pool: Pool,
+  name: UserName,
+): Promise<{ id: string; email: string; sessions_ended: number }> {
+  const user = await requireUser(pool, name);
+  const sessions = await transaction(pool, async (client) => {
+    const ended = await deleteOtherSessions(client, user.id, null);
+    await noteOnUser(client, user, 'members.sign-out', { email: user.email, sessions: ended });
+    return ended;
+  });
+  return { id: user.id, email: user.email, sessions_ended: sessions };
+}
+
+/**
+ * Deletes a user with all memberships and sessions. The audit log keeps the user's id.
+ * @param isForced also when an organization is left without an owner
+ * @throws ServiceError not_found, conflict when the user is the only owner of an organization
+ */
+export async function removeUser(
+  pool: Pool,
+  name: UserName,
+  isForced: boolean,
+): Promise<{ id: string; email: string; organizations: string[] }> {
+  const user = await requireUser(pool, name);
+  return transaction(pool, async (client) => {
+    const memberships = await lockMemberships(client, user.id);
+    for (const { org_id: orgId } of memberships) {
+      const owners = await lockOwners(client, orgId);
+      if (!isForced && owners.length === 1 && owners[0] === user.id) {
+        throw new ServiceError(
+          'conflict',
+          `is the only owner of ${orgId}; make somebody else one first, or add --force`,
+        );
+      }
+    }
+    for (const { org_id, role } of memberships) {
+      const change = { action: 'members.delete', target: user.id, detail: { email: user.email, role } };
+      await insertAudit(client, { org_id, ...OPERATOR, ...change });
+      await deleteMembership(client, org_id, user.id);
+    }
+    await deleteOtherSessions(client, user.id, null);
+    await unlock(client, user.email);
+    await deleteUser(client, user.id);
+    return { id: user.id, email: user.email, organizations: memberships.map(({ org_id }) => org_id) };
+  });
+}
+
+async function noteOnUser(db: Db, { id }: User, action: string, detail: Record<string, unknown>): Promise<void> {
+  await insertAuditOfUser(db, id, { ...OPERATOR, action, target: id, detail });
+}

@@ -1,0 +1,11 @@
+import { makeKnownBrowsers } from '../../src/domain/known-browser.ts';
+import { signIn } from '../../src/intake/sign-in.ts';
+import type { Pool } from '../../src/store/pool.ts';
+
+const knownBrowsers = makeKnownBrowsers('a secret key of tests that sign in without a browser');
+
+/** Signs in from an unknown browser. @returns the outcome */
+export async function trySignIn(pool: Pool, email: string, password: string, address = '192.0.2.1'): Promise<string> {
+  const { outcome } = await signIn({ pool, knownBrowsers }, { email, password, address, browser: undefined });
+  return outcome;
+}

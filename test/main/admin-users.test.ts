@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { acceptInvitation, invite } from '../../src/intake/invitations.ts';
+import { type Attempt, countAttempt } from '../../src/intake/sign-in-limits.ts';
+import { trySignIn } from '../dashboard/try-sign-in.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { assertFailed, command, outcomeOf, startCommand } from './command-line.ts';
+
+const ABSENT = `org_${'0'.repeat(26)}`;
+
+let database: TestDatabase;
+before(async () => {
+  database = await testDatabase();
+});
+after(() => database.drop());
+
+const admin = (...args: string[]) => command(args, { DATABASE_URL: database.url });
+
+/** The JSON on standard output of a command that succeeded. */
+async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+  const { code, out, err } = await admin(...args);
+  assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
+  return JSON.parse(out) as T;
+}
+
+/** From the network of `trySignIn`. */
+function attemptOf(email: string): Attempt {
+  return { email, address: '192.0.2.1', browserId: undefined };
+}
+
+describe('user create', () => {
+  const org = async () => (await printed<{ id: string }>('organization', 'create', '--name=Users')).id;
+  const withInput = async (id: string, email: string, input: string | null) => {
+    const args = ['user', 'create', '--organization', id, '--email', email];
+    const running = startCommand(args, { DATABASE_URL: database.url }, 'pipe');
+    // null leaves the pipe open, as programs do that think of no input.
+    if (input !== null) running.child.stdin?.end(input);
+    return outcomeOf(running);
+  };
+
+  it('makes up a password and tells it', async () => {
+    const made = await printed('user', 'create', '--organization', await org(), '--email', 'Ada@Example.net');
+    assert.deepEqual(Object.keys(made), ['id', 'email', 'password']);
+    assert.match(String(made['id']), /^usr_[0-9a-z]{26}$/);
+    assert.equal(made['email'], 'ada@example.net');
+    assert.equal(await trySignIn(database.pool, 'ada@example.net', String(made['password'])), 'in');
+  });
+
+  it('takes the password from a pipe and keeps it to itself', async () => {
+    const { code, out, err } = await withInput(await org(), 'grace@example.net', 'päss word 1\n');
+    assert.deepEqual([code, err], [0, '']);
+    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
+    assert.equal(await trySignIn(database.pool, 'grace@example.net', 'päss word 1'), 'in');
+  });
+
+  it('does not wait for ever for a pipe that says nothing', async () => {
+    const { code, out, err } = await withInput(await org(), 'bob@example.net', null);
+    assert.equal(code, 0, err);
+    assert.equal(err, 'Nothing came from standard input within 3 s; going on without it.\n');
+    assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email', 'password']);
+  });
+
+  it('invites a user of another organization, who keeps the password', async () => {
+    const [one, two] = [await org(), await org()];
+    const create = (id: string, input: string) => withInput(id, 'both@example.net', input);
+    assert.equal((await create(one, 'a password')).code, 0);
+    assertFailed(await create(two, 'another one'), 'email: has a password already; add the user without one');
+    const invited = JSON.parse((await create(two, '')).out) as { invitation: Record<string, unknown> };
+    assert.deepEqual(Object.keys(invited), ['id', 'email', 'invitation']);
+    assert.deepEqual(Object.keys(invited.invitation), ['id', 'role', 'expires_at']);
+    assert.equal(invited.invitation['role'], 'member');
+    assertFailed(await create(one, ''), 'email: is a member of the organization already');
+    const members = await printed<unknown[]>('user', 'list', '--organization', two);
+    assert.deepEqual(members, []);
+    assert.equal(await trySignIn(database.pool, 'both@example.net', 'a password'), 'in');
+  });
+
+  it('takes an unconfirmed account over with --reset-password only', async () => {
+    const [attacker, victim] = [await org(), await org()];
+    const { token } = await invite(database.pool, attacker, 'cto@victim.example', 'viewer');
+    const { userId } = await acceptInvitation(database.pool, token, { name: '', password: 'known to others' });
+    const args = ['user', 'create', '--organization', victim, '--email', 'cto@victim.example'];
+    const refused = await admin(...args);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /^email: has an account that was created from an invitation link, .* --reset-password/);
+    assert.deepEqual(await printed<unknown[]>('user', 'list', '--organization', victim), []);
+    const made = await printed(...args, '--reset-password', '--role', 'owner');
+    assert.deepEqual([made['id'], Object.keys(made)], [userId, ['id', 'email', 'password']]);
+    assert.equal(await trySignIn(database.pool, 'cto@victim.example', 'known to others'), 'wrong');
+    assert.equal(await trySignIn(database.pool, 'cto@victim.example', String(made['password'])), 'in');
+  });
+
+  it('a mistake is one sentence', async () => {
+    assertFailed(await withInput(ABSENT, 'x@example.net', ''), `organization: there is no organization ${ABSENT}`);
+    assertFailed(await withInput(await org(), 'nobody', ''), 'email: must be local@domain or Name <local@domain>');
+    assertFailed(await withInput(await org(), 'x@example.net', 'short'), 'password: must be 8 to 200 characters');
+  });
+});
+
+describe('user list, reset, unlock, sign-out and delete', () => {
+  const create = async (email: string, ...more: string[]) => {
+    const { id: organization } = await printed<{ id: string }>('organization', 'create', '--name=Users');
+    const made = await printed('user', 'create', '--organization', organization, '--email', email, ...more);
+    return { organization, id: String(made['id']), password: String(made['password']) };
+  };
+
+  it('list shows users with their roles, and whether they are confirmed', async () => {
+    const { organization, id } = await create('listed@example.net', '--role', 'viewer');
+    const [listed, ...more] = await printed<Record<string, unknown>[]>('user', 'list', '--organization', organization);
+    assert.deepEqual(more, []);
+    const { proved_at: provedAt, created_at: createdAt, ...rest } = listed ?? {};
+    assert.equal(provedAt, createdAt);
+    const organizations = [{ id: organization, role: 'viewer' }];
+    assert.deepEqual(rest, { id, email: 'listed@example.net', name: '', organizations });
+    const all = await printed<Record<string, unknown>[]>('user', 'list');
+    assert.ok(all.some((user) => user['id'] === id));
+    assertFailed(
+      await admin('user', 'list', '--organization', ABSENT),
+      `organization: there is no organization ${ABSENT}`,
+    );
+  });
+
+  it('reset sets a new password, ends sessions, removes limits and is in the audit log', async () => {
+    const { organization, id, password } = await create('forgot@example.net');
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'in');
+    for (let i = 0; i < 11; i++) await countAttempt(database.pool, attemptOf('forgot@example.net'));
+    const reset = await printed('user', 'reset', '--email', 'Forgot@example.net');
+    assert.deepEqual(Object.keys(reset), ['id', 'email', 'password', 'sessions_ended']);
+    assert.equal(reset['sessions_ended'], 1);
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'wrong');
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', String(reset['password'])), 'in');
+    const { rows } = await database.pool.query(
+      `SELECT actor_kind, actor_id, target FROM audit_log WHERE org_id = $1 AND action = 'members.reset'`,
+      [organization],
+    );
+    assert.deepEqual(rows, [{ actor_kind: 'system', actor_id: 'admin', target: id }]);
+  });
+
+  it('unlock lets a user try again who has reached a limit', async () => {
+    const { id, password } = await create('locked@example.net');
+    for (let i = 0; i < 11; i++) await countAttempt(database.pool, attemptOf('locked@example.net'));
+    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'wait');
+    const unlocked = await printed('user', 'unlock', '--user', id);
+    assert.deepEqual(unlocked, { id, email: 'locked@example.net', cleared: 3 });
+    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'in');
+  });
+
+  it('sign-out ends all sessions', async () => {
+    const { id, password } = await create('out@example.net');
+    for (let i = 0; i < 2; i++) await trySignIn(database.pool, 'out@example.net', password);
+    const out = await printed('user', 'sign-out', '--user', id);
+    assert.deepEqual(out, { id, email: 'out@example.net', sessions_ended: 2 });
+  });
+
+  it('delete removes a user, but the only owner of an organization with --force only', async () => {
+    const { organization, id, password } = await create('gone@example.net');
+    await trySignIn(database.pool, 'gone@example.net', password);
+    const refused = `is the only owner of ${organization}; make somebody else one first, or add --force`;
+    assertFailed(await admin('user', 'delete', '--user', id), refused);
+    const removed = await printed('user', 'delete', '--user', id, '--force');
+    assert.deepEqual(removed, { id, email: 'gone@example.net', organizations: [organization] });
+    assert.equal(await trySignIn(database.pool, 'gone@example.net', password), 'wrong');
+    assertFailed(await admin('user', 'delete', '--email', 'gone@example.net'), 'email: there is no such user');
+  });
+
+  it('name one user', async () => {
+    assertFailed(await admin('user', 'reset'), '--user or --email is missing', true);
+    const both = await admin('user', 'unlock', '--user', 'x', '--email', 'x@example.net');
+    assertFailed(both, '--user and --email exclude each other', true);
+    assertFailed(await admin('user', 'unlock', '--user', 'x'), 'user: there is no such user');
+  });
+});
