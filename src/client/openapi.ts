@@ -3490,7 +3490,7 @@ export interface paths {
     };
     /**
      * List API keys
-     * @description Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null.
+     * @description Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null. A key for certain domains sees keys for those domains only.
      */
     get: {
       parameters: {
@@ -3552,7 +3552,7 @@ export interface paths {
     put?: never;
     /**
      * Make an API key
-     * @description Its answer holds the key, which is shown this once. A key that may send from certain domains only makes keys for those domains only.
+     * @description The response contains the key, which is shown this once. A key makes no key that may do more than itself, from other domains or addresses, or for longer: `domain_ids`, `allowed_ips` and `expires_at` that limit the key that asks have to be given, and to lie within its own.
      */
     post: {
       parameters: {

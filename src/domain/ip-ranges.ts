@@ -34,6 +34,12 @@ function contains(range: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match([range, bits]);
 }
 
+/** Whether every address of `inner` is in one single range of `outer`. */
+export function isWithin(inner: Range, outer: Ranges): boolean {
+  const [address, bits] = inner;
+  return outer.some(([range, rangeBits]) => bits >= rangeBits && contains(range, rangeBits, address));
+}
+
 /** Prefix length of the smallest IPv6 network that one site gets (RFC 6177); its addresses cost the site nothing. */
 const IPV6_NETWORK_BITS = 64;
 

@@ -110,8 +110,8 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['POST', '/v1/domains', 'manage', domains.add(deps)],
     ['GET', '/v1/domains', 'read', domains.list(deps)],
     ['GET', '/v1/domains/:id', 'read', domains.get(deps)],
-    ['POST', '/v1/domains/:id/verify', 'manage', domains.verify(deps)],
-    ['DELETE', '/v1/domains/:id', 'manage', domains.remove(deps)],
+    ['POST', '/v1/domains/:id/verify', 'manage-bounded', domains.verify(deps)],
+    ['DELETE', '/v1/domains/:id', 'manage-bounded', domains.remove(deps)],
 
     ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions(deps)],
     ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],
@@ -130,10 +130,10 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['GET', '/v1/webhooks/:id/deliveries/:deliveryId', 'read', deliveries.get(deps)],
     ['POST', '/v1/webhooks/:id/deliveries/:deliveryId/replay', 'manage', deliveries.replay(deps)],
 
-    ['POST', '/v1/keys', 'manage', keys.issue(deps)],
-    ['GET', '/v1/keys', 'manage', keys.list(deps)],
-    ['GET', '/v1/keys/:id', 'manage', keys.get(deps)],
-    ['DELETE', '/v1/keys/:id', 'manage', keys.revoke(deps)],
+    ['POST', '/v1/keys', 'manage-bounded', keys.issue(deps)],
+    ['GET', '/v1/keys', 'manage-bounded', keys.list(deps)],
+    ['GET', '/v1/keys/:id', 'manage-bounded', keys.get(deps)],
+    ['DELETE', '/v1/keys/:id', 'manage-bounded', keys.revoke(deps)],
 
     ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe(deps)],
     ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow(deps)],
@@ -221,7 +221,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
   const described = { ...schema, ...answers };
   // What changes the account is noted with who did it.
-  const isAudited = scope === 'manage' && method !== 'GET';
+  const isAudited = scope.startsWith('manage') && method !== 'GET';
   const noting = {
     ...(scope !== 'public' && method !== 'GET' && { preSerialization: noteMade }),
     ...(isAudited && { onSend: noteChange(deps.pool) }),

@@ -3,15 +3,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { isAllowed } from '../domain/ip-ranges.ts';
+import type { Changer } from '../intake/actor.ts';
 import { parseApiKey } from '../intake/keys.ts';
 import type { KeyRing } from '../store/key-ring.ts';
 import type { ApiKey, Preset } from '../store/keys.ts';
 
 /**
  * What a route asks of a key: `send` email or change what was sent, send `chat`-app messages, `manage` the account itself.
- * `public` routes are called without one.
+ * A key for certain domains may not `manage` what concerns the whole organization; `manage-bounded` routes admit it and
+ * keep it to what belongs to its domains. `public` routes are called without a key.
  */
-export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage';
+export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,7 +23,7 @@ declare module 'fastify' {
 }
 
 const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
-  full_access: ['read', 'send', 'chat', 'manage'],
+  full_access: ['read', 'send', 'chat', 'manage', 'manage-bounded'],
   sending_access: ['send', 'chat'],
   read_only: ['read'],
 };
@@ -54,6 +56,18 @@ export function authorize(key: ApiKey, scope: Scope): void {
       'this API key may send from certain domains only, and no chat-app messages',
     );
   }
+  if (scope === 'manage' && key.domain_ids) {
+    throw new ServiceError(
+      'insufficient_scope',
+      'this API key is for certain domains only, and this request concerns the whole organization',
+    );
+  }
+}
+
+/** @throws ServiceError insufficient_scope for a domain that the key is not for */
+export function authorizeDomain({ domain_ids: domainIds }: ApiKey, id: string): void {
+  if (domainIds === null || domainIds.includes(id)) return;
+  throw new ServiceError('insufficient_scope', 'this API key is not for this domain');
 }
 
 /** Lets every route of a plugin be called without a key: it has its own way to know who calls, or needs none. */
@@ -67,4 +81,10 @@ export function openToAll(plugin: FastifyInstance): void {
 export function callerOf(request: FastifyRequest): ApiKey {
   if (!request.caller) throw new Error('a route that needs a key was reached without one');
   return request.caller;
+}
+
+/** The key that calls, as it changes emails. */
+export function changerOf(request: FastifyRequest): Changer {
+  const { id, domain_ids: domainIds } = callerOf(request);
+  return { domainIds, actor: { actor_kind: 'key', actor_id: id } };
 }

@@ -4,6 +4,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
+import { insertAudit } from '../store/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/batches.ts';
 import { acceptEmails, type NewEmail, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails.ts';
 import type { Once } from '../store/idempotency.ts';
@@ -11,8 +12,10 @@ import { insertOutbox } from '../store/outbox.ts';
 import { type Db, transaction } from '../store/pool.ts';
 import { countBatch } from '../store/quota.ts';
 import { accepted } from '../telemetry/topics.ts';
+import type { Changer } from './actor.ts';
 import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused, sealEmail } from './emails.ts';
 import type { Caller } from './gathered-emails.ts';
+import { refuseOtherSenders } from './key-bounds.ts';
 import { unlessUsed } from './once.ts';
 import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
@@ -138,16 +141,26 @@ async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]
 /**
  * Calls back every member of a batch that is still scheduled, all at once; none of them is ever sent once this returns.
  * @returns how many, and where the batch stands now
- * @throws ServiceError not_found, or not_scheduled when no member is scheduled
+ * @throws ServiceError not_found, not_scheduled when no member is scheduled, or insufficient_scope when one is from a
+ *   domain that is not the changer's
  */
 export async function cancelBatch(
   deps: IntakeDeps,
   orgId: string,
   id: string,
+  { domainIds = null, actor }: Changer = {},
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
   const answer = await transaction(deps.pool, async (client) => {
     if (!(await findBatch(client, orgId, id))) throw noBatch();
     const members = await scheduledMembers(client, id);
+    if (domainIds !== null) {
+      await refuseOtherSenders(
+        client,
+        orgId,
+        domainIds,
+        members.map(({ from }) => from),
+      );
+    }
     let canceled = 0;
     for (let from = 0; from < members.length; from += CHUNK) {
       const chunk = members.slice(from, from + CHUNK);
@@ -155,13 +168,15 @@ export async function cancelBatch(
       const changed = await project(
         client,
         'canceled',
-        chunk.map((member) => ({ id: member })),
+        chunk.map((member) => ({ id: member.id })),
         orgId,
       );
       await insertOutbox(client, 'cancel', changed);
       canceled += changed.length;
     }
     if (canceled === 0) throw new ServiceError('not_scheduled', 'no email of this batch is still scheduled');
+    const change = { action: 'batches.cancel', target: id, detail: { canceled } };
+    if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
     const batch = await findBatch(client, orgId, id);
     return { id, status: batch?.status ?? 'canceled', canceled };
   });

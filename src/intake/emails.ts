@@ -5,6 +5,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
+import { insertAudit } from '../store/audit.ts';
 import { insertAttachments } from '../store/attachments.ts';
 import {
   type Acceptance,
@@ -13,6 +14,7 @@ import {
   type NewEmail,
   type Refusal,
   type SenderAndTime,
+  senderOf,
   whyUnmoved,
 } from '../store/emails.ts';
 import type { EmailContents } from '../store/email-contents.ts';
@@ -21,8 +23,10 @@ import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
+import type { Changer } from './actor.ts';
 import type { KeepFiles } from './attachments.ts';
 import type { Caller, StoreEmail } from './gathered-emails.ts';
+import { refuseOtherSenders } from './key-bounds.ts';
 import { unlessUsed } from './once.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
@@ -167,38 +171,52 @@ export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
 
 /**
  * Gives a scheduled email another time.
- * @throws ServiceError validation_error, not_found or not_scheduled
+ * @throws ServiceError validation_error, not_found, not_scheduled or, for an email from another domain, insufficient_scope
  */
 export async function rescheduleEmail(
   deps: IntakeDeps,
   orgId: string,
   id: string,
   scheduledAt: string,
+  changer: Changer = {},
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = instant(scheduledAt);
-  const moved = await projectReschedule(deps.pool, orgId, id, time);
+  await refuseOthersEmail(deps.pool, orgId, id, changer);
+  const moved = await projectReschedule(deps.pool, orgId, id, time, changer.actor);
   if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time));
   deps.wakeRelay();
   return { id, status: 'scheduled', scheduled_at: moved };
 }
 
 /**
- * Calls a scheduled email back; it is never sent once this returns.
- * @throws ServiceError not_found or not_scheduled
+ * Cancels a scheduled email; it is never sent once this returns.
+ * @throws ServiceError not_found, not_scheduled or, for an email from another domain, insufficient_scope
  */
 export async function cancelEmail(
   deps: IntakeDeps,
   orgId: string,
   id: string,
+  changer: Changer = {},
 ): Promise<{ id: string; status: 'canceled' }> {
+  await refuseOthersEmail(deps.pool, orgId, id, changer);
   const canceled = await transaction(deps.pool, async (client) => {
     const changed = await project(client, 'canceled', [{ id }], orgId);
-    await insertOutbox(client, 'cancel', changed);
-    return changed.length === 1;
+    if (changed.length === 0) return false;
+    const { actor } = changer;
+    const change = actor && { org_id: orgId, ...actor, action: 'emails.cancel', target: id, detail: {} };
+    await Promise.all([insertOutbox(client, 'cancel', changed), change && insertAudit(client, change)]);
+    return true;
   });
   if (!canceled) throw unmoved(await whyUnmoved(deps.pool, orgId, id, null));
   deps.wakeRelay();
   return { id, status: 'canceled' };
+}
+
+/** Only a key for certain domains costs a look at the email's sender. */
+async function refuseOthersEmail(db: Db, orgId: string, id: string, { domainIds = null }: Changer): Promise<void> {
+  if (domainIds === null) return;
+  const from = await senderOf(db, orgId, id);
+  if (from !== undefined) await refuseOtherSenders(db, orgId, domainIds, [from]);
 }
 
 function unmoved(reason: Awaited<ReturnType<typeof whyUnmoved>>): ServiceError {

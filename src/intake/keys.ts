@@ -16,6 +16,7 @@ import {
 } from '../store/keys.ts';
 import type { Db } from '../store/pool.ts';
 import { domainName } from './domain-name.ts';
+import { type KeyBounds, refuseWider } from './key-bounds.ts';
 
 const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 
@@ -41,17 +42,17 @@ export type IssuedKey = KeySummary & { readonly api_key: string };
 
 /**
  * A new API key, shown here and never again.
- * @param issuer the domains of the key that asks for it, or null when it may send from all: none may make a wider one
- * @throws ServiceError validation_error for a domain that the organization has not, or for a time that has passed;
- *   insufficient_scope for a domain that the issuer has not
+ * @param issuer the key that asks for it, which makes none that may do more than itself; null for an owner or the operator
+ * @throws ServiceError validation_error for a domain that the organization does not have, or for a time that has passed;
+ *   insufficient_scope for what the issuer may not give
  */
 export async function issueKey(
   db: Db,
   orgId: string,
   { preset, name = null, domain_ids = null, expires_at = null, allowed_ips = null }: KeyRequest,
-  issuer: readonly string[] | null = null,
+  issuer: KeyBounds | null = null,
 ): Promise<IssuedKey> {
-  if (issuer) refuseWider(issuer, domain_ids);
+  if (issuer) refuseWider(issuer, { preset, domain_ids, expires_at, allowed_ips });
   if (domain_ids) await refuseUnknown(db, orgId, domain_ids);
   const id = newId('key', Date.now());
   const secret = randomBytes(32).toString('hex');
@@ -73,13 +74,6 @@ function instant(text: string): string {
   const date = parseInstant(text);
   if (!date) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'expires_at');
   return date.toISOString();
-}
-
-function refuseWider(issuer: readonly string[], domainIds: readonly string[] | null): void {
-  const beyond = domainIds ? domainIds.findIndex((id) => !issuer.includes(id)) : -1;
-  if (domainIds && beyond < 0) return;
-  const param = beyond < 0 ? 'domain_ids' : `domain_ids.${beyond}`;
-  throw new ServiceError('insufficient_scope', 'this API key makes keys only for the domains it may send from', param);
 }
 
 async function refuseUnknown(db: Db, orgId: string, domainIds: readonly string[]): Promise<void> {
@@ -111,19 +105,33 @@ export async function createKey(
   return { id, api_key };
 }
 
-/** @throws ServiceError not_found, also for a key that was revoked */
-export async function requireKey(db: Db, orgId: string, id: string): Promise<KeySummary> {
-  const key = await showKey(db, orgId, id);
+/**
+ * @param within the only domains of the key that asks; keys that are not bound to those are not found
+ * @throws ServiceError not_found, also for a key that was revoked
+ */
+export async function requireKey(
+  db: Db,
+  orgId: string,
+  id: string,
+  within: readonly string[] | null = null,
+): Promise<KeySummary> {
+  const key = await showKey(db, orgId, id, within);
   if (!key) throw noKey();
   return key;
 }
 
 /**
  * Ends a key of an organization: it is refused by every process within a second. It may be the one that asks for it.
+ * @param within the only domains of the key that asks; keys that are not bound to those are not found
  * @throws ServiceError not_found
  */
-export async function removeKey(db: Db, orgId: string, id: string): Promise<void> {
-  if (!(await revokeKeyOf(db, orgId, id))) throw noKey();
+export async function removeKey(
+  db: Db,
+  orgId: string,
+  id: string,
+  within: readonly string[] | null = null,
+): Promise<void> {
+  if (!(await revokeKeyOf(db, orgId, id, within))) throw noKey();
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   type User,
 } from '../store/users.ts';
 import { requireOrganization } from './accounts.ts';
-import { OPERATOR } from './operator.ts';
+import { OPERATOR } from './actor.ts';
 import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
 import { newPasswordHash, takeOver, userEmail } from './users.ts';

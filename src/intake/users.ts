@@ -25,7 +25,7 @@ import {
   type UserWithPassword,
 } from '../store/users.ts';
 import { requireOrganization } from './accounts.ts';
-import { type Actor, OPERATOR } from './operator.ts';
+import { type Actor, OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
 import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';

@@ -1,6 +1,7 @@
 import { type EmailChange, TRANSITIONS } from '../domain/email-states.ts';
 import { newId } from '../domain/ids.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/suppression.ts';
+import type { Change as AuditChange } from '../store/audit.ts';
 import { type ChangedEmail, changeEmails, moveEmail } from '../store/email-changes.ts';
 import { afterCommit, type Db } from '../store/pool.ts';
 import { addSuppressions } from '../store/suppressions.ts';
@@ -67,14 +68,21 @@ export function isOneStatement(change: EmailChange): boolean {
   return ORIGINS[change] === undefined;
 }
 
-/** Gives a scheduled email another time. @returns the new time, or undefined when it is not scheduled or time is bad */
+/**
+ * Gives a scheduled email another time.
+ * @param actor who is noted in the audit log with the change; undefined where the caller does that
+ * @returns the new time, or undefined when it is not scheduled or time is bad
+ */
 export async function projectReschedule(
   db: Db,
   orgId: string,
   id: string,
   scheduledAt: string,
+  actor?: Pick<AuditChange, 'actor_kind' | 'actor_id'>,
 ): Promise<string | undefined> {
-  const moved = await moveEmail(db, TRANSITIONS.rescheduled, orgId, id, newId('evt', Date.now()), scheduledAt);
+  const now = Date.now();
+  const audit = actor ? { ...actor, id: newId('aud', now) } : null;
+  const moved = await moveEmail(db, TRANSITIONS.rescheduled, orgId, id, newId('evt', now), scheduledAt, audit);
   if (moved !== undefined) afterCommit(db, () => tell('rescheduled', 1));
   return moved;
 }

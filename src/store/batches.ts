@@ -121,12 +121,12 @@ export async function listBatches(
 }
 
 /** Ids of the members of a batch that are scheduled, in their order. */
-export async function scheduledMembers(db: Db, batchId: string): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `SELECT id FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`,
+export async function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
+  const { rows } = await db.query<{ id: string; from: string }>(
+    `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`,
     [batchId],
   );
-  return rows.map(({ id }) => id);
+  return rows;
 }
 
 /**

@@ -71,6 +71,15 @@ export async function findDomains(db: Db, orgId: string, names: readonly string[
   return rows;
 }
 
+/** The names of domains of an organization. */
+export async function domainNames(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(`SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [
+    orgId,
+    ids,
+  ]);
+  return rows.map(({ name }) => name);
+}
+
 /** @param orgId whose it must be; null for whoever has it */
 export async function findDomain(db: Db, orgId: string | null, id: string): Promise<WholeDomain | undefined> {
   const { rows } = await db.query<WholeDomain>(

@@ -1,5 +1,6 @@
 import type { BounceReason, EmailStatus } from '../domain/email.ts';
 import { REPORTED, type Transition } from '../domain/email-states.ts';
+import type { Change as AuditChange } from './audit.ts';
 import { COUNT_CHANGED } from './email-hours.ts';
 import type { Db } from './pool.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
@@ -125,6 +126,9 @@ const CHANGE_EMAILS = `
   )
   SELECT id, event_id, org_id FROM changed`;
 
+/** An entry of the audit log that is written with the change. */
+export type MoveAudit = { readonly id: string } & Pick<AuditChange, 'actor_kind' | 'actor_id'>;
+
 /**
  * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in
  * the future and near enough by the database's clock. From then on it is carried by a workflow of its own.
@@ -137,6 +141,7 @@ export async function moveEmail(
   id: string,
   eventId: string,
   scheduledAt: string,
+  audit: MoveAudit | null = null,
 ): Promise<string | undefined> {
   const { rows } = await db.query<{ scheduled_at: string }>(
     `WITH changed AS (
@@ -157,9 +162,24 @@ export async function moveEmail(
        SELECT $6 AS event_id, org_id, $7 AS type, last_event_at AS created_at, id AS message_id,
               jsonb_build_object('status', status) AS data
        FROM changed
+     ), audited AS (
+       INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
+       SELECT $8, org_id, $9, $10, 'emails.reschedule', id, jsonb_build_object('scheduled_at', scheduled_at)
+       FROM changed WHERE $8::text IS NOT NULL
      )${TELL_ENDPOINTS}
      SELECT scheduled_at FROM changed`,
-    [id, orgId, scheduledAt, transition.to, transition.from, eventId, transition.event],
+    [
+      id,
+      orgId,
+      scheduledAt,
+      transition.to,
+      transition.from,
+      eventId,
+      transition.event,
+      audit?.id ?? null,
+      audit?.actor_kind ?? null,
+      audit?.actor_id ?? null,
+    ],
   );
   return rows[0]?.scheduled_at;
 }

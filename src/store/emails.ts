@@ -253,3 +253,12 @@ export async function whyUnmoved(
   );
   return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';
 }
+
+/** The `from` of an email of an organization; undefined when there is no such email. It never changes. */
+export async function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ from: string }>(`SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [
+    id,
+    orgId,
+  ]);
+  return rows[0]?.from;
+}

@@ -14,6 +14,7 @@ export interface ApiKey {
   allowed_ips: string[] | null;
   /** Milliseconds until it expires, by the database's clock; null is never. */
   expires_in: number | null;
+  expires_at: string | null;
   /** SHA-256 of the key's secret part. */
   sha256: Buffer;
 }
@@ -46,7 +47,7 @@ const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_use
 export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
   const { rows } = await db.query<ApiKey>({
     name: 'find_key',
-    text: `SELECT id, org_id, preset, domain_ids, allowed_ips, sha256,
+    text: `SELECT id, org_id, preset, domain_ids, allowed_ips, sha256, expires_at,
                   (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in
            FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     values: [id],
@@ -75,11 +76,20 @@ export async function missingDomains(db: Db, orgId: string, ids: readonly string
   return rows.map(({ id }) => id);
 }
 
+/** Only keys that are bound to domains among these; null is no condition. */
+type Within = readonly string[] | null;
+
 /** A key of an organization, expired or not, unless it was revoked. */
-export async function showKey(db: Db, orgId: string, id: string): Promise<KeySummary | undefined> {
+export async function showKey(
+  db: Db,
+  orgId: string,
+  id: string,
+  within: Within = null,
+): Promise<KeySummary | undefined> {
   const { rows } = await db.query<KeySummary>(
-    `SELECT ${SUMMARY} FROM api_keys WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL`,
-    [id, orgId],
+    `SELECT ${SUMMARY} FROM api_keys
+     WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
+    [id, orgId, within],
   );
   return rows[0];
 }
@@ -93,12 +103,14 @@ export async function listKeys(
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
+  within: Within = null,
 ): Promise<KeySummary[]> {
   const { rows } = await db.query<KeySummary>(
     `SELECT ${SUMMARY} FROM api_keys
      WHERE org_id = $1 AND revoked_at IS NULL AND (created_at, id) < ($2::timestamptz, $3)
+       AND ($5::text[] IS NULL OR domain_ids <@ $5)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, within],
   );
   return rows;
 }
@@ -111,11 +123,18 @@ export async function revokeKey(db: Db, id: string): Promise<boolean> {
   return rowCount === 1;
 }
 
+/** Whose key it is. */
+export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM api_keys WHERE id = $1`, [id]);
+  return rows[0]?.org_id;
+}
+
 /** Ends a key of an organization; false when it has no such key, or none any more. */
-export async function revokeKeyOf(db: Db, orgId: string, id: string): Promise<boolean> {
+export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
   const { rowCount } = await db.query(
-    `UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL`,
-    [id, orgId],
+    `UPDATE api_keys SET revoked_at = now()
+     WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
+    [id, orgId, within],
   );
   return rowCount === 1;
 }

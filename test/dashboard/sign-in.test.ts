@@ -57,8 +57,7 @@ describe('signing in', () => {
     '/dashboardx',
   ]) {
     it(`leads to no other place than the dashboard: ${next}`, async () => {
-      const email = `next${Math.random()}@example.com`;
-      await createUser(service.pool, organization.id, { email, password: PASSWORD });
+      const { email } = await signedIn(service, organization.id);
       const somebody = visitor(service);
       const { location } = await somebody.post('/dashboard/sign-in', { email, password: PASSWORD, next });
       assert.equal(location, '/dashboard');
@@ -94,7 +93,8 @@ describe('signing in', () => {
   });
 
   it('too often is told to wait, also with the right password, from anywhere', async () => {
-    const { email, browserCookie } = await signedIn(service, organization.id);
+    const { email, browserCookie, signIn } = await signedIn(service, organization.id);
+    await signIn(email, PASSWORD);
     const stranger = visitor(service);
     const tries = await Promise.all(
       Array.from({ length: 12 }, () => stranger.post('/dashboard/sign-in', { email, password: 'wrong' })),
@@ -119,6 +119,7 @@ describe('signing in', () => {
 
   it('too often in a known browser is told to wait there, and nowhere else', async () => {
     const ada = await signedIn(service, organization.id);
+    await ada.signIn(ada.email, PASSWORD);
     assert.equal((await ada.post('/dashboard/sign-in', { email: ada.email, password: 'wrong' })).status, 401);
     await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'browser'`);
     assert.equal((await ada.post('/dashboard/sign-in', { email: ada.email, password: PASSWORD })).status, 429);
@@ -172,6 +173,7 @@ describe('signing in', () => {
   it('is noted in the audit log, as failures and signing out are', async () => {
     const { id } = await service.organization('Audited sign-ins');
     const ada = await signedIn(service, id);
+    await ada.signIn(ada.email, PASSWORD);
     await visitor(service).post('/dashboard/sign-in', { email: ada.email, password: 'wrong' });
     await ada.post('/dashboard/sign-out');
     await ada.signIn(ada.email, PASSWORD);

@@ -120,6 +120,47 @@ describe('POST /v1/keys', () => {
   });
 });
 
+describe('a key that is limited', () => {
+  it('makes none that lasts longer or may be used from elsewhere', async () => {
+    const limits = { expires_at: '2090-01-01T00:00:00.000Z', allowed_ips: ['127.0.0.0/8'] };
+    const { api_key: key } = await make(limits);
+    const ask = (json: Json) => service.call('POST', '/v1/keys', { key, json: { preset: 'full_access', ...json } });
+    assertRefused(await ask({}), 403, 'insufficient_scope', 'expires_at');
+    assertRefused(await ask({ ...limits, expires_at: null }), 403, 'insufficient_scope', 'expires_at');
+    const longer = { ...limits, expires_at: '2090-01-01T00:00:00.001Z' };
+    assertRefused(await ask(longer), 403, 'insufficient_scope', 'expires_at');
+    assertRefused(await ask({ ...limits, expires_at: 'tomorrow' }), 422, 'validation_error', 'expires_at');
+    assertRefused(await ask({ ...limits, allowed_ips: null }), 403, 'insufficient_scope', 'allowed_ips');
+    const wider = { ...limits, allowed_ips: ['127.0.0.1', '0.0.0.0/0'] };
+    assertRefused(await ask(wider), 403, 'insufficient_scope', 'allowed_ips.1');
+    const made = body(await ask({ ...limits, allowed_ips: ['127.0.0.1'] }), 201);
+    assert.deepEqual([made['expires_at'], made['allowed_ips']], [limits.expires_at, ['127.0.0.1']]);
+  });
+
+  it('to domains sees and revokes keys for those domains only', async () => {
+    const theirs = await service.organization();
+    const [first, second] = [await domain('one.example', theirs), await domain('two.example', theirs)];
+    const wide = await make({}, theirs);
+    const other = await make({ domain_ids: [first, second] }, theirs);
+    const { id, api_key: key } = await make({ domain_ids: [first] }, theirs);
+    const own = body(
+      await service.call('POST', '/v1/keys', { key, json: { preset: 'read_only', domain_ids: [first] } }),
+      201,
+    );
+    const { keys } = body(await service.call('GET', '/v1/keys', { key }), 200) as { keys: Json[] };
+    assert.deepEqual(
+      keys.map((each) => each['id']),
+      [own['id'], id],
+    );
+    for (const hidden of [wide.id, other.id]) {
+      assertRefused(await service.call('GET', `/v1/keys/${hidden}`, { key }), 404, 'not_found');
+      assertRefused(await service.call('DELETE', `/v1/keys/${hidden}`, { key }), 404, 'not_found');
+      assert.equal((await theirs.call('GET', `/v1/keys/${hidden}`)).status, 200, 'it is still there');
+    }
+    assert.equal((await service.call('DELETE', `/v1/keys/${String(own['id'])}`, { key })).status, 204);
+  });
+});
+
 describe('GET /v1/keys', () => {
   it('lists newest first, in pages; revoked ones not, expired ones too', async () => {
     const theirs = await service.organization();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { routeTable } from '../../src/http/app.ts';
 import { PRESETS, type Preset } from '../../src/store/keys.ts';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 
 let service: Service;
 let ours: Organization;
@@ -67,5 +67,91 @@ describe('what each preset may do, of all that can be asked', () => {
       const answer = await service.call('POST', '/v1/chatapp', { key, json: { to: '+14165550123', text: 'Hi.' } });
       assertRefused(answer, 403, 'insufficient_scope', undefined, 'this API key may send from certain domains only');
     }
+  });
+
+  it('a key for certain domains manages nothing of the whole organization, and no other domain', async () => {
+    const [own, other] = [await ours.addDomain('own.example'), await ours.addDomain('others.example')];
+    const key = await ours.addKey('full_access', ['own.example']);
+    const rows = table.filter(([, , scope]) => scope === 'manage');
+    assert.ok(rows.length > 10, String(rows.length));
+    for (const [method, url] of rows) {
+      const answer = await service.call(String(method), url.replaceAll(/:\w+/g, 'x'), { key });
+      assertRefused(answer, 403, 'insufficient_scope', undefined, 'this API key is for certain domains only');
+    }
+    const bounded = table
+      .filter(([, , scope]) => scope === 'manage-bounded')
+      .map(([method, url]) => `${method} ${url}`);
+    assert.deepEqual(bounded, [
+      'POST /v1/domains/:id/verify',
+      'DELETE /v1/domains/:id',
+      'POST /v1/keys',
+      'GET /v1/keys',
+      'GET /v1/keys/:id',
+      'DELETE /v1/keys/:id',
+    ]);
+    for (const [method, path] of [
+      ['POST', `/v1/domains/${other}/verify`],
+      ['DELETE', `/v1/domains/${other}`],
+    ] as const) {
+      assertRefused(await service.call(method, path, { key }), 403, 'insufficient_scope');
+    }
+    assert.equal((await ours.call('GET', `/v1/domains/${other}`)).status, 200, 'it is still there');
+    assert.equal((await service.call('DELETE', `/v1/domains/${own}`, { key })).status, 204);
+  });
+
+  it('a key for certain domains reschedules and cancels only what they send', async () => {
+    await ours.addDomain('mine.example');
+    const scheduled_at = inFuture({ hours: 1 });
+    const [mine, others] = [
+      await ours.sent({ from: 'a@mine.example', scheduled_at }),
+      await ours.sent({ scheduled_at }),
+    ];
+    const batch = async (...froms: string[]) => {
+      const emails = froms.map((from) => ours.mail({ from, scheduled_at }));
+      const { body } = await ours.call('POST', '/v1/emails/batch', { json: { emails } });
+      return (body as { id: string }).id;
+    };
+    const mixed = await batch('a@mine.example', `a@${ours.domain}`);
+    for (const preset of ['full_access', 'sending_access'] as const) {
+      const key = await ours.addKey(preset, ['mine.example']);
+      const move = (id: string) => service.call('PATCH', `/v1/emails/${id}`, { key, json: { scheduled_at } });
+      assertRefused(await move(others), 403, 'insufficient_scope');
+      assertRefused(await service.call('POST', `/v1/emails/${others}/cancel`, { key }), 403, 'insufficient_scope');
+      assertRefused(await service.call('POST', `/v1/emails/batch/${mixed}/cancel`, { key }), 403, 'insufficient_scope');
+      assertRefused(await service.call('POST', `/v1/emails/em_none/cancel`, { key }), 404, 'not_found');
+      assert.equal((await move(mine)).status, 200);
+      const whole = await batch('a@mine.example', 'b@mine.example');
+      assert.equal((await service.call('POST', `/v1/emails/batch/${whole}/cancel`, { key })).status, 200);
+    }
+    assert.equal((await ours.email(others))['status'], 'scheduled');
+    const key = await ours.addKey('sending_access', ['mine.example']);
+    assert.equal((await service.call('POST', `/v1/emails/${mine}/cancel`, { key })).status, 200);
+  });
+
+  it('rescheduling and canceling are in the audit log with the key, and what fails is not', async () => {
+    const theirs = await service.organization();
+    const scheduled_at = inFuture({ hours: 1 });
+    const later = inFuture({ hours: 2 });
+    const id = await theirs.sent({ scheduled_at });
+    assert.equal((await theirs.call('PATCH', `/v1/emails/${id}`, { json: { scheduled_at: later } })).status, 200);
+    assert.equal((await theirs.call('POST', `/v1/emails/${id}/cancel`)).status, 200);
+    assert.equal((await theirs.call('POST', `/v1/emails/${id}/cancel`)).status, 422);
+    assert.equal((await theirs.call('PATCH', `/v1/emails/${id}`, { json: { scheduled_at: later } })).status, 422);
+    const emails = [theirs.mail({ scheduled_at }), theirs.mail({ scheduled_at })];
+    const { body } = await theirs.call('POST', '/v1/emails/batch', { json: { emails } });
+    const batch = (body as { id: string }).id;
+    assert.equal((await theirs.call('POST', `/v1/emails/batch/${batch}/cancel`)).status, 200);
+    const { rows } = await service.pool.query<{ detail: { scheduled_at?: string } }>(
+      `SELECT actor_kind, actor_id, action, target, detail FROM audit_log WHERE org_id = $1 ORDER BY at, id`,
+      [theirs.id],
+    );
+    const actor = { actor_kind: 'key', actor_id: `key_${theirs.key.split('_')[2]}` };
+    const [moved] = rows;
+    assert.equal(Date.parse(moved?.detail.scheduled_at ?? ''), Date.parse(later));
+    assert.deepEqual(rows, [
+      { ...actor, action: 'emails.reschedule', target: id, detail: moved?.detail },
+      { ...actor, action: 'emails.cancel', target: id, detail: {} },
+      { ...actor, action: 'batches.cancel', target: batch, detail: { canceled: 2 } },
+    ]);
   });
 });

@@ -152,6 +152,46 @@ describe('suppression', () => {
   });
 });
 
+describe('the audit log', () => {
+  it('has what was done on the command line', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name=Audited');
+    const of = ['--organization', id];
+    const key = await printed('key', 'create', ...of, '--preset', 'read_only');
+    await printed('key', 'revoke', '--key', String(key['api_key']));
+    await printed('domain', 'add', ...of, '--name', 'audited.example', '--verified');
+    await printed('domain', 'remove', ...of, '--name', 'audited.example');
+    await printed('suppression', 'add', ...of, '--email', 'a@example.net');
+    await printed('suppression', 'list', ...of);
+    await printed('suppression', 'remove', ...of, '--email', 'a@example.net');
+    await printed('quota', 'set', ...of, '--monthly', '5');
+    await printed('user', 'create', ...of, '--email', 'audited@example.net');
+    const { rows } = await database.pool.query<{ action: string; actor: string; target: string | null }>(
+      `SELECT action, actor_kind || ' ' || actor_id AS actor, target FROM audit_log WHERE org_id = $1 ORDER BY at, id`,
+      [id],
+    );
+    assert.deepEqual(new Set(rows.map(({ actor }) => actor)), new Set(['system admin']));
+    assert.deepEqual(
+      rows.map(({ action }) => action),
+      [
+        'organizations.create',
+        'keys.create',
+        'keys.delete',
+        'domains.create',
+        'domains.delete',
+        'suppressions.create',
+        'suppressions.export',
+        'suppressions.delete',
+        'quota.update',
+        'members.create',
+      ],
+    );
+    assert.deepEqual(
+      rows.slice(1, 3).map(({ target }) => target),
+      [key['id'], key['id']],
+    );
+  });
+});
+
 describe('what is no command is told with the usage', { concurrency: 2 }, () => {
   for (const [args, sentence] of [
     [[], 'a command is missing'],

@@ -1,3 +1,4 @@
+import { insertAudit } from '../../store/audit.ts';
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
@@ -59,6 +60,14 @@ const list = page(Search, async (context) => {
 
 const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), async (context) => {
   const day = new Date().toISOString().slice(0, 10);
+  await insertAudit(context.pool, {
+    org_id: context.organization.id,
+    actor_kind: 'user',
+    actor_id: context.user.id,
+    action: 'suppressions.export',
+    target: null,
+    detail: context.query,
+  });
   return new Reply(Readable.from(linesOf(context, filtersOf(context.query))), {
     headers: {
       'content-type': 'text/csv; charset=utf-8; header=present',

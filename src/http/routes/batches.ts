@@ -3,7 +3,7 @@ import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { findBatch, listBatches } from '../../store/batches.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf, changerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { type Route, route } from '../route.ts';
 import {
@@ -102,6 +102,6 @@ export function cancelBatchMembers(deps: IntakeDeps) {
       params: BatchParams,
       response: { 200: CanceledBatch, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
-    (request) => cancelBatch(deps, callerOf(request).org_id, request.params.id),
+    (request) => cancelBatch(deps, callerOf(request).org_id, request.params.id, changerOf(request)),
   );
 }

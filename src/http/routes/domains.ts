@@ -3,7 +3,7 @@ import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { checkDomain, type DomainIntakeDeps, registerDomain, removeDomain, showDomain } from '../../intake/domains.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
 import { listDomains } from '../../store/domains.ts';
-import { callerOf } from '../auth.ts';
+import { authorizeDomain, callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
@@ -92,7 +92,10 @@ export function verify(deps: DomainRoutesDeps) {
       params: DomainParams,
       response: { 200: DomainBody, ...errorResponses(...CHANGING) },
     },
-    (request) => checkDomain(intake, callerOf(request).org_id, request.params.id),
+    (request) => {
+      authorizeDomain(callerOf(request), request.params.id);
+      return checkDomain(intake, callerOf(request).org_id, request.params.id);
+    },
   );
 }
 
@@ -107,6 +110,7 @@ export function remove(deps: DomainRoutesDeps) {
       response: { 204: Type.Null(), ...errorResponses(...CHANGING) },
     },
     async (request, reply) => {
+      authorizeDomain(callerOf(request), request.params.id);
       await removeDomain(intake, callerOf(request).org_id, request.params.id);
       return reply.code(204).send();
     },

@@ -4,7 +4,7 @@ import type { EmailRequest } from '../../domain/email.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
 import { findEmail } from '../../store/emails.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf, changerOf } from '../auth.ts';
 import { route } from '../route.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import {
@@ -101,7 +101,10 @@ export function reschedule(deps: IntakeDeps) {
       body: RescheduleBody,
       response: { 200: Rescheduled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
-    (request) => rescheduleEmail(deps, callerOf(request).org_id, request.params.id, request.body.scheduled_at),
+    (request) => {
+      const { params, body } = request;
+      return rescheduleEmail(deps, callerOf(request).org_id, params.id, body.scheduled_at, changerOf(request));
+    },
   );
 }
 
@@ -114,6 +117,6 @@ export function cancel(deps: IntakeDeps) {
       params: EmailParams,
       response: { 200: Canceled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
-    (request) => cancelEmail(deps, callerOf(request).org_id, request.params.id),
+    (request) => cancelEmail(deps, callerOf(request).org_id, request.params.id, changerOf(request)),
   );
 }

@@ -25,14 +25,15 @@ export function issue({ pool }: KeyRoutesDeps) {
       tags,
       summary: 'Make an API key',
       description:
-        'Its answer holds the key, which is shown this once. A key that may send from certain domains only makes keys for ' +
-        'those domains only.',
+        'The response contains the key, which is shown this once. A key makes no key that may do more than itself, from ' +
+        'other domains or addresses, or for longer: `domain_ids`, `allowed_ips` and `expires_at` that limit the key that ' +
+        'asks have to be given, and to lie within its own.',
       body: IssueKeyBody,
       response: { 201: IssuedKey, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
-      const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
-      const issued = await issueKey(pool, orgId, request.body, domainIds);
+      const caller = callerOf(request);
+      const issued = await issueKey(pool, caller.org_id, request.body, caller);
       reply.code(201);
       return issued;
     },
@@ -45,15 +46,18 @@ export function list({ pool, secretKey }: KeyRoutesDeps) {
     {
       tags,
       summary: 'List API keys',
-      description: 'Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null.',
+      description:
+        'Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null. A key ' +
+        'for certain domains sees keys for those domains only.',
       querystring: KeysQuery,
       response: { 200: listOf('keys', KeyBody), ...errorResponses(401, 403, 422, 500, 503) },
     },
     async (request) => {
       const { limit = PAGE_LENGTH, cursor } = request.query;
-      const listing = { list: 'keys', orgId: callerOf(request).org_id, filters: {} };
+      const { org_id: orgId, domain_ids: within } = callerOf(request);
+      const listing = { list: 'keys', orgId, filters: {} };
       const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listKeys(pool, listing.orgId, after, limit + 1);
+      const found = await listKeys(pool, orgId, after, limit + 1, within);
       const { rows, ...end } = endPage(cursors, listing, found, limit);
       return { keys: rows, ...end };
     },
@@ -69,7 +73,10 @@ export function get({ pool }: KeyRoutesDeps) {
       params: KeyParams,
       response: { 200: KeyBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
     },
-    (request) => requireKey(pool, callerOf(request).org_id, request.params.id),
+    (request) => {
+      const { org_id: orgId, domain_ids: within } = callerOf(request);
+      return requireKey(pool, orgId, request.params.id, within);
+    },
   );
 }
 
@@ -83,7 +90,8 @@ export function revoke({ pool }: KeyRoutesDeps) {
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
-      await removeKey(pool, callerOf(request).org_id, request.params.id);
+      const { org_id: orgId, domain_ids: within } = callerOf(request);
+      await removeKey(pool, orgId, request.params.id, within);
       return reply.code(204).send();
     },
   );

@@ -12,6 +12,7 @@ import { type Domain, listDomains } from '../../store/domains.ts';
 import type { Db, Pool } from '../../store/pool.ts';
 import { makeSenderDomains, readSenders } from '../sender-domains.ts';
 import { webhookSettings } from '../webhook-settings.ts';
+import { audited } from './audit.ts';
 import { type DatabaseCommand, needed } from './command.ts';
 
 /** Domains that email is sent from. */
@@ -48,7 +49,8 @@ async function addByHand(
   name: string,
   trusted: boolean,
 ): Promise<Domain | ShownDomain> {
-  const domain = await addDomain(pool, organization, name, trusted);
+  const change = { organization, action: 'domains.create', detail: { name, trusted } };
+  const domain = await audited(pool, change, () => addDomain(pool, organization, name, trusted));
   if (trusted) return domain;
   const { records } = await showDomain({ pool, senders: readSenders() }, organization, domain.id);
   return { ...domain, records };
@@ -73,11 +75,15 @@ async function verifyByHand(pool: Pool, organization: string, name: string): Pro
   const id = await findDomainId(pool, organization, name);
   const { secretKey } = await webhookSettings();
   const deps = makeSenderDomains(pool, secretKey, pino({ level: 'silent' }));
-  return checkDomain({ ...deps, wakeRelay: nobody }, organization, id);
+  return audited(pool, { organization, action: 'domains.verify' }, () =>
+    checkDomain({ ...deps, wakeRelay: nobody }, organization, id),
+  );
 }
 
 async function removeByHand(pool: Pool, organization: string, name: string): Promise<{ id: string }> {
   const id = await findDomainId(pool, organization, name);
-  await removeDomain({ pool, wakeRelay: nobody }, organization, id);
-  return { id };
+  return audited(pool, { organization, action: 'domains.delete', detail: { name } }, async () => {
+    await removeDomain({ pool, wakeRelay: nobody }, organization, id);
+    return { id };
+  });
 }

@@ -5,6 +5,7 @@ import { listNumbersOfAll, type NumberTemplate } from '../../store/chat-numbers.
 import type { Pool } from '../../store/pool.ts';
 import { endWith } from '../process.ts';
 import { webhookSettings } from '../webhook-settings.ts';
+import { audited } from './audit.ts';
 import { type DatabaseCommand, needed, optional, type Options, UsageError } from './command.ts';
 
 /** Numbers that chat-app messages come from. */
@@ -30,7 +31,9 @@ async function addChatNumber(pool: Pool, options: Options): Promise<unknown> {
   const token = optional(options, 'token') ?? null;
   const { secretKey } = await webhookSettings();
   const templates = provider === 'twilio' ? templatesOf(options) : [];
-  return addNumber(pool, chatSeal(secretKey), organization, { number, provider, phone_number_id, token, templates });
+  return audited(pool, { organization, action: 'chatapp.numbers.create' }, () =>
+    addNumber(pool, chatSeal(secretKey), organization, { number, provider, phone_number_id, token, templates }),
+  );
 }
 
 /** `verified_by` is null for numbers that nobody confirmed, and "operator" or "provider" for the others. */
@@ -39,7 +42,10 @@ async function listNumbers(pool: Pool, options: Options): Promise<unknown> {
 }
 
 async function removeChatNumber(pool: Pool, options: Options): Promise<unknown> {
-  return removeNumberByName(pool, needed(options, 'organization'), needed(options, 'number'));
+  const [organization, number] = [needed(options, 'organization'), needed(options, 'number')];
+  return audited(pool, { organization, action: 'chatapp.numbers.delete', detail: { number } }, () =>
+    removeNumberByName(pool, organization, number),
+  );
 }
 
 /** Which contents of the operator's Twilio account the templates of a number are; without this the number has none. */
@@ -47,7 +53,9 @@ async function addTemplates(pool: Pool, options: Options): Promise<unknown> {
   const [organization, number] = [needed(options, 'organization'), needed(options, 'number')];
   const templates = templatesOf(options);
   if (templates.length === 0) throw new UsageError('--template is missing');
-  return addNumberTemplates(pool, organization, number, templates);
+  return audited(pool, { organization, action: 'chatapp.numbers.update', detail: { number } }, () =>
+    addNumberTemplates(pool, organization, number, templates),
+  );
 }
 
 function templatesOf(options: Options): NumberTemplate[] {

@@ -1,6 +1,7 @@
 import { requireOrganization } from '../../intake/accounts.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../../intake/suppressions.ts';
 import type { Pool } from '../../store/pool.ts';
+import { audited } from './audit.ts';
 import { type DatabaseCommand, needed, type Options } from './command.ts';
 
 /** Addresses that get nothing. */
@@ -9,7 +10,9 @@ export const SUPPRESSIONS = {
     usage: '--organization O --email E',
     run: async (pool, options) => {
       const { organization, email } = await listAndAddress(pool, options);
-      const { suppressions } = await suppress(pool, organization, [email]);
+      const { suppressions } = await audited(pool, { organization, action: 'suppressions.create' }, () =>
+        suppress(pool, organization, [email]),
+      );
       return suppressions[0];
     },
   },
@@ -17,7 +20,10 @@ export const SUPPRESSIONS = {
     usage: '--organization O --email E',
     run: async (pool, options) => {
       const { organization, email } = await listAndAddress(pool, options);
-      return { email, removed: await unsuppress(pool, organization, email) };
+      const removed = await audited(pool, { organization, action: 'suppressions.delete' }, () =>
+        unsuppress(pool, organization, email),
+      );
+      return { email, removed };
     },
   },
   'suppression list': {
@@ -25,7 +31,7 @@ export const SUPPRESSIONS = {
     run: async (pool, options) => {
       const organization = needed(options, 'organization');
       await requireOrganization(pool, organization);
-      return allSuppressions(pool, organization);
+      return audited(pool, { organization, action: 'suppressions.export' }, () => allSuppressions(pool, organization));
     },
   },
 } satisfies Record<string, DatabaseCommand>;

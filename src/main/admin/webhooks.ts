@@ -1,6 +1,7 @@
 import { addEndpoint, makeWebhookIntake } from '../../intake/webhooks.ts';
 import type { Pool } from '../../store/pool.ts';
 import { webhookSettings } from '../webhook-settings.ts';
+import { audited } from './audit.ts';
 import { type DatabaseCommand, eventTypes, needed, type Options } from './command.ts';
 
 /** Endpoints of customers. */
@@ -14,5 +15,7 @@ async function addWebhook(pool: Pool, options: Options): Promise<unknown> {
   const { secretKey, allowedCidrs } = await webhookSettings();
   // Nothing is left in the outbox: the first delivery wakes the endpoint.
   const intake = makeWebhookIntake(pool, () => undefined, secretKey, allowedCidrs);
-  return addEndpoint(intake, organization, { url, events, description: null });
+  return audited(pool, { organization, action: 'webhooks.create' }, () =>
+    addEndpoint(intake, organization, { url, events, description: null }),
+  );
 }

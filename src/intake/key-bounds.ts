@@ -1,0 +1,83 @@
+import { parseMailbox } from '../domain/address.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { parseInstant } from '../domain/instant.ts';
+import { isWithin, parseRanges } from '../domain/ip-ranges.ts';
+import { domainNames } from '../store/domains.ts';
+import type { ApiKey, Preset } from '../store/keys.ts';
+import type { Db } from '../store/pool.ts';
+
+/** What a key may do, from where and until when; null does not limit it. */
+export type KeyBounds = Readonly<Pick<ApiKey, 'preset' | 'expires_at'>> & {
+  readonly domain_ids: readonly string[] | null;
+  readonly allowed_ips: readonly string[] | null;
+};
+
+/** What each preset includes. */
+const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
+  full_access: ['full_access', 'sending_access', 'read_only'],
+  sending_access: ['sending_access'],
+  read_only: ['read_only'],
+};
+
+/**
+ * Refuses a key that would do more than the key that asks for it, for longer or from elsewhere. A limit of the issuer
+ * has to be given for the new key as well: it is not copied, so that the answer shows what was asked for.
+ * @throws ServiceError insufficient_scope at the first field that is wider
+ */
+export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
+  const refuse = (param: string, rule: string): never => {
+    throw new ServiceError('insufficient_scope', `is more than the API key that asks has; ${rule}`, param);
+  };
+  if (!INCLUDES[issuer.preset].includes(requested.preset)) refuse('preset', 'a key makes keys of its own preset only');
+
+  const domains = firstBeyond(issuer.domain_ids, requested.domain_ids, (id, allowed) => allowed.includes(id));
+  if (domains !== undefined)
+    refuse(`domain_ids${domains}`, 'this API key makes keys only for the domains it may send from');
+
+  const expires = issuer.expires_at === null ? null : Date.parse(issuer.expires_at);
+  const requestedExpires = requested.expires_at === null ? null : parseInstant(requested.expires_at)?.getTime();
+  // A malformed time is refused where it is parsed.
+  if (expires !== null && requestedExpires !== undefined && (requestedExpires === null || requestedExpires > expires)) {
+    refuse('expires_at', `must be given, and at most ${issuer.expires_at}`);
+  }
+
+  const addresses = firstBeyond(issuer.allowed_ips, requested.allowed_ips, (range, allowed) => {
+    const [parsed] = parseRanges([range]);
+    return parsed !== undefined && isWithin(parsed, parseRanges(allowed));
+  });
+  if (addresses !== undefined) refuse(`allowed_ips${addresses}`, 'must lie within the addresses of the key that asks');
+}
+
+/** @returns `.3` for the first item that is not allowed, an empty text when all are missing, undefined when all are allowed */
+function firstBeyond(
+  allowed: readonly string[] | null,
+  requested: readonly string[] | null,
+  isAllowed: (item: string, allowed: readonly string[]) => boolean,
+): string | undefined {
+  if (allowed === null) return undefined;
+  if (requested === null) return '';
+  const index = requested.findIndex((item) => !isAllowed(item, allowed));
+  return index < 0 ? undefined : `.${index}`;
+}
+
+/**
+ * Keeps a key for certain domains away from emails that another domain sends.
+ * @param domainIds the key's domains; null allows all
+ * @param froms the `from` of the emails that it is about to change
+ * @throws ServiceError insufficient_scope
+ */
+export async function refuseOtherSenders(
+  db: Db,
+  orgId: string,
+  domainIds: readonly string[],
+  froms: readonly string[],
+): Promise<void> {
+  const names = new Set(await domainNames(db, orgId, domainIds));
+  const isOther = (from: string): boolean => {
+    const mailbox = parseMailbox(from);
+    return typeof mailbox === 'string' || !names.has(mailbox.domain);
+  };
+  if (froms.some(isOther)) {
+    throw new ServiceError('insufficient_scope', 'this API key may change emails from its own domains only');
+  }
+}

@@ -1,0 +1,37 @@
+import { OPERATOR } from '../../intake/actor.ts';
+import { insertAudit } from '../../store/audit.ts';
+import { type Db, type Pool, transaction } from '../../store/pool.ts';
+
+/** What a command does to an organization, in the words of the API's paths: `domains.create`. */
+interface AuditedCommand {
+  readonly organization: string;
+  readonly action: string;
+  /** What else is worth knowing; never a secret. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+/** Makes a change and notes it in the audit log, in one transaction. Its target is the `id` in the result. */
+export async function auditedTogether<T extends object>(
+  pool: Pool,
+  command: AuditedCommand,
+  change: (db: Db) => Promise<T>,
+): Promise<T> {
+  return transaction(pool, async (client) => {
+    const result = await change(client);
+    await note(client, command, result);
+    return result;
+  });
+}
+
+/** Makes a change that has a transaction of its own, then notes it in the audit log. */
+export async function audited<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
+  const result = await change();
+  await note(pool, command, result);
+  return result;
+}
+
+async function note(db: Db, { organization, action, detail = {} }: AuditedCommand, result: unknown): Promise<void> {
+  const { id } = (result ?? {}) as { id?: unknown };
+  const target = typeof id === 'string' ? id : null;
+  await insertAudit(db, { org_id: organization, ...OPERATOR, action, target, detail });
+}
