@@ -27,10 +27,12 @@ import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from 
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
 import { openTracer, tellWorkflows } from './tracing.ts';
+import { startWatchdog } from './watchdog.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
+startWatchdog('api');
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);

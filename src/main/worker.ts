@@ -37,12 +37,14 @@ import { makeSenderDomains } from './sender-domains.ts';
 import { keepSchedules } from './schedules.ts';
 import { connectToTemporal, ensureSearchAttributes, installTemporal, installWithMetrics } from './temporal.ts';
 import { followActivities, openTracer } from './tracing.ts';
+import { startWatchdog } from './watchdog.ts';
 
 /** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
+startWatchdog('worker');
 const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
