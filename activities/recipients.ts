@@ -47,7 +47,7 @@ export async function chooseRecipients(
   client: Db,
   emails: readonly Readable[],
 ): Promise<{ sendable: Sendable[]; ended: MemberResult[] }> {
-  const isSuppressed = await suppressionOf(client, emails);
+  const isSuppressed = await suppressionOf(deps, client, emails);
   const suppressed: string[] = [];
   const whole: Sendable[] = [];
   const copied: Readable[] = [];
@@ -87,13 +87,14 @@ export async function chooseRecipients(
 
 type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
-async function suppressionOf(client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
-  const found = await findSuppressed(
-    client,
-    emails.flatMap(({ email, outgoing }) =>
-      recipients(outgoing).map(({ address }) => ({ org_id: email.org_id, email: address.toLowerCase() })),
-    ),
-  );
+async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
+  const wishes: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
+  for (const { email, outgoing } of emails) {
+    const addresses = recipients(outgoing).map(({ address }) => address.toLowerCase());
+    const hashes = await deps.contents.hashAddresses(client, email.org_id, addresses);
+    wishes.push(...addresses.map((address, i) => ({ org_id: email.org_id, email: address, hash: hashes?.[i] })));
+  }
+  const found = await findSuppressed(client, wishes);
   const standings = new Map(found.map(({ org_id, email, all }) => [`${org_id} ${email}`, all]));
   return ({ org_id, marketing }, address) => {
     const all = standings.get(`${org_id} ${address.toLowerCase()}`);

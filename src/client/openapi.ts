@@ -2659,6 +2659,89 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/erasures': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Erase a recipient
+     * @description Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the content of emails that went to it alone. The address gets nothing any more: a keyed hash remains. Works for a few seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.
+     */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          /**
+           * @example {
+           *       "email": "ada@example.net"
+           *     }
+           */
+          'application/json': {
+            /**
+             * @description The address to erase
+             * @example ada@example.net
+             */
+            email: string;
+            /** @description The next_cursor of the previous answer, to go on with the same address */
+            cursor?: string;
+          };
+        };
+      };
+      responses: {
+        /** @description Done */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @description What this request has changed */
+              report: {
+                /** @description Emails in whose recipients a placeholder replaced the address */
+                emails: number;
+                /** @description Emails to this recipient alone whose bodies and headers were erased */
+                contents: number;
+                /** @description Files of those emails */
+                files: number;
+                /** @description Entries of timelines */
+                events: number;
+                /** @description States of single recipients */
+                recipients: number;
+                /** @description Providers' replies that named the address */
+                attempts: number;
+                /** @description Webhook events */
+                webhook_events: number;
+                /** @description Entries of the audit log */
+                audit_entries: number;
+                /** @description Callbacks about no known email, deleted */
+                provider_callbacks: number;
+                /** @description Suppressions that a keyed hash has replaced */
+                suppressions: number;
+              };
+              /** @description Whether to repeat the request with next_cursor */
+              has_more: boolean;
+              next_cursor: string | null;
+            };
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/webhooks': {
     parameters: {
       query?: never;

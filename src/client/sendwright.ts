@@ -12,6 +12,7 @@ export class Sendwright {
   readonly chatapp;
   readonly numbers;
   readonly domains;
+  readonly erasures;
   readonly suppressions;
   readonly webhooks;
   readonly keys;
@@ -69,6 +70,22 @@ export class Sendwright {
       /** Asks DNS now. */
       verify: (id: string) => call('post', '/v1/domains/{id}/verify', { place: { id } }),
       delete: (id: string) => call('delete', '/v1/domains/{id}', { place: { id } }),
+    };
+
+    this.erasures = {
+      /** Erases a recipient to the end, in as many requests as that takes. @returns the report of each */
+      create: async (email: string) => {
+        const reports = [];
+        let cursor: string | undefined;
+        do {
+          const { report, next_cursor: next } = await call('post', '/v1/erasures', {
+            body: { email, ...(cursor !== undefined && { cursor }) },
+          });
+          reports.push(report);
+          cursor = next ?? undefined;
+        } while (cursor !== undefined);
+        return reports;
+      },
     };
 
     this.suppressions = {

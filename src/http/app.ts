@@ -37,6 +37,7 @@ import * as content from './routes/content.ts';
 import * as deliveries from './routes/deliveries.ts';
 import * as domains from './routes/domains.ts';
 import * as emails from './routes/emails.ts';
+import * as erasures from './routes/erasures.ts';
 import * as health from './routes/health.ts';
 import * as keys from './routes/keys.ts';
 import * as lists from './routes/lists.ts';
@@ -117,6 +118,8 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions(deps)],
     ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression(deps)],
     ['DELETE', '/v1/suppressions/:idOrEmail', 'manage', suppressions.removeSuppression(deps)],
+
+    ['POST', '/v1/erasures', 'manage', erasures.erase(deps)],
 
     ['POST', '/v1/webhooks', 'manage', webhooks.create(deps)],
     ['GET', '/v1/webhooks', 'read', webhooks.list(deps)],

@@ -279,6 +279,17 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/suppressions': { answer: { suppressions: [suppression], has_more: false, next_cursor: null } },
   'GET /v1/suppressions/{idOrEmail}': { answer: suppression },
+  'POST /v1/erasures': {
+    request: { email: suppression.email },
+    answer: {
+      report: {
+        ...{ emails: 3, contents: 2, files: 1, events: 9, recipients: 0, attempts: 0 },
+        ...{ webhook_events: 4, audit_entries: 0, provider_callbacks: 0, suppressions: 1 },
+      },
+      has_more: false,
+      next_cursor: null,
+    },
+  },
   'POST /v1/webhooks': {
     request: { url: endpoint.url, events: endpoint.events, description: endpoint.description },
     answer: endpointWithSecret,

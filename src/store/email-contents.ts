@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import {
   type DataKey,
   type EmailContent,
@@ -30,6 +30,11 @@ export interface EmailContents {
   readonly seal: (db: Db, orgId: string, emailId: string, content: EmailContent) => Promise<SealedContent>;
   /** Has the organization's data key at hand, so that sealing within a transaction needs no other connection. */
   readonly prepare: (db: Db, orgId: string) => Promise<void>;
+  /**
+   * Keyed hashes of addresses, by which erased recipients are recognized; null when the organization has no data key, so
+   * that it has erased none. They do not depend on SECRET_KEY.
+   */
+  readonly hashAddresses: (db: Db, orgId: string, addresses: readonly string[]) => Promise<Buffer[] | null>;
   /** @throws Error when the content cannot be opened, for example since SECRET_KEY is another one */
   readonly open: (db: Db, stored: StoredContent) => Promise<EmailContent>;
   /** Opens the custom headers alone. */
@@ -39,6 +44,7 @@ export interface EmailContents {
   ) => Promise<EmailContent['headers']>;
 }
 
+const FIRST_VERSION = 1;
 /** Data keys in memory. */
 const MAX_CACHED_KEYS = 10_000;
 
@@ -67,7 +73,7 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
     cached(orgId, async () => {
       const found = await load(db, orgId, null);
       if (found) return found;
-      const version = 1;
+      const version = FIRST_VERSION;
       await insertDataKey(db, orgId, { version, sealed: wrap.close(randomBytes(32), aboutDataKey(orgId, version)) });
       // Another process may have been faster: its key counts.
       const stored = await load(db, orgId, null);
@@ -85,6 +91,14 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
     return key;
   };
 
+  /** The key of hashes is always derived from the first data key. */
+  const firstKey = async (db: Db, orgId: string) => {
+    const name = `${orgId} ${FIRST_VERSION}`;
+    if (cache.has(name)) return cache.get(name);
+    const found = await load(db, orgId, FIRST_VERSION);
+    return found && cached(name, () => Promise.resolve(found));
+  };
+
   const headersOf: EmailContents['openHeaders'] = async (db, { id, org_id: orgId, headers, sealed_headers: sealed }) =>
     sealed ? openHeaders(await keyOf(db, orgId, sealed), id, sealed) : headers;
 
@@ -92,6 +106,12 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
     seal: async (db, orgId, emailId, content) => sealContent(await latestKey(db, orgId), emailId, content),
     async prepare(db, orgId) {
       await latestKey(db, orgId);
+    },
+    async hashAddresses(db, orgId, addresses) {
+      const dataKey = await firstKey(db, orgId);
+      if (!dataKey) return null;
+      const key = Buffer.from(hkdfSync('sha256', dataKey.key, '', 'sendwright erased recipients', 32));
+      return addresses.map((address) => createHmac('sha256', key).update(address).digest());
     },
     async open(db, stored) {
       const { id, org_id: orgId, html, text, sealed_body: sealed } = stored;

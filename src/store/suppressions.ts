@@ -73,18 +73,32 @@ export interface Standing {
   readonly all: boolean;
 }
 
-/** Which of these addresses are on their organizations' lists. @param emails bare, in lower case */
+/**
+ * Which of these addresses are on their organizations' lists, or were erased.
+ * @param wishes bare addresses in lower case, with their hashes where the organization has a data key
+ */
 export async function findSuppressed(
   db: Db,
-  wishes: readonly { readonly org_id: string; readonly email: string }[],
+  wishes: readonly { readonly org_id: string; readonly email: string; readonly hash?: Buffer | undefined }[],
 ): Promise<Standing[]> {
   if (wishes.length === 0) return [];
   const { rows } = await db.query<Standing>({
     name: 'find_suppressed',
-    text: `SELECT org_id, email, bool_or(origin <> 'unsubscribe') AS all
-           FROM unnest($1::text[], $2::text[]) AS wish(org_id, email) JOIN suppressions USING (org_id, email)
+    text: `WITH wish AS MATERIALIZED (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[]) AS wish(org_id, email, hash)
+           )
+           SELECT org_id, email, bool_or(for_all) AS all
+           FROM (
+             SELECT org_id, email, origin <> 'unsubscribe' AS for_all FROM wish JOIN suppressions USING (org_id, email)
+             UNION ALL
+             SELECT org_id, email, true FROM wish JOIN erased_recipients USING (org_id, hash)
+           ) AS found
            GROUP BY org_id, email`,
-    values: [wishes.map(({ org_id }) => org_id), wishes.map(({ email }) => email)],
+    values: [
+      wishes.map(({ org_id }) => org_id),
+      wishes.map(({ email }) => email),
+      wishes.map(({ hash }) => hash ?? null),
+    ],
   });
   return rows;
 }

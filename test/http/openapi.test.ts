@@ -119,6 +119,7 @@ describe('GET /openapi.json', () => {
         'GET /v1/suppressions',
         'GET /v1/suppressions/{idOrEmail}',
         'DELETE /v1/suppressions/{idOrEmail}',
+        'POST /v1/erasures',
         'POST /v1/webhooks',
         'GET /v1/webhooks',
         'GET /v1/webhooks/{id}',
@@ -247,7 +248,7 @@ describe('an operation', () => {
       assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
       assertDescribed(path, method, answer);
     }
-    assert.equal(bodies.length, 11);
+    assert.equal(bodies.length, 12);
   });
 
   it('takes the examples of its query parameters', async () => {

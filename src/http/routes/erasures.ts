@@ -1,0 +1,44 @@
+import { ServiceError } from '../../domain/errors.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { IntakeDeps } from '../../intake/emails.ts';
+import { eraseRecipient, parsePlace } from '../../intake/erasure.ts';
+import { listedAddress } from '../../intake/suppressions.ts';
+import type { FileStore } from '../../store/files/file-store.ts';
+import { callerOf } from '../auth.ts';
+import { makeCursors } from '../cursor.ts';
+import { route } from '../route.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { EraseBody, Erasure } from '../schemas/erasures.ts';
+
+interface ErasureRoutesDeps extends IntakeDeps {
+  readonly files: FileStore;
+  readonly secretKey: SecretKeys;
+}
+
+export function erase(deps: ErasureRoutesDeps) {
+  const cursors = makeCursors(deps.secretKey);
+  return route(
+    {
+      tags: ['Erasures'],
+      summary: 'Erase a recipient',
+      description:
+        'Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the ' +
+        'content of emails that went to it alone. The address gets nothing any more: a keyed hash remains. Works for a few ' +
+        'seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.',
+      body: EraseBody,
+      response: { 200: Erasure, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+    },
+    async (request) => {
+      const orgId = callerOf(request).org_id;
+      const email = listedAddress(request.body.email, 'email');
+      const listing = { list: 'erasures', orgId, filters: { email } };
+      const opened = request.body.cursor === undefined ? null : cursors.open(listing, request.body.cursor);
+      const place = opened && parsePlace(opened.id, opened.created_at);
+      if (place === undefined)
+        throw new ServiceError('validation_error', 'must be the next_cursor of an erasure', 'cursor');
+      const { report, next } = await eraseRecipient(deps, orgId, email, place);
+      const cursor = next && cursors.seal(listing, { created_at: next.after, id: next.phase });
+      return { report, has_more: cursor !== null, next_cursor: cursor };
+    },
+  );
+}

@@ -1,0 +1,229 @@
+import { performance } from 'node:perf_hooks';
+import { parseMailbox } from '../domain/address.ts';
+import { markDeleted } from '../store/attachments.ts';
+import { eraseContents, findFileIds } from '../store/content-erasure.ts';
+import type { EmailContents } from '../store/email-contents.ts';
+import {
+  type AddressedEmail,
+  deleteCallbacksNaming,
+  type ErasedAddress,
+  lockAddressed,
+  replaceAddressed,
+  replaceInAuditLog,
+  replaceInRecords,
+  replaceInWebhookEvents,
+  suppressHashes,
+  walkEmails,
+  type WalkStep,
+} from '../store/erasure.ts';
+import type { FileStore } from '../store/files/file-store.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+
+interface ErasureDeps {
+  readonly pool: Pool;
+  readonly contents: EmailContents;
+  readonly files: FileStore;
+}
+
+/** How many rows of each kind an erasure has changed or deleted. */
+export interface ErasureReport {
+  emails: number;
+  /** Emails to this recipient alone whose bodies and headers were erased. */
+  contents: number;
+  /** Files of those emails. */
+  files: number;
+  events: number;
+  recipients: number;
+  attempts: number;
+  webhook_events: number;
+  audit_entries: number;
+  provider_callbacks: number;
+  suppressions: number;
+}
+
+/** The tables that are walked, in this order. */
+const PHASES = ['emails', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
+type Phase = (typeof PHASES)[number];
+
+/** Where an erasure goes on. */
+export interface ErasurePlace {
+  readonly phase: Phase;
+  /** The last row of the previous step, in the phase's own order; empty at its begin. */
+  readonly after: string;
+}
+
+/** Rows that one step reads; and emails that it changes in a transaction. */
+const STEP_ROWS = 2_000;
+const EMAILS_PER_TRANSACTION = 100;
+/** Milliseconds after which a call returns, to be called again. */
+const CALL_MS = 3_000;
+
+const NOTHING: ErasureReport = {
+  ...{ emails: 0, contents: 0, files: 0, events: 0, recipients: 0, attempts: 0 },
+  ...{ webhook_events: 0, audit_entries: 0, provider_callbacks: 0, suppressions: 0 },
+};
+
+/**
+ * Erases an address from all that an organization has stored: a placeholder takes its place. From the first step on the
+ * address gets no email any more, since its hash stays behind. Works for a few seconds, in small transactions, and may be
+ * repeated.
+ * @param email bare, in lower case
+ * @param place where the previous call ended; null for the first
+ * @returns what this call has changed, and where the next one goes on; null when nothing is left
+ */
+export async function eraseRecipient(
+  deps: ErasureDeps,
+  orgId: string,
+  email: string,
+  place: ErasurePlace | null,
+): Promise<{ report: ErasureReport; next: ErasurePlace | null }> {
+  const report = { ...NOTHING };
+  await deps.contents.prepare(deps.pool, orgId);
+  const hash = await hashOf(deps, orgId, email);
+  const erased = describe(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
+  if (!place) {
+    // Email that is still to be sent names the placeholder then, which must get nothing either.
+    const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
+    report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
+  }
+  const begun = performance.now();
+  let next: ErasurePlace | null = place ?? { phase: PHASES[0], after: '' };
+  while (next && performance.now() - begun < CALL_MS) {
+    const after: string | null = await takeStep(deps, orgId, erased, next, report);
+    const following: Phase | undefined = PHASES[PHASES.indexOf(next.phase) + 1];
+    if (after !== null) next = { phase: next.phase, after };
+    else next = following ? { phase: following, after: '' } : null;
+  }
+  return { report, next };
+}
+
+async function hashOf({ contents, pool }: ErasureDeps, orgId: string, address: string): Promise<Buffer> {
+  const [hash] = (await contents.hashAddresses(pool, orgId, [address])) ?? [];
+  if (!hash) throw new Error(`${orgId} has no data key`);
+  return hash;
+}
+
+/** @returns where the phase goes on; null when it has ended */
+async function takeStep(
+  deps: ErasureDeps,
+  orgId: string,
+  erased: ErasedAddress,
+  { phase, after }: ErasurePlace,
+  report: ErasureReport,
+): Promise<string | null> {
+  const note = ({ next, changed }: WalkStep, name: keyof ErasureReport): string | null => {
+    report[name] += changed;
+    return next;
+  };
+  switch (phase) {
+    case 'emails':
+      return eraseInEmails(deps, orgId, erased, after, report);
+    case 'webhook_events':
+      return note(await replaceInWebhookEvents(deps.pool, orgId, erased, after, STEP_ROWS), 'webhook_events');
+    case 'audit_log':
+      return note(await replaceInAuditLog(deps.pool, orgId, erased, after, STEP_ROWS), 'audit_entries');
+    case 'provider_callbacks':
+      return note(await deleteCallbacksNaming(deps.pool, erased, after, STEP_ROWS), 'provider_callbacks');
+  }
+}
+
+async function eraseInEmails(
+  deps: ErasureDeps,
+  orgId: string,
+  erased: ErasedAddress,
+  after: string,
+  report: ErasureReport,
+): Promise<string | null> {
+  const [created_at = '-infinity', id = ''] = after === '' ? [] : after.split('|');
+  const walked = await walkEmails(deps.pool, orgId, erased, { created_at, id }, STEP_ROWS);
+  const ids = walked.filter(({ is_candidate: isCandidate }) => isCandidate).map((email) => email.id);
+  for (let from = 0; from < ids.length; from += EMAILS_PER_TRANSACTION) {
+    const some = ids.slice(from, from + EMAILS_PER_TRANSACTION);
+    await transaction(deps.pool, (client) => eraseInSome(deps, client, orgId, erased, some, report));
+  }
+  const last = walked.at(-1);
+  return last && walked.length === STEP_ROWS ? `${last.created_at}|${last.id}` : null;
+}
+
+async function eraseInSome(
+  { files }: ErasureDeps,
+  client: Db,
+  orgId: string,
+  erased: ErasedAddress,
+  ids: readonly string[],
+  report: ErasureReport,
+): Promise<void> {
+  const emails = await lockAddressed(client, ids);
+  const isErased = (text: string) => addressOf(text) === erased.address;
+  const named = emails.filter(({ to, cc, bcc, reply_to }) =>
+    [to, cc, bcc, reply_to].flat().some((text) => text !== null && isErased(text)),
+  );
+  await replaceAddressed(
+    client,
+    erased,
+    emails.map((email) => withoutAddress(email, erased)),
+  );
+  const { events, recipients, attempts } = await replaceInRecords(client, ids, erased);
+  report.emails += named.length;
+  report.events += events;
+  report.recipients += recipients;
+  report.attempts += attempts;
+  const alone = named
+    .filter(({ to, cc, bcc, is_open: isOpen }) => !isOpen && [to, cc ?? [], bcc ?? []].flat().every(isErased))
+    .map(({ id }) => id);
+  if (alone.length === 0) return;
+  const contents = await eraseContents(client, orgId, alone);
+  const fileIds = await findFileIds(client, alone);
+  await markDeleted(client, fileIds);
+  if (fileIds.length > 0) await files.remove(fileIds);
+  report.contents += contents.length;
+  report.files += fileIds.length;
+}
+
+function withoutAddress(email: AddressedEmail, { address, placeholder }: ErasedAddress): AddressedEmail {
+  const replace = <T extends string[] | null>(list: T) =>
+    (list && list.map((text) => (addressOf(text) === address ? placeholder : text))) as T;
+  const { to, cc, bcc, reply_to } = email;
+  return { ...email, to: replace(to), cc: replace(cc), bcc: replace(bcc), reply_to: replace(reply_to) };
+}
+
+function addressOf(text: string): string | undefined {
+  const mailbox = parseMailbox(text);
+  return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
+}
+
+/** Characters that may stand in an address before or behind what looks like one. */
+const LOCAL = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
+
+function describe(address: string, placeholder: string): ErasedAddress {
+  const literal = address.replace(/[^A-Za-z0-9@]/gu, (character) => `\\${character}`);
+  return {
+    address,
+    placeholder,
+    needle: JSON.stringify(address).slice(1, -1),
+    pattern: `(?<!${LOCAL})${literal}(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
+  };
+}
+
+/** Erases an address to the end. @returns the whole report */
+export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, email: string): Promise<ErasureReport> {
+  const whole = { ...NOTHING };
+  let place: ErasurePlace | null = null;
+  do {
+    const { report, next }: { report: ErasureReport; next: ErasurePlace | null } = await eraseRecipient(
+      deps,
+      orgId,
+      email,
+      place,
+    );
+    for (const name of Object.keys(whole) as (keyof ErasureReport)[]) whole[name] += report[name];
+    place = next;
+  } while (place);
+  return whole;
+}
+
+/** The place that a text names. @returns undefined when it names none */
+export function parsePlace(phase: string, after: string): ErasurePlace | undefined {
+  const known = PHASES.find((name) => name === phase);
+  return known && { phase: known, after };
+}

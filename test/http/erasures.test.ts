@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { office, ScriptedProvider } from '../activities/office.ts';
+import { insertAudit } from '../../src/store/audit.ts';
+import { keepCallback } from '../../src/store/callbacks.ts';
+import { project } from '../../src/projection/emails.ts';
+import { force } from '../store/mail.ts';
+import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
+
+const ADDRESS = 'canary.person@example.net';
+const LONGER = 'other.canary.person@example.net';
+
+interface Answered {
+  report: Record<string, number>;
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
+describe('erasing a recipient', () => {
+  let service: Service;
+  let ours: Organization;
+  let theirs: Organization;
+  before(async () => {
+    service = await startService();
+    [ours, theirs] = [await service.organization(), await service.organization()];
+  });
+  after(() => service.close());
+
+  async function erase(email = ADDRESS): Promise<Record<string, number>> {
+    const { status, body, text } = await ours.call('POST', '/v1/erasures', { json: { email } });
+    assert.equal(status, 200, text);
+    const { report, has_more, next_cursor } = body as Answered;
+    assert.deepEqual([has_more, next_cursor], [false, null]);
+    return report;
+  }
+
+  /** An email that was sent and delivered to the address. */
+  async function delivered(by: Organization, fields: Record<string, unknown>): Promise<string> {
+    const id = await by.sent(fields);
+    await force(service.pool, id, 'sent');
+    await project(service.pool, 'delivered', [{ id, recipient: ADDRESS, dedupe_key: `delivered ${ADDRESS}` }]);
+    return id;
+  }
+
+  /** Tables whose rows contain the address, in any case and also as bytes. */
+  async function tablesNaming(orgId: string): Promise<string[]> {
+    const { rows } = await service.pool.query<{ name: string }>(
+      `SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema()`,
+    );
+    const naming: string[] = [];
+    for (const { name } of rows) {
+      const { rows: found } = await service.pool.query<{ row: string }>(
+        `SELECT t::text AS row FROM ${name} t WHERE t::text ~* $1 AND t::text NOT LIKE '%' || $2 || '%'`,
+        ['(?<!other\\.)canary\\.person', orgId],
+      );
+      if (found.length > 0) naming.push(name);
+    }
+    return naming;
+  }
+
+  it('removes the address from everything of the organization, and reports what it has changed', async () => {
+    const hook = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+    assert.equal(hook.status, 201);
+    const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
+    const alone = await delivered(ours, { to: `Ada <${ADDRESS.toUpperCase()}>`, headers: { 'X-A': 'a' }, attachments });
+    const together = await delivered(ours, { to: ['b@example.net', ADDRESS], cc: LONGER, reply_to: ADDRESS });
+    const scheduled = await ours.sent({ to: ADDRESS, scheduled_at: inFuture({ hours: 2 }) });
+    const bounced = await ours.sent({ to: ADDRESS });
+    await project(service.pool, 'bounced', [
+      { id: bounced, recipient: ADDRESS, error: `550 <${ADDRESS}> unknown`, bounce_reason: 'mailbox_not_found' },
+    ]);
+    await service.pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome, detail) VALUES ($1, 1, 'c', 'smtp', 'refused', $2)`,
+      [bounced, `550 ${ADDRESS} unknown`],
+    );
+    await service.pool.query(`UPDATE webhook_events SET payload = data::text WHERE org_id = $1`, [ours.id]);
+    await ours.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
+    const system = { actor_kind: 'system', actor_id: 'test', action: 'suppressions.delete' } as const;
+    await insertAudit(service.pool, { ...system, org_id: ours.id, target: ADDRESS, detail: { email: ADDRESS } });
+    await keepCallback(service.pool, 'postmark', JSON.stringify({ Recipient: ADDRESS }));
+    const untouched = await ours.sent({ to: LONGER });
+    const foreign = await theirs.sent({ to: ADDRESS });
+    const file = ((await ours.email(alone))['attachments'] as { id: string }[])[0]?.id ?? '';
+
+    const report = await erase();
+    assert.deepEqual(
+      { ...report, events: 0, webhook_events: 0 },
+      {
+        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 3, attempts: 1 },
+        ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
+      },
+    );
+    assert.ok((report['events'] ?? 0) >= 3 && (report['webhook_events'] ?? 0) >= 3, JSON.stringify(report));
+    const { rows } = await service.pool.query<{ id: string }>('SELECT id FROM emails WHERE org_id = $1', [theirs.id]);
+    assert.deepEqual(rows, [{ id: foreign }]);
+    // The other organization's email still names it, and nothing else does.
+    assert.deepEqual(await tablesNaming(theirs.id), []);
+    assert.deepEqual((await theirs.email(foreign))['to'], [ADDRESS]);
+
+    const email = await ours.email(together);
+    const [first, placeholder = ''] = email['to'] as string[];
+    assert.equal(first, 'b@example.net');
+    assert.match(placeholder, /^erased-[0-9a-f]{16}@erased\.invalid$/);
+    assert.deepEqual([email['cc'], email['reply_to']], [[LONGER], [placeholder]]);
+    assert.deepEqual((await ours.email(untouched))['to'], [LONGER], 'an address that contains it stays');
+    for (const id of [alone, bounced]) {
+      assertRefused(await ours.call('GET', `/v1/emails/${id}/content`), 410, 'content_erased');
+    }
+    assert.equal(await service.files.open(file), undefined);
+    for (const id of [together, scheduled]) {
+      assert.equal((await ours.call('GET', `/v1/emails/${id}/content`)).status, 200);
+    }
+  });
+
+  it('changes nothing when it is repeated', async () => {
+    const report = await erase();
+    assert.deepEqual(
+      Object.entries(report).filter(([, count]) => count > 0),
+      [],
+    );
+  });
+
+  it('also removes a report that comes again afterwards', async () => {
+    const id = await delivered(ours, { to: 'late@example.net' });
+    for (let i = 0; i < 2; i++) {
+      await project(service.pool, 'delivered', [{ id, recipient: ADDRESS, dedupe_key: `delivered ${ADDRESS}` }]);
+      await erase();
+    }
+    assert.deepEqual(await tablesNaming(theirs.id), []);
+  });
+
+  it('sends nothing to the address any more: neither what was scheduled nor what is accepted later', async () => {
+    const provider = new ScriptedProvider();
+    const { deliverOne, email } = office(service.pool, ours.id, [provider], { contents: service.deps.contents });
+    const later = await ours.sent({ to: ADDRESS.toUpperCase() });
+    const shared = await ours.sent({ to: [ADDRESS, 'c@example.net'] });
+    const { rows } = await service.pool.query<{ id: string }>(
+      `UPDATE emails SET scheduled_at = now() - interval '1 second' WHERE status = 'scheduled' AND org_id = $1 RETURNING id`,
+      [ours.id],
+    );
+    assert.equal(rows.length, 1);
+    for (const id of [later, ...rows.map((row) => row.id)]) {
+      assert.deepEqual(await deliverOne({ id, version: 0 }), { id, state: 'ended', status: 'suppressed' });
+    }
+    await deliverOne({ id: shared, version: 0 });
+    assert.equal((await email(shared)).status, 'sent');
+    assert.deepEqual(
+      provider.given.map(({ to }) => to.map(({ address }) => address)),
+      [['c@example.net']],
+    );
+    const elsewhere = office(service.pool, theirs.id, [provider], { contents: service.deps.contents });
+    const foreign = await theirs.sent({ to: ADDRESS });
+    await elsewhere.deliverOne({ id: foreign, version: 0 });
+    assert.equal((await elsewhere.email(foreign)).status, 'sent', 'another organization goes on');
+  });
+
+  it('refuses what is no address, a foreign cursor, and a key that may not manage', async () => {
+    const call = (json: object, key = ours.key) => ours.call('POST', '/v1/erasures', { json, key });
+    assertRefused(await call({ email: 'x' }), 422, 'validation_error', 'email');
+    assertRefused(await call({}), 422, 'validation_error', 'email');
+    assertRefused(await call({ email: ADDRESS, cursor: 'x' }), 422, 'validation_error', 'cursor');
+    for (const preset of ['read_only', 'sending_access'] as const) {
+      assertRefused(await call({ email: ADDRESS }, await ours.addKey(preset)), 403, 'insufficient_scope');
+    }
+  });
+
+  it('goes on with its cursor where a call has ended', async () => {
+    const { eraseRecipient } = await import('../../src/intake/erasure.ts');
+    const person = 'someone.else@example.net';
+    const id = await delivered(ours, { to: person });
+    await service.pool.query('UPDATE email_events SET recipient = $2 WHERE email_id = $1 AND recipient IS NOT NULL', [
+      id,
+      person,
+    ]);
+    const { next } = await eraseRecipient(service.deps, ours.id, person, { phase: 'audit_log', after: '' });
+    assert.equal(next, null);
+    assert.deepEqual((await ours.email(id))['to'], [person], 'it has begun behind the emails');
+    const report = await erase(person);
+    assert.equal(report['emails'], 1);
+  });
+});
