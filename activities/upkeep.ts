@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import { createdAt } from '../src/domain/ids.ts';
-import { findExpired, findKept, markDeleted } from '../src/store/attachments.ts';
+import { findExpired, findKnownFiles, markDeleted } from '../src/store/attachments.ts';
 import { foldBatchMoves } from '../src/store/batches.ts';
 import { deleteOldCallbacks } from '../src/store/callbacks.ts';
+import { abandonReservations, deleteReservations } from '../src/store/file-reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import { deleteExpiredInvitations } from '../src/store/invitations.ts';
@@ -28,14 +29,14 @@ export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, Pr
   readonly log: Logger;
 }
 
-/** Files, keys or rows of one step. */
+/** Files of one step. */
 const AT_ONCE = 500;
-/** Rows of each table around signing in that one step deletes. */
-const SIGN_INS_AT_ONCE = 5_000;
+/** Rows that one step deletes: a statement of about a second at most, and 5 million rows a run. */
+const DELETED_ROWS_PER_STEP = 5_000;
 /** Batches of one step; each is a few thousand rows. */
 const BATCHES_AT_ONCE = 50;
-/** Milliseconds after which no request can still be about to refer to a file. */
-const ORPHANED_AFTER = 24 * 3_600_000;
+/** Age of a file from which on it is reported: expired files take an hour to be removed, and retries of that longer. */
+const UNKNOWN_AFTER_MS = 24 * 3_600_000;
 /** Pages of the store that one step looks at. */
 const PAGES = 50;
 
@@ -79,22 +80,36 @@ function makeTasks(deps: UpkeepDeps) {
       return { done: expired.length, next: more ? '' : null };
     },
 
-    /** Removes files from the store that no email refers to: their request broke off before it was answered. */
-    async sweepFiles(from: string | null): Promise<UpkeepStep> {
-      const before = Date.now() - ORPHANED_AFTER;
+    /**
+     * Removes files whose request ended before it stored an email. It knows them by their reservations, which only this
+     * installation writes: what else is in the store, and what another database refers to, stays.
+     */
+    async sweepFiles(): Promise<UpkeepStep> {
+      const ids = await abandonReservations(deps.pool, AT_ONCE);
+      await deps.files.remove(ids);
+      await deleteReservations(deps.pool, ids);
+      if (ids.length > 0) deps.log.info({ files: ids.length }, 'removed files of requests that stored no email');
+      return whole(ids.length, AT_ONCE);
+    },
+
+    /**
+     * Reports files in the store that this database does not know, and removes none of them: they may belong to another
+     * installation, or to emails that a restored database has lost.
+     */
+    async reportUnknownFiles(from: string | null): Promise<UpkeepStep> {
+      const before = Date.now() - UNKNOWN_AFTER_MS;
       let done = 0;
       let next = from;
       for (let page = 0; page < PAGES; page++) {
         const { ids, next: following } = await deps.files.list(next);
         next = following;
         const old = ids.filter((id) => createdAt(id) < before);
-        const kept = await findKept(deps.pool, old);
-        const orphans = old.filter((id) => !kept.has(id));
-        await deps.files.remove(orphans);
-        done += orphans.length;
+        const known = await findKnownFiles(deps.pool, old);
+        done += old.length - known.size;
         if (next === null) break;
       }
-      if (done > 0) deps.log.info({ files: done }, 'removed files that no email refers to');
+      if (done > 0)
+        deps.log.warn({ fileCount: done }, 'the attachment store holds files that this database does not know');
       return { done, next };
     },
 
@@ -105,23 +120,23 @@ function makeTasks(deps: UpkeepDeps) {
 
     /** Forgets idempotency keys after 24 hours. */
     async deleteExpiredKeys(): Promise<UpkeepStep> {
-      return whole(await deleteExpiredKeys(deps.pool, AT_ONCE), AT_ONCE);
+      return whole(await deleteExpiredKeys(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
     },
 
     /** Forgets what providers posted that changed nothing after 30 days. */
     async deleteOldCallbacks(): Promise<UpkeepStep> {
-      return whole(await deleteOldCallbacks(deps.pool, AT_ONCE), AT_ONCE);
+      return whole(await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
     },
 
     /** Deletes expired counts of failed sign-ins, sessions and invitations. */
     async deleteExpiredSignIns(): Promise<UpkeepStep> {
       const counts = [
-        await deleteExpiredAttempts(deps.pool, SIGN_INS_AT_ONCE),
-        await deleteExpiredSessions(deps.pool, SIGN_INS_AT_ONCE),
-        await deleteExpiredInvitations(deps.pool, SIGN_INS_AT_ONCE),
+        await deleteExpiredAttempts(deps.pool, DELETED_ROWS_PER_STEP),
+        await deleteExpiredSessions(deps.pool, DELETED_ROWS_PER_STEP),
+        await deleteExpiredInvitations(deps.pool, DELETED_ROWS_PER_STEP),
       ];
       const done = counts.reduce((sum, count) => sum + count, 0);
-      return { done, next: counts.includes(SIGN_INS_AT_ONCE) ? '' : null };
+      return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
     },
 
     /** Adds up how the emails of batches moved. */

@@ -8,8 +8,10 @@ import { deleteOldDeliveries } from '../src/store/webhook-deliveries.ts';
 import { wakeOverdue } from '../src/store/webhook-sleep.ts';
 import type { UpkeepStep } from './chore.ts';
 
-/** Batches, endpoints or deliveries of one step. */
+/** Batches or endpoints of one step. */
 const AT_ONCE = 500;
+/** Deliveries of one step: a statement of about a second at most, and 5 million deliveries a run. */
+const DELIVERIES_PER_STEP = 5_000;
 const DAY = 86_400_000;
 
 /** Chores around customers' endpoints: what was lost on the way is made up for, what is old is forgotten. */
@@ -32,8 +34,8 @@ export function makeWebhookChores({ pool, log }: { readonly pool: Pool; readonly
     /** Forgets events, deliveries and their tries after 30 days. */
     async deleteOldDeliveries(): Promise<UpkeepStep> {
       const before = idTime(Date.now() - DELIVERY_DAYS * DAY);
-      const done = await deleteOldDeliveries(pool, before, AT_ONCE);
-      return { done, next: done === AT_ONCE ? '' : null };
+      const done = await deleteOldDeliveries(pool, before, DELIVERIES_PER_STEP);
+      return { done, next: done === DELIVERIES_PER_STEP ? '' : null };
     },
   };
 }

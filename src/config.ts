@@ -1,7 +1,19 @@
 import { isIP } from 'node:net';
-import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email.ts';
-import { parseRanges } from './domain/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
+import {
+  accountSid,
+  apiKey,
+  fileStore,
+  integer,
+  oneOf,
+  parseDuration,
+  providers,
+  ranges,
+  secretKey,
+  secretKeys,
+  text,
+  url,
+} from './domain/setting-values.ts';
 
 /** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
 export class ConfigError extends Error {}
@@ -16,61 +28,6 @@ interface Setting<T> {
   readonly fallback?: string;
 }
 
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-const LONGEST_DURATION = 30 * 24 * 3_600_000;
-
-/** `500ms`, `5s`, `10m`, `24h` → milliseconds; more than none, and at most 30 days. */
-export function parseDuration(text: string): number {
-  const match = /^(\d+)(ms|s|m|h)$/.exec(text);
-  if (!match) throw new Error('not a duration');
-  const milliseconds = Number(match[1]) * (UNITS[match[2] as string] as number);
-  if (milliseconds === 0 || milliseconds > LONGEST_DURATION) throw new Error('out of range');
-  return milliseconds;
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max) throw new Error('out of range');
-    return value;
-  };
-}
-
-function oneOf<const T extends string>(...values: T[]): (text: string) => T {
-  return (text) => {
-    const found = values.find((value) => value === text);
-    if (found === undefined) throw new Error('unknown value');
-    return found;
-  };
-}
-
-function url(...protocols: string[]): (text: string) => string {
-  return (text) => {
-    if (!protocols.includes(new URL(text).protocol)) throw new Error('wrong protocol');
-    return text.replace(/\/+$/, '');
-  };
-}
-
-function providers(text: string): EmailProviderName[] {
-  const names = text.split(',').map((name) => oneOf(...EMAIL_PROVIDERS)(name.trim()));
-  if (new Set(names).size !== names.length) throw new Error('named twice');
-  return names;
-}
-
-const text = (value: string): string => value;
-
-function fileStore(text: string): string {
-  if (!/^(?:file:.|s3:\/\/[^/?#])/.test(text)) throw new Error('neither a folder nor a bucket');
-  return text;
-}
-
-function ranges(text: string): string[] {
-  const given = text.split(',').flatMap((range) => range.trim() || []);
-  parseRanges(given);
-  return given;
-}
-
 /** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
 function servers(text: string): string[] {
   const given = text.split(',').flatMap((server) => server.trim() || []);
@@ -81,27 +38,6 @@ function servers(text: string): string[] {
     if (port !== undefined) integer(1, 65_535)(port);
   }
   return given;
-}
-
-function accountSid(text: string): string {
-  if (!/^AC[0-9a-f]{32}$/i.test(text)) throw new Error('no SID of an account');
-  return text;
-}
-
-function apiKey(text: string): string {
-  if (!/^sw_live_\S+$/.test(text)) throw new Error('no API key');
-  return text;
-}
-
-function secretKey(text: string): string {
-  if (text.length < SECRET_KEY_LENGTH) throw new Error('too short');
-  return text;
-}
-
-function secretKeys(text: string): string[] {
-  const isLines = text.includes('\n');
-  const keys = text.split(isLines ? '\n' : ',').map((key) => key.trim());
-  return keys.filter((key) => !isLines || key !== '').map(secretKey);
 }
 
 /** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
@@ -307,6 +243,55 @@ export const SETTINGS = {
     example: '90',
     parse: integer(0, 36_500),
     fallback: '0',
+  },
+  RATE_LIMIT_DOMAINS_PER_SECOND: {
+    meaning:
+      'registrations and checks of domains a second of one organization, with as many saved up as come in 100 seconds; 0 is no limit',
+    example: '2',
+    parse: integer(0, 1_000_000_000),
+    fallback: '2',
+  },
+  LIMIT_ENDPOINTS: {
+    meaning: 'webhook endpoints of one organization; 0 is no limit',
+    example: '20',
+    parse: integer(0, 1_000_000_000),
+    fallback: '20',
+  },
+  LIMIT_DOMAINS: {
+    meaning: 'domains of one organization; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000_000),
+    fallback: '100',
+  },
+  LIMIT_KEYS: {
+    meaning: 'API keys of one organization; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000_000),
+    fallback: '100',
+  },
+  LIMIT_NUMBERS: {
+    meaning: 'chat-app numbers of one organization; 0 is no limit',
+    example: '50',
+    parse: integer(0, 1_000_000_000),
+    fallback: '50',
+  },
+  LIMIT_MEMBERS: {
+    meaning: 'members, open invitations included of one organization; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000_000),
+    fallback: '100',
+  },
+  LIMIT_TAG_PAIRS: {
+    meaning: 'distinct tags, pairs of name and value of one organization; 0 is no limit',
+    example: '10000',
+    parse: integer(0, 1_000_000_000),
+    fallback: '10000',
+  },
+  LIMIT_STORED_MB: {
+    meaning: 'MB (1,048,576 bytes) of kept attachments of one organization; 0 is no limit',
+    example: '51200',
+    parse: integer(0, 1_000_000_000),
+    fallback: '51200',
   },
   WORKFLOW_STARTS_PER_SECOND: {
     meaning:

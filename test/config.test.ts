@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConfigError, parseDuration, readConfig, type SettingName, SETTINGS } from '../src/config.ts';
+import { ConfigError, readConfig, type SettingName, SETTINGS } from '../src/config.ts';
+import { parseDuration } from '../src/domain/setting-values.ts';
 
 interface Expectation {
   /** What it is when it is not given. */
@@ -26,6 +27,15 @@ const DURATIONS: Expectation['good'] = [
   ['24h', 86_400_000],
   ['720h', 2_592_000_000],
 ];
+
+const limit = (fallback: number): Expectation => ({
+  fallback,
+  good: [
+    ['0', 0],
+    ['1000000000', 1_000_000_000],
+  ],
+  bad: ['1000000001', ...NO_NUMBERS],
+});
 
 const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   PORT: {
@@ -204,22 +214,6 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['0', '1000001', ...NO_NUMBERS],
   },
-  RATE_LIMIT_RPS: {
-    fallback: 10_000,
-    good: [
-      ['0', 0],
-      ['1000000000', 1_000_000_000],
-    ],
-    bad: ['1000000001', ...NO_NUMBERS],
-  },
-  RATE_LIMIT_MAILS_PER_SECOND: {
-    fallback: 10_000,
-    good: [
-      ['0', 0],
-      ['1000000000', 1_000_000_000],
-    ],
-    bad: ['1000000001', ...NO_NUMBERS],
-  },
   BODY_RETENTION_DAYS: {
     fallback: 0,
     good: [
@@ -228,6 +222,16 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['36501', ...NO_NUMBERS],
   },
+  RATE_LIMIT_RPS: limit(10_000),
+  RATE_LIMIT_MAILS_PER_SECOND: limit(10_000),
+  RATE_LIMIT_DOMAINS_PER_SECOND: limit(2),
+  LIMIT_ENDPOINTS: limit(20),
+  LIMIT_DOMAINS: limit(100),
+  LIMIT_KEYS: limit(100),
+  LIMIT_NUMBERS: limit(50),
+  LIMIT_MEMBERS: limit(100),
+  LIMIT_TAG_PAIRS: limit(10_000),
+  LIMIT_STORED_MB: limit(51_200),
   WORKFLOW_STARTS_PER_SECOND: {
     fallback: 20,
     good: [

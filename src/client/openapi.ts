@@ -4504,6 +4504,7 @@ export interface components {
           | 'not_found'
           | 'method_not_allowed'
           | 'conflict'
+          | 'limit_exceeded'
           | 'invalid_idempotent_request'
           | 'concurrent_idempotent_requests'
           | 'content_erased'

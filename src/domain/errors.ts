@@ -12,6 +12,7 @@ export const ERROR_CODES = [
   'not_found',
   'method_not_allowed',
   'conflict',
+  'limit_exceeded',
   'invalid_idempotent_request',
   'concurrent_idempotent_requests',
   'content_erased',

@@ -15,6 +15,15 @@ const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp'];
 const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
 
+/** Operations whose results an organization may have a limited number of; sending brings tags and files. */
+const CREATING = [
+  ...SENDING_EMAIL,
+  'POST /v1/webhooks',
+  'POST /v1/domains',
+  'POST /v1/keys',
+  'POST /v1/chatapp/numbers',
+];
+
 const WAKING = [
   'POST /v1/webhooks/{id}/test',
   'POST /v1/webhooks/{id}/replay',
@@ -79,6 +88,11 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
       only: ['POST /v1/domains'],
     },
   ],
+  limit_exceeded: {
+    when: 'The organization has as many as its limit allows; the message names the limit.',
+    message: 'the organization has 20 webhook endpoints, which is its limit',
+    only: CREATING,
+  },
   invalid_idempotent_request: {
     when: 'The Idempotency-Key was used with another request.',
     message: 'this key was used for another request',

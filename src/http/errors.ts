@@ -26,6 +26,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  limit_exceeded: 409,
   invalid_idempotent_request: 409,
   concurrent_idempotent_requests: 409,
   content_erased: 410,

@@ -13,20 +13,43 @@ import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
 import type { Budget, PublicFetch } from '../public-fetch/fetch.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import { deleteReservations, reserveFiles } from '../store/file-reservations.ts';
 import type { FileStore } from '../store/files/file-store.ts';
+import type { Pool } from '../store/pool.ts';
+import { limitExceeded } from './organization-limits.ts';
+import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
 
 /** Bytes of fetched files that one process holds in memory, and those of one organization among them. */
 const FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
 const FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
+const BYTES_PER_MB = 1_048_576;
+
+/** The files of one request, and what is checked before any of them is stored. */
+export interface Upload {
+  readonly orgId: string;
+  readonly requests: readonly AttachmentRequest[];
+  /** How much of the monthly quota the email takes. */
+  readonly allowance: number;
+  /** Refuses the request by throwing. Called when all files are valid, and before any is stored. */
+  readonly admit: () => Promise<void>;
+}
 
 /**
- * Makes sure of the files of an email, fetches those that are elsewhere and puts them into the store. Nothing refers to
- * them yet; those to which nothing ever will are swept.
+ * Checks the files of an email, fetches those that are elsewhere, puts all into the store and runs `store`, which stores
+ * the email that refers to them. Files of an email that is refused are removed.
  * @throws ServiceError invalid_attachment, whose message names the file; unavailable when too many files are being
- * fetched; FileStoreUnavailable
+ *   fetched; quota_exceeded; limit_exceeded; what `admit` and `store` throw; FileStoreUnavailable
  */
-export type KeepFiles = (orgId: string, requests: readonly AttachmentRequest[]) => Promise<Attachment[]>;
+export type WithFiles = <T>(upload: Upload, store: (files: readonly Attachment[]) => Promise<T>) => Promise<T>;
+
+export interface FileDeps {
+  readonly pool: Pool;
+  readonly files: FileStore;
+  readonly fetchPublic: PublicFetch;
+  /** Bytes of files that one organization may have in the store; 0 is no limit. */
+  readonly maxStoredBytes: number;
+}
 
 /** One file on its way, by its place in the request. */
 interface Incoming {
@@ -34,10 +57,13 @@ interface Incoming {
   readonly request: AttachmentRequest;
 }
 
-export function makeKeepFiles(files: FileStore, fetchPublic: PublicFetch): KeepFiles {
+export function makeWithFiles(deps: FileDeps): WithFiles {
+  const { files, fetchPublic } = deps;
   const memory = makeByteLimit(FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
-  return async (orgId, requests) => {
-    const incoming = requests.map((request, index): Incoming => ({ index, request }));
+
+  const keepAll = async (upload: Upload): Promise<Attachment[]> => {
+    const { orgId } = upload;
+    const incoming = upload.requests.map((request, index): Incoming => ({ index, request }));
     incoming.forEach(refuseBlocked);
     const releases: Release[] = [];
     const budget: Budget = {
@@ -58,13 +84,48 @@ export function makeKeepFiles(files: FileStore, fetchPublic: PublicFetch): KeepF
         if (file.request.content !== null) contents.set(file.index, await decode(file, file.request.content, budget));
       }
       for (const [index, content] of await fetchAll(incoming, fetchPublic, budget)) contents.set(index, content);
-      return await Promise.all(
-        incoming.map(({ index, request }) => keep(files, request, contents.get(index) as Buffer)),
-      );
+      const described = incoming.map(({ index, request }) => describe(request, contents.get(index) as Buffer));
+      await upload.admit();
+      await reserve(deps, upload, described);
+      await Promise.all(described.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
+      return described;
     } finally {
       for (const release of releases) release();
     }
   };
+
+  return async (upload, store) => {
+    const kept = await keepAll(upload);
+    try {
+      return await store(kept);
+    } catch (error) {
+      // After any other error the email may have been stored: upkeep decides that an hour later.
+      if (error instanceof ServiceError) await discard(deps, kept).catch(() => undefined);
+      throw error;
+    }
+  };
+}
+
+/**
+ * Notes the files that are about to be written, so that upkeep removes those that no email comes to refer to.
+ * @throws ServiceError quota_exceeded or limit_exceeded
+ */
+async function reserve(
+  { pool, maxStoredBytes }: FileDeps,
+  { orgId, allowance }: Upload,
+  described: readonly Attachment[],
+): Promise<void> {
+  const { refusal } = await reserveFiles(pool, orgId, described, { maxStoredBytes, allowance });
+  if (refusal === 'quota') throw await quotaExceeded(pool, orgId, allowance);
+  if (refusal === null) return;
+  const limit = `${(maxStoredBytes / BYTES_PER_MB).toLocaleString('en')} MB`;
+  throw limitExceeded(`an organization may have ${limit} of stored attachments; these would be more`);
+}
+
+async function discard({ pool, files }: FileDeps, kept: readonly Attachment[]): Promise<void> {
+  const ids = kept.map(({ id }) => id);
+  await files.remove(ids);
+  await deleteReservations(pool, ids);
 }
 
 function refuseBlocked(file: Incoming): void {
@@ -116,10 +177,9 @@ function checked(file: Incoming, field: 'content' | 'path', content: Buffer): Bu
   return content;
 }
 
-async function keep(files: FileStore, request: AttachmentRequest, content: Buffer): Promise<Attachment> {
-  const id = newId('att', Date.now());
-  await files.put(id, content);
+function describe(request: AttachmentRequest, content: Buffer): Attachment {
   const { filename, content_id } = request;
+  const id = newId('att', Date.now());
   return { id, filename, content_type: contentTypeOf(request), size: content.length, content_id };
 }
 

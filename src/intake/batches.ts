@@ -1,5 +1,6 @@
 import type { BatchStatus } from '../domain/batch.ts';
-import type { EmailRequest } from '../domain/email.ts';
+import { allowanceOf } from '../domain/allowance.ts';
+import type { EmailRequest, Tag } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { announceBatches } from '../projection/batches.ts';
@@ -27,7 +28,7 @@ const CHUNK = 250;
  * Stores all emails of a batch for delivery, or none.
  * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError at `emails.<index>.<field>`: what acceptEmail says of a single one, times of all before domains;
- *   rate_limit_exceeded or quota_exceeded for all of them
+ *   rate_limit_exceeded, quota_exceeded or limit_exceeded for all of them
  */
 export async function acceptBatch(
   deps: IntakeDeps,
@@ -43,19 +44,21 @@ export async function acceptBatch(
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
+  const allowance = requests.reduce((sum, request) => sum + allowanceOf(request), 0);
+  await registerTags(deps, caller, requests, parsed, refuse);
   await deps.contents.prepare(deps.pool, caller.orgId);
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
     const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
     if (judgement) refuse(judgement.index, judgement.refusal);
-    deps.limits.mails?.take(caller.orgId, total);
-    tokens = total;
+    deps.limits.mails?.take(caller.orgId, allowance);
+    tokens = allowance;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
-    if (left !== null && left < total) throw await quotaExceeded(client, caller.orgId, total);
+    if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
     await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
-    if (left !== null && !(await countBatch(client, caller.orgId, total))) {
-      throw await quotaExceeded(client, caller.orgId, total);
+    if (left !== null && !(await countBatch(client, caller.orgId, allowance))) {
+      throw await quotaExceeded(client, caller.orgId, allowance);
     }
     return batch;
   });
@@ -66,6 +69,29 @@ export async function acceptBatch(
   accepted.tell({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
   return batch;
+}
+
+/**
+ * Registers tags that are new to this process, before the transaction that stores the batch: that would make other
+ * requests with new tags wait until its end.
+ */
+async function registerTags(
+  { pool, limits }: IntakeDeps,
+  { orgId, domainIds }: Caller,
+  requests: readonly EmailRequest[],
+  parsed: readonly SenderAndTime[],
+  refuse: (index: number, refusal: Refusal) => never,
+): Promise<void> {
+  const newTags = new Map<string, Tag>();
+  const turn = takeTurns();
+  for (const { tags } of requests) {
+    limits.tags.collectUnknown(orgId, tags, newTags);
+    await turn();
+  }
+  if (newTags.size === 0) return;
+  const judgement = await judgeEmails(pool, orgId, domainIds, parsed);
+  if (judgement) refuse(judgement.index, judgement.refusal);
+  await limits.tags.register(orgId, newTags);
 }
 
 /** Stores the members of a batch. While Postgres stores some of them, the next are made ready and sent after them. */

@@ -18,6 +18,7 @@ import {
 import { addContents } from '../store/chat-contents.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { requireOrganization } from './accounts.ts';
+import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
 /** What seals and opens the tokens of numbers; what is sealed is the token's text, about the number's id. */
 export function chatSeal(secretKey: SecretKeys): Seal {
@@ -42,6 +43,8 @@ export interface ConnectDeps {
   readonly seal: Seal;
   /** Asks the provider whether a number belongs to the account of its token. */
   readonly verifyNumber: (claim: NumberClaim) => Promise<NumberVerification>;
+  /** Without them, the organization is not limited. */
+  readonly limits?: OrganizationLimits;
 }
 
 /**
@@ -49,10 +52,10 @@ export interface ConnectDeps {
  * Without a token of its own it would send on the operator's account, whose numbers may belong to other organizations:
  * only the operator connects those.
  * @throws ServiceError validation_error; conflict when it is connected already, to this organization or another one;
- * unavailable when the provider cannot be asked now
+ * unavailable when the provider cannot be asked now; limit_exceeded
  */
 export async function connectOwnNumber(
-  { pool, seal, verifyNumber }: ConnectDeps,
+  { pool, seal, verifyNumber, limits }: ConnectDeps,
   orgId: string,
   request: NumberRequest,
 ): Promise<ChatNumber> {
@@ -66,7 +69,7 @@ export async function connectOwnNumber(
   if (verification.kind === 'refused') {
     throw new ServiceError('validation_error', verification.message, verification.param);
   }
-  return connectNumber(pool, seal, orgId, { ...request, number }, 'provider');
+  return connectNumber(pool, seal, orgId, { ...request, number }, 'provider', limits);
 }
 
 const TOKEN_FIELDS: Readonly<Record<ChatProviderName, string>> = { twilio: 'auth_token', meta: 'access_token' };
@@ -90,6 +93,7 @@ async function connectNumber(
   orgId: string,
   { token, ...requested }: NumberRequest,
   verifiedBy: NumberVerifier,
+  limits = UNLIMITED_ORGANIZATION,
 ): Promise<ChatNumber> {
   const { number, provider, phone_number_id: phoneNumberId } = requested;
   const templates = [...requested.templates];
@@ -101,6 +105,7 @@ async function connectNumber(
       throw new ServiceError('conflict', 'is connected already', param);
     }
     for (const conflict of conflicts) await deleteNumber(client, conflict.org_id, conflict.id);
+    await requireCapacity(client, limits, 'numbers', orgId);
     // The id stays where the organization confirms its own number: messages that wait to be sent refer to it.
     const own = conflicts.find((conflict) => conflict.org_id === orgId && conflict.number === number);
     const id = own?.id ?? newId('num', Date.now());

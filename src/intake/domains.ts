@@ -19,11 +19,15 @@ import {
 import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
 import { requireOrganization } from './accounts.ts';
 import { domainName } from './domain-name.ts';
+import type { Limits } from './emails.ts';
+import { requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
 /** What domains are registered and checked with. */
 export interface DomainIntakeDeps extends SenderDomainDeps {
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
+  /** Undefined for the operator's command line, which is not limited. */
+  readonly limits?: Pick<Limits, 'organization' | 'domains'> | undefined;
 }
 
 /** As much of it as showing one takes. */
@@ -39,11 +43,12 @@ const CHECKED_ONCE_IN = 5;
 
 /**
  * Registers a domain to send from, which has to prove itself before that.
- * @throws ServiceError validation_error for its name, or conflict when this organization has it or another one has
- *   verified it
+ * @throws ServiceError rate_limit_exceeded, validation_error for its name, conflict when this organization has it or
+ *   another one has verified it, or limit_exceeded
  */
 export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name: string): Promise<ShownDomain> {
-  const { id } = await insert(deps.pool, orgId, name, false);
+  deps.limits?.domains?.take(orgId, 1);
+  const { id } = await insert(deps.pool, orgId, name, false, deps.limits?.organization);
   deps.wakeRelay();
   const prepared = await prepareDomain(deps, await requireWhole(deps.pool, orgId, id));
   if (!prepared) throw noDomain();
@@ -60,12 +65,19 @@ export async function addDomain(pool: Pool, orgId: string, name: string, trusted
   return insert(pool, orgId, name, trusted);
 }
 
-async function insert(pool: Pool, orgId: string, text: string, trusted: boolean): Promise<Domain> {
+async function insert(
+  pool: Pool,
+  orgId: string,
+  text: string,
+  trusted: boolean,
+  limits = UNLIMITED_ORGANIZATION,
+): Promise<Domain> {
   const name = domainName(text, 'name');
   const problem = senderDomainProblem(name);
   if (problem) throw new ServiceError('validation_error', problem, 'name');
   const inserting = transaction(pool, async (client) => {
-    // First, as whoever verifies one does.
+    await requireCapacity(client, limits, 'domains', orgId);
+    // Before the insertion, as in every transaction that verifies a domain.
     const others = trusted ? await lockNamesakes(client, name) : [];
     const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
     if (!domain) return undefined;
@@ -104,9 +116,10 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
 /**
  * Has a domain checked now and shows what was found; asked again within seconds, only the latter. One that has failed
  * begins anew.
- * @throws ServiceError not_found
+ * @throws ServiceError rate_limit_exceeded or not_found
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
+  deps.limits?.domains?.take(orgId, 1);
   const asked = await askForCheck(deps.pool, orgId, id, CHECKED_ONCE_IN);
   if (!asked) throw noDomain();
   if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);

@@ -1,6 +1,7 @@
 import { parseMailbox } from '../domain/address.ts';
 import type { Attachment, AttachmentRequest } from '../domain/attachments.ts';
-import type { EmailRequest } from '../domain/email.ts';
+import { allowanceOf } from '../domain/allowance.ts';
+import type { EmailRequest, Tag } from '../domain/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
@@ -24,27 +25,38 @@ import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import type { Changer } from './actor.ts';
-import type { KeepFiles } from './attachments.ts';
+import type { WithFiles } from './attachments.ts';
 import type { Caller, StoreEmail } from './gathered-emails.ts';
 import { refuseOtherSenders } from './key-bounds.ts';
 import { unlessUsed } from './once.ts';
+import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
+import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
 
 /** How much organizations may send. Quotas themselves are in the database. */
 export interface Limits extends RateLimits {
   readonly quota: QuotaQueue;
+  readonly organization: OrganizationLimits;
+  readonly tags: TagRegistry;
 }
 
 /** Limits of which none is on. */
-export const unlimited = (): Limits => ({ requests: null, mails: null, quota: makeQuotaQueue() });
+export const unlimited = (): Limits => ({
+  requests: null,
+  mails: null,
+  domains: null,
+  quota: makeQuotaQueue(),
+  organization: UNLIMITED_ORGANIZATION,
+  tags: UNLIMITED_TAGS,
+});
 
 export interface IntakeDeps {
   readonly pool: Pool;
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
-  readonly keepFiles: KeepFiles;
+  readonly withFiles: WithFiles;
   readonly storeEmail: StoreEmail;
   readonly contents: EmailContents;
   readonly limits: Limits;
@@ -56,8 +68,8 @@ export interface IntakeDeps {
  * Stores one email for delivery, with its files.
  * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from`; then invalid_attachment; then rate_limit_exceeded or quota_exceeded;
- *   concurrent_idempotent_requests when the key has been used meanwhile
+ *   insufficient_scope for its `from`; then invalid_attachment; then rate_limit_exceeded, quota_exceeded or
+ *   limit_exceeded; concurrent_idempotent_requests when the key has been used meanwhile
  */
 export async function acceptEmail(
   deps: IntakeDeps,
@@ -67,6 +79,8 @@ export async function acceptEmail(
   once?: Once,
 ): Promise<Acceptance> {
   const { orgId, domainIds } = caller;
+  const { limits } = deps;
+  const allowance = allowanceOf(request);
   const origin = { batchId: null, traceparent: deps.tracer?.current() };
   const email = { ...newEmail(request, senderAndTime(request), origin), once };
   const judge = async (): Promise<void> => {
@@ -76,8 +90,8 @@ export async function acceptEmail(
   const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
     const acceptance = await unlessUsed(storing);
     if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
-    deps.limits.quota.note(orgId, acceptance.has_quota);
-    if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, 1);
+    limits.quota.note(orgId, acceptance.has_quota);
+    if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
     if (acceptance.refusal) throw refused(acceptance.refusal, request);
     return acceptance;
   };
@@ -89,28 +103,40 @@ export async function acceptEmail(
       return acceptance;
     });
   const hasFiles = attachments.length > 0;
-  // What may not be sent at all is told before anybody looks at its files.
-  if (hasFiles) await judge();
-  const files = hasFiles ? await deps.keepFiles(orgId, attachments) : [];
-  try {
-    deps.limits.mails?.take(orgId, 1);
-  } catch (limit) {
-    // What is wrong with the email itself is told first; otherwise the statement that stores it would judge it.
-    await judge();
-    throw limit;
-  }
-  try {
-    const sealed = await sealEmail(deps, orgId, email);
-    const acceptance = hasFiles
-      ? await deps.limits.quota.run(orgId, () => storeWith(sealed, files))
-      : await judged(deps.pool, deps.storeEmail(caller, sealed));
-    accepted.tell({ kind: 'email', by: 'single', count: 1 });
-    deps.wakeRelay();
-    return acceptance;
-  } catch (error) {
-    deps.limits.mails?.giveBack(orgId, 1);
+  const newTags = new Map<string, Tag>();
+  limits.tags.collectUnknown(orgId, request.tags, newTags);
+  // What is wrong with the email itself takes precedence over its files and over limits.
+  if (hasFiles || newTags.size > 0) await judge();
+  let tokens = 0;
+  const admit = async (): Promise<void> => {
+    try {
+      limits.mails?.take(orgId, allowance);
+    } catch (limit) {
+      // Otherwise the statement that stores the email would judge it.
+      await judge();
+      throw limit;
+    }
+    tokens = allowance;
+    if (newTags.size > 0) await limits.tags.register(orgId, newTags);
+  };
+  const store = async (): Promise<Acceptance> => {
+    if (hasFiles) {
+      const upload = { orgId, requests: attachments, allowance, admit };
+      return deps.withFiles(upload, async (files) => {
+        const sealed = await sealEmail(deps, orgId, email);
+        return limits.quota.run(orgId, () => storeWith(sealed, files));
+      });
+    }
+    await admit();
+    return judged(deps.pool, deps.storeEmail(caller, await sealEmail(deps, orgId, email)));
+  };
+  const acceptance = await store().catch((error: unknown) => {
+    if (tokens > 0) limits.mails?.giveBack(orgId, tokens);
     throw error;
-  }
+  });
+  accepted.tell({ kind: 'email', by: 'single', count: 1 });
+  deps.wakeRelay();
+  return acceptance;
 }
 
 /** What an email came in. */

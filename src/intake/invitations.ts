@@ -4,6 +4,7 @@ import { newId } from '../domain/ids.ts';
 import { insertAudit } from '../store/audit.ts';
 import {
   deleteInvitation,
+  deleteInvitationsTo,
   findInvitation,
   insertInvitation,
   type Invitation,
@@ -12,25 +13,32 @@ import {
 } from '../store/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { findMember, findUserByEmail, type Role, type User } from '../store/users.ts';
+import { requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
 
 /**
  * Invites an address for 7 days; an earlier invitation of it ends.
  * @returns the invitation's id and the token for its link, which is told here and never again
- * @throws ServiceError validation_error, conflict when it is a member's address
+ * @throws ServiceError validation_error, conflict when it is a member's address, or limit_exceeded
  */
 export async function invite(
   pool: Pool,
   orgId: string,
   email: string,
   role: Role,
+  limits = UNLIMITED_ORGANIZATION,
 ): Promise<{ id: string; email: string; token: string }> {
   const address = userEmail(email);
   const known = await findUserByEmail(pool, address);
   if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
   const [id, token] = [newId('inv', Date.now()), newToken()];
-  await insertInvitation(pool, { id, org_id: orgId, email: address, role }, digest(token));
+  await transaction(pool, async (client) => {
+    // The new invitation replaces an earlier one to the same address, which then does not count twice.
+    await deleteInvitationsTo(client, orgId, address);
+    await requireCapacity(client, limits, 'invitations', orgId);
+    await insertInvitation(client, { id, org_id: orgId, email: address, role }, digest(token));
+  });
   return { id, email: address, token };
 }
 
@@ -55,12 +63,13 @@ export async function isUser(db: Db, email: string): Promise<boolean> {
  * Uses an invitation up by the token of its link.
  * @param who the user who is signed in, or name and password of a new one
  * @returns the user's id
- * @throws ServiceError not_found, conflict when it is for somebody else, validation_error
+ * @throws ServiceError not_found, conflict when it is for somebody else, validation_error, limit_exceeded
  */
 export async function acceptInvitation(
   pool: Pool,
   token: string,
   who: User | { readonly name: string; readonly password: string },
+  limits = UNLIMITED_ORGANIZATION,
 ): Promise<{ userId: string; invitation: Invitation }> {
   const invitation = await requireInvitation(pool, token);
   const { email } = invitation;
@@ -70,6 +79,7 @@ export async function acceptInvitation(
   const added = 'id' in who ? undefined : await newUser(email, who.name, who.password);
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
+    await requireCapacity(client, limits, 'members', invitation.org_id);
     if (added) await addUser(client, added, false);
     await useInvitation(client, invitation, user.id);
   });

@@ -5,7 +5,7 @@ import type { Pool } from '../store/pool.ts';
 import { type BucketName, exchangeDebts, type Spending } from '../store/rate-debts.ts';
 
 /** Seconds of income that an organization may save up: bursts are welcome, and batches are bursts by nature. */
-const SAVED: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20 };
+const SAVED: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };
 /** Milliseconds between two exchanges with the other processes. */
 const EXCHANGE_EVERY = 200;
 /** Milliseconds since the last exchange after which what flowed back here meanwhile is not told any more. */
@@ -13,7 +13,11 @@ const STALE = 1_000;
 /** Buckets per statement. */
 const AT_ONCE = 1_000;
 
-const WHAT: Readonly<Record<BucketName, string>> = { requests: 'requests', mails: 'emails' };
+const WHAT: Readonly<Record<BucketName, string>> = {
+  requests: 'requests',
+  mails: 'emails',
+  domains: 'domain registrations and checks',
+};
 
 /** A request came too soon; `standing` is where the bucket that refused it stands. */
 export class RateLimitExceeded extends ServiceError {
@@ -44,6 +48,8 @@ export interface RateLimits {
   readonly requests: RateLimit | null;
   /** A batch takes as many tokens as it has emails. */
   readonly mails: RateLimit | null;
+  /** Registrations and checks of domains: each costs a key pair, DNS queries or calls to the provider. */
+  readonly domains: RateLimit | null;
 }
 
 /** A bucket as this process sees it. */
@@ -69,18 +75,21 @@ type Buckets = RateLimit & {
  * through and learns what all have. Between two exchanges another process may let through what this one has just
  * taken: at most what it takes in 200 ms, and at most one full bucket for each process beyond the first. That is owed, and
  * nothing passes until it has flowed back. While the database is away each process limits by itself.
- * @param perSecond tokens for each organization; 0 is no limit
+ * @param perSecond tokens for each organization; 0 or none is no limit
  * @param onError told of the first of the exchanges that fail one after the other; the next one comes all the same
  * @returns the limits, and a function that ends the exchanges with a last one
  */
 export function startRateLimits(
   pool: Pool,
-  perSecond: Readonly<Record<BucketName, number>>,
+  perSecond: Readonly<Partial<Record<BucketName, number>>>,
   onError: (error: unknown) => void,
 ): RateLimits & { readonly stop: () => Promise<void> } {
-  const make = (name: BucketName) => (perSecond[name] > 0 ? makeBuckets(name, perSecond[name]) : null);
-  const limits = { requests: make('requests'), mails: make('mails') };
-  const on = [limits.requests, limits.mails].filter((each) => each !== null);
+  const make = (name: BucketName) => {
+    const rate = perSecond[name] ?? 0;
+    return rate > 0 ? makeBuckets(name, rate) : null;
+  };
+  const limits = { requests: make('requests'), mails: make('mails'), domains: make('domains') };
+  const on = [limits.requests, limits.mails, limits.domains].filter((each) => each !== null);
   const byName = new Map(on.map((each) => [each.name, each]));
 
   const exchange = async (): Promise<void> => {

@@ -3,12 +3,13 @@ import type { NativeConnection } from '@temporalio/worker';
 import { parseRanges } from '../domain/ip-ranges.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
 import { makeApp } from '../http/app.ts';
-import { makeKeepFiles } from '../intake/attachments.ts';
+import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingCounts } from '../intake/fold-counts.ts';
 import { gatherEmails } from '../intake/gathered-emails.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
+import { makeTagRegistry } from '../intake/tag-registry.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { temporalCarrier } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/email-contents.ts';
@@ -23,6 +24,7 @@ import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './metrics.ts';
 import { makeVerifyNumber } from './number-verification.ts';
+import { organizationLimits } from './organization-limits.ts';
 import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
@@ -61,10 +63,15 @@ const stopFolding = startFoldingCounts(pool, (error) =>
 const keys = openKeyRing(pool, config.DATABASE_URL, (error) => log.warn({ err: error }, 'could not note uses of keys'));
 const limits = startRateLimits(
   pool,
-  { requests: config.RATE_LIMIT_RPS, mails: config.RATE_LIMIT_MAILS_PER_SECOND },
+  {
+    requests: config.RATE_LIMIT_RPS,
+    mails: config.RATE_LIMIT_MAILS_PER_SECOND,
+    domains: config.RATE_LIMIT_DOMAINS_PER_SECOND,
+  },
   (error) => log.warn({ err: error }, 'rate limits are not shared with other processes for now'),
 );
 
+const organization = organizationLimits(config);
 const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
@@ -76,13 +83,18 @@ const deps = {
   secretKey: secretKeysOf(config),
   publicUrl: config.PUBLIC_URL,
   files,
-  keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] })),
+  withFiles: makeWithFiles({
+    pool,
+    files,
+    fetchPublic: makePublicFetch({ allowedCidrs: config.ATTACHMENT_ALLOW_CIDRS ?? [] }),
+    maxStoredBytes: organization.storedBytes,
+  }),
   storeEmail: gatherEmails(pool),
   contents: makeEmailContents(secretKeysOf(config)),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
   keys,
-  limits: { ...limits, quota: makeQuotaQueue() },
+  limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
   senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),

@@ -22,6 +22,7 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
     every: '1 hour',
     chores: [
       'expireAttachments',
+      'sweepFiles',
       'expireBodies',
       'deleteExpiredKeys',
       'deleteOldCallbacks',
@@ -29,7 +30,7 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
       'deleteExpiredSignIns',
     ],
   },
-  'upkeep-daily': { every: '24 hours', chores: ['sweepFiles'] },
+  'upkeep-daily': { every: '24 hours', chores: ['reportUnknownFiles'] },
 };
 
 /** Milliseconds between two looks whether the schedules are still there: Temporal's database may have been made anew. */

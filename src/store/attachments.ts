@@ -1,19 +1,29 @@
 import type { Attachment } from '../domain/attachments.ts';
+import { SUBTRACT_STORED_BYTES } from './file-reservations.ts';
 import type { Db } from './pool.ts';
 
-/** Writes down the files of an email, in the transaction that stores it; their contents are in the store already. */
+/**
+ * Stores the files of an email, in the transaction that stores the email. Their contents are in the attachment store
+ * already and are reserved (`reserveFiles`).
+ * @throws Error when upkeep has begun to remove one of them; then nothing may be committed
+ */
 export async function insertAttachments(
   db: Db,
   orgId: string,
   emailId: string,
   files: readonly Attachment[],
 ): Promise<void> {
-  await db.query({
+  const { rows } = await db.query<{ used: number }>({
     name: 'insert_attachments',
-    text: `INSERT INTO attachments (id, org_id, email_id, position, filename, content_type, size, content_id, look_at)
-           SELECT id, $1, $2, position, filename, content_type, size, content_id, now() + interval '720 hours'
-           FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[]) WITH ORDINALITY
-                AS file(id, filename, content_type, size, content_id, position)`,
+    text: `WITH used AS (
+             DELETE FROM file_reservations WHERE id = ANY ($3) AND abandoned_at IS NULL RETURNING id
+           ), inserted AS (
+             INSERT INTO attachments (id, org_id, email_id, position, filename, content_type, size, content_id, look_at)
+             SELECT id, $1, $2, position, filename, content_type, size, content_id, now() + interval '720 hours'
+             FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[]) WITH ORDINALITY
+                  AS file(id, filename, content_type, size, content_id, position)
+           )
+           SELECT count(*)::int AS used FROM used`,
     values: [
       orgId,
       emailId,
@@ -24,6 +34,7 @@ export async function insertAttachments(
       files.map((file) => file.content_id),
     ],
   });
+  if (rows[0]?.used !== files.length) throw new Error('a file of this email is being removed');
 }
 
 /** The files of one row of emails as JSON: what the API shows of them everywhere, in their order. */
@@ -136,13 +147,21 @@ export async function findExpired(db: Db, limit: number): Promise<{ expired: str
 /** Notes that files are no longer in the store. */
 export async function markDeleted(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query(`UPDATE attachments SET deleted_at = now() WHERE id = ANY ($1) AND deleted_at IS NULL`, [ids]);
+  await db.query(
+    `WITH removed AS (
+       UPDATE attachments SET deleted_at = now() WHERE id = ANY ($1) AND deleted_at IS NULL
+       RETURNING org_id, size AS bytes
+     )${SUBTRACT_STORED_BYTES}
+     SELECT`,
+    [ids],
+  );
 }
 
-/** Which of these ids belong to files that somebody may still ask for. */
-export async function findKept(db: Db, ids: readonly string[]): Promise<Set<string>> {
+/** Which of these ids belong to files that are kept for an email or reserved for one. */
+export async function findKnownFiles(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ id: string }>(
-    `SELECT id FROM attachments WHERE id = ANY ($1) AND deleted_at IS NULL`,
+    `SELECT id FROM attachments WHERE id = ANY ($1) AND deleted_at IS NULL
+     UNION SELECT id FROM file_reservations WHERE id = ANY ($1)`,
     [ids],
   );
   return new Set(rows.map((row) => row.id));

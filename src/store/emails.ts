@@ -1,3 +1,4 @@
+import { allowanceOf } from '../domain/allowance.ts';
 import type { Attachment } from '../domain/attachments.ts';
 import type { SealedContent } from '../domain/email-content.ts';
 import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../domain/email.ts';
@@ -91,6 +92,7 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
     emails.map((email) => email.sealed?.sealed_body ?? null),
     emails.map((email) => email.sealed?.body_bytes ?? null),
     emails.map((email) => email.sealed?.sealed_headers ?? null),
+    emails.map(allowanceOf),
   ];
 }
 
@@ -156,11 +158,11 @@ const ACCEPT_EMAILS = `
     SELECT * FROM unnest(
       $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[], $11::jsonb[],
       $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[], $18::timestamptz[],
-      $19::text[], $20::bytea[], $21::text[], $22::bytea[], $23::integer[], $24::bytea[]
+      $19::text[], $20::bytea[], $21::text[], $22::bytea[], $23::integer[], $24::bytea[], $25::integer[]
     ) WITH ORDINALITY AS mail(
       id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to,
       subject, marketing, tags, headers, html, text, scheduled_at, key, fingerprint, traceparent, sealed,
-      body_bytes, sealed_headers, position
+      body_bytes, sealed_headers, allowance, position
     )
   ), ${JUDGED}, ${COUNT_AGAINST_QUOTA}, accepted AS MATERIALIZED (
     SELECT judged.*, ${BITS_OF_TAGS} AS tag_bits

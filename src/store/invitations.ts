@@ -77,6 +77,11 @@ export async function takeInvitation(db: Db, id: string): Promise<boolean> {
   return rowCount === 1;
 }
 
+/** Deletes the invitation of an address to an organization, open or expired. */
+export async function deleteInvitationsTo(db: Db, orgId: string, email: string): Promise<void> {
+  await db.query(`DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
+}
+
 /** Takes an invitation back. @returns whether there was one */
 export async function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
   const { rowCount } = await db.query(`DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);

@@ -6,7 +6,11 @@ const MONTH_BEGIN = `(date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE
 /** An interval of months that is added to an instant would follow the session's time zone. */
 const MONTH_END = `((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')`;
 
-/** How many emails an organization may have accepted this month, and had. */
+/** How much of the quota a stored email took. An address that stands in it twice counts twice here. */
+const ALLOWANCE = `CASE WHEN marketing
+  THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0) + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END`;
+
+/** How many emails an organization may have accepted this month, and had. A marketing email counts once for each recipient. */
 export interface Usage {
   /** Its quota; null is any number. */
   monthly: number | null;
@@ -40,7 +44,7 @@ const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT 
  */
 export const COUNT_AGAINST_QUOTA = `
   wanted AS MATERIALIZED (
-    SELECT count(*) AS emails FROM judged
+    SELECT sum(allowance) AS emails FROM judged
     WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
   ), ${CHARGED}, quota_says AS MATERIALIZED (
     SELECT ${WITHIN_QUOTA} AS yes
@@ -56,7 +60,7 @@ export const LEFT_OF_QUOTA = (org: string): string => `(
   FROM organizations WHERE id = ${org})`;
 
 /**
- * Counts all emails of a batch against its organization's quota. It comes last in the transaction that stores them: single
+ * Counts all emails of a batch against its organization's quota, by what each takes of it (`allowanceOf`). It comes last in the transaction that stores them: single
  * emails of the organization wait from here to its end, and no longer.
  * @returns whether the quota, if there is one, leaves as many; if not, nothing is counted
  */
@@ -99,7 +103,7 @@ export async function setQuota(db: Db, orgId: string, monthly: number | null): P
        SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
      ), counted AS (
        INSERT INTO monthly_usage (org_id, month, emails)
-       SELECT id, ${MONTH}, (SELECT count(*) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+       SELECT id, ${MONTH}, (SELECT coalesce(sum(${ALLOWANCE}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
        FROM before WHERE monthly_quota IS NULL AND $2::bigint IS NOT NULL
        ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
      )

@@ -1,7 +1,7 @@
 import type { Db } from './pool.ts';
 
-/** What a token bucket counts: requests, or the emails in them. */
-export type BucketName = 'requests' | 'mails';
+/** What a token bucket counts: requests, the emails in them, or registrations and checks of domains. */
+export type BucketName = 'requests' | 'mails' | 'domains';
 
 /** What one process has let through since it last told. */
 export interface Spending {
@@ -26,7 +26,7 @@ export interface Debt {
 export async function exchangeDebts(
   db: Db,
   spendings: readonly Spending[],
-  rates: Readonly<Record<BucketName, number>>,
+  rates: Readonly<Partial<Record<BucketName, number>>>,
 ): Promise<Debt[]> {
   const { rows } = await db.query<Debt>({
     name: 'exchange_debts',
@@ -37,15 +37,16 @@ export async function exchangeDebts(
            ORDER BY org_id, bucket
            ON CONFLICT (org_id, bucket) DO UPDATE SET
              debt = greatest(0, greatest(0, shared.debt - greatest(0, extract(epoch FROM excluded.at - shared.at)::float8)
-                      * CASE shared.bucket WHEN 'requests' THEN $4::float8 ELSE $5::float8 END) + excluded.debt),
+                      * CASE shared.bucket WHEN 'requests' THEN $4::float8 WHEN 'mails' THEN $5::float8 ELSE $6::float8 END) + excluded.debt),
              at = greatest(shared.at, excluded.at)
            RETURNING org_id, bucket, greatest(0, debt) AS debt`,
     values: [
       spendings.map(({ org_id }) => org_id),
       spendings.map(({ bucket }) => bucket),
       spendings.map(({ spent }) => spent),
-      rates.requests,
-      rates.mails,
+      rates.requests ?? 0,
+      rates.mails ?? 0,
+      rates.domains ?? 0,
     ],
   });
   return rows;

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
 import { insertAttachments } from '../../src/store/attachments.ts';
+import { reserveFiles } from '../../src/store/file-reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { type FileStore, FileStoreUnavailable } from '../../src/store/files/file-store.ts';
 import type { Pool } from '../../src/store/pool.ts';
@@ -44,6 +45,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
       content_id: filename.startsWith('inline') ? filename : null,
     }));
     for (const file of files) await store.put(file.id, Buffer.from(contents[file.filename] ?? ''));
+    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
     await insertAttachments(pool, orgId, emailId, files);
     return files.map(({ id }) => id);
   };

@@ -5,6 +5,7 @@ import type { UpkeepStep } from '../../activities/chore.ts';
 import { makeUpkeepActivities } from '../../activities/upkeep.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { insertAttachments } from '../../src/store/attachments.ts';
+import { deleteReservations, reserveFiles } from '../../src/store/file-reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
 import type { Pool } from '../../src/store/pool.ts';
@@ -25,7 +26,10 @@ after(() => database.drop());
 
 async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
   await pool.query('DELETE FROM attachments');
+  await pool.query('DELETE FROM file_reservations');
+  await pool.query('DELETE FROM stored_bytes');
   const store = diskStore(await temporaryFolder(t));
+  const log: string[] = [];
   const activities = makeUpkeepActivities({
     pool,
     files: wrap(store),
@@ -42,15 +46,16 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
       findRunning: (ids) => Promise.resolve(new Set(ids)),
       findFailing: () => Promise.resolve([]),
     },
-    log: pino({ level: 'silent' }),
+    log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
   });
   /** An email with one file, all of it made `days` ago. @returns the ids of both */
   const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
     const email = newEmail();
     await accept(pool, orgId, [email]);
     const id = newId('att', Date.now());
-    await store.put(id, Buffer.from('x'));
     const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 1, content_id: null };
+    await reserveFiles(pool, orgId, [file], { maxStoredBytes: 0, allowance: 1 });
+    await store.put(id, Buffer.from('x'));
     await insertAttachments(pool, orgId, email.id, [file]);
     const past = `now() - make_interval(hours => $2 * 24)`;
     await pool.query(
@@ -79,7 +84,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     );
     return rows[0]?.deleted === true;
   };
-  return { store, activities, old, deleted };
+  return { store, activities, old, deleted, log };
 }
 
 async function toTheEnd(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
@@ -144,6 +149,7 @@ describe('files that have expired', () => {
       size: 1,
       content_id: null,
     }));
+    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
     await insertAttachments(pool, orgId, `${emailId}x`, files);
     await pool.query(
       `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
@@ -165,31 +171,90 @@ describe('files that have expired', () => {
   });
 });
 
+/** Ids that this installation has never made; those of `old` were made in January 2025. */
+const fileId = (old: boolean): string => {
+  const id = newId('att', Date.now());
+  return old ? `att_01jk${id.slice(8)}` : id;
+};
+const storedBytes = async (): Promise<number> => {
+  const { rows } = await pool.query<{ bytes: number }>('SELECT bytes::float8 AS bytes FROM stored_bytes');
+  return rows[0]?.bytes ?? 0;
+};
+
 describe('files that no email refers to', () => {
-  test('are removed when they are older than a day', async (t) => {
+  const reserve = (ids: readonly string[], hours = 0): Promise<unknown> =>
+    reserveFiles(
+      pool,
+      orgId,
+      ids.map((id) => ({ id, size: 10 })),
+      { maxStoredBytes: 0, allowance: 1 },
+    ).then(() =>
+      pool.query(
+        'UPDATE file_reservations SET created_at = created_at - make_interval(hours => $2) WHERE id = ANY ($1)',
+        [ids, hours],
+      ),
+    );
+
+  test('are removed an hour after their request reserved them', async (t) => {
     const { store, activities, old } = await make(t);
     const [, kept] = await old(2, 'sent', { 'email.sent': 2 });
-    // Made in 2025: the letters after the prefix are its time.
-    const aged = `att_01jk${newId('att', Date.now()).slice(8)}`;
-    const young = newId('att', Date.now());
+    const [aged, young] = [fileId(false), fileId(false)];
+    await reserve([aged], 2);
+    await reserve([young]);
     for (const id of [aged, young]) await store.put(id, Buffer.from('x'));
-    assert.equal(await toTheEnd((from) => activities.sweepFiles(from)), 1);
+    assert.equal(await storedBytes(), 21);
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
     assert.deepEqual(await allIds(store), [kept, young].sort());
+    assert.equal(await storedBytes(), 11);
   });
 
-  test('are found on every page of the store', async (t) => {
+  test('are removed step by step when they are many', async (t) => {
     const { store, activities } = await make(t);
-    const ids = Array.from({ length: 200 }, (_, i) => `att_01k${'0'.repeat(18)}${String(i).padStart(5, '0')}`);
+    const ids = Array.from({ length: 600 }, () => fileId(false));
+    await reserve(ids, 2);
     await Promise.all(ids.map((id) => store.put(id, Buffer.from('x'))));
-    const steps: number[] = [];
-    const removed = await toTheEnd(async (from) => {
-      const step = await activities.sweepFiles(from);
-      steps.push(step.done);
-      return step;
-    });
-    assert.equal(removed, 200);
-    assert.ok(steps.length > 1, `${steps.length} steps`);
+    assert.equal((await activities.sweepFiles()).done, 500);
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 100);
     assert.deepEqual(await allIds(store), []);
+    assert.equal(await storedBytes(), 0);
+  });
+
+  test('are removed at the next sweep when the store could not remove them, and no email can use them meanwhile', async (t) => {
+    let isAway = true;
+    const { store, activities } = await make(t, (disk) => ({
+      ...disk,
+      remove: (ids) => (isAway ? Promise.reject(new Error('away')) : disk.remove(ids)),
+    }));
+    const id = fileId(false);
+    await reserve([id], 2);
+    await store.put(id, Buffer.from('x'));
+    await assert.rejects(activities.sweepFiles(), /away/);
+    const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 10, content_id: null };
+    await assert.rejects(insertAttachments(pool, orgId, 'em_late', [file]), /is being removed/);
+    isAway = false;
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
+    assert.deepEqual(await allIds(store), []);
+  });
+
+  test('stay when this installation did not write them, whatever its database knows', async (t) => {
+    const { store, activities, log } = await make(t);
+    const foreign = Array.from({ length: 200 }, () => fileId(true));
+    await Promise.all(foreign.map((id) => store.put(id, Buffer.from('x'))));
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 0);
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 200);
+    assert.deepEqual(await allIds(store), foreign.sort());
+    assert.ok(log.some((line) => line.includes('files that this database does not know')));
+  });
+
+  test('are not reported while they are known or young', async (t) => {
+    const { store, activities, old } = await make(t);
+    await old(2, 'sent', { 'email.sent': 2 });
+    const [known, young] = [fileId(true), fileId(false)];
+    await reserve([known]);
+    for (const id of [known, young]) await store.put(id, Buffer.from('x'));
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 0);
+    await deleteReservations(pool, [known]);
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 1);
   });
 });
 
@@ -197,11 +262,11 @@ test('what providers posted is forgotten after 30 days', async (t) => {
   const { activities } = await make(t);
   await pool.query(
     `INSERT INTO provider_callbacks (provider, body, received_at)
-     SELECT 'postmark', '{}', now() - make_interval(hours => CASE WHEN n <= 600 THEN 721 ELSE 719 END)
-     FROM generate_series(1, 700) AS n`,
+     SELECT 'postmark', '{}', now() - make_interval(hours => CASE WHEN n <= 6000 THEN 721 ELSE 719 END)
+     FROM generate_series(1, 6100) AS n`,
   );
-  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 500, next: '' });
-  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 100, next: null });
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 5_000, next: '' });
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 1_000, next: null });
   const { rows } = await pool.query('SELECT count(*)::int AS kept FROM provider_callbacks');
   assert.deepEqual(rows, [{ kept: 100 }]);
 });
@@ -239,10 +304,10 @@ test('expired keys are forgotten, and moves of batches folded, step by step', as
   const { activities } = await make(t);
   await pool.query(
     `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer, created_at)
-     SELECT $1, n::text, sha256('x'), '{}', now() - interval '25 hours' FROM generate_series(1, 750) AS n`,
+     SELECT $1, n::text, sha256('x'), '{}', now() - interval '25 hours' FROM generate_series(1, 7500) AS n`,
     [orgId],
   );
-  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 500, next: '' });
-  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 250, next: null });
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 5_000, next: '' });
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 2_500, next: null });
   assert.equal((await activities.foldBatchMoves()).next, null);
 });

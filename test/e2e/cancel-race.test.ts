@@ -7,7 +7,7 @@ import { makeAttemptRecorder, makeEmailActivities } from '../../activities/index
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
-import { acceptEmail, cancelEmail, unlimited } from '../../src/intake/emails.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, unlimited } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
@@ -80,10 +80,10 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
 
   const organization = await createOrganization(pool, 'Race');
   await addDomain(pool, organization.id, 'race.example', true);
-  const deps = {
+  const deps: IntakeDeps = {
     pool,
     wakeRelay: relay.wake,
-    keepFiles: async () => [],
+    withFiles: async (_upload, store) => store([]),
     storeEmail: gatherEmails(pool),
     contents,
     limits: unlimited(),

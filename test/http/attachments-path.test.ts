@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { canary, names, REACHABLE, site } from '../public-fetch/web.ts';
-import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { allIds, contentOf } from '../store/files/store-contract.ts';
@@ -113,13 +113,18 @@ it('a path costs at most the time that a fetch may take, however many there are'
   const { resolve } = names({});
   const store = diskStore(await temporaryFolder(t));
   const hurried = makePublicFetch({ allowedCidrs: [REACHABLE], resolve }, 200);
-  const keepFiles = makeKeepFiles(store, hurried);
+  const withFiles = makeWithFiles({ pool: service.pool, files: store, fetchPublic: hurried, maxStoredBytes: 0 });
   const path = { path: hangs.url, content: null, content_type: null, content_id: null };
   const began = lived();
   await assert.rejects(
-    keepFiles(
-      'org_x',
-      Array.from({ length: 20 }, (_, i) => ({ ...path, filename: `${i}.pdf` })),
+    withFiles(
+      {
+        orgId: 'org_none',
+        requests: Array.from({ length: 20 }, (_, i) => ({ ...path, filename: `${i}.pdf` })),
+        allowance: 1,
+        admit: async () => undefined,
+      },
+      async () => undefined,
     ),
     /cannot be fetched: it takes longer than 0.2 seconds/,
   );

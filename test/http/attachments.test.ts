@@ -265,7 +265,7 @@ describe('the order of checks', () => {
 describe('a store that fails', () => {
   it('is told as 503, and nothing is queued; email without files goes on', async (t) => {
     const broken = await startService({
-      keepFiles: async () => {
+      withFiles: async () => {
         throw new FileStoreUnavailable(new Error('ENOSPC: no space left on device'));
       },
     });

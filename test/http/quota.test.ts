@@ -64,6 +64,31 @@ describe('a monthly quota', () => {
     assert.equal((body as { batches: unknown[] }).batches.length, 2, 'a batch that was refused leaves nothing');
   });
 
+  it('counts a marketing email once for each of its recipients, and any other email once', async () => {
+    const ours = await withQuota(10);
+    const to = ['a@example.net', 'B <b@example.net>', 'c@example.net'];
+    await ours.sent({ to, cc: ['d@example.net'] });
+    assert.equal(await used(ours), 1);
+    // A repeated address is one recipient.
+    await ours.sent({ marketing: true, to, cc: ['A@example.net'], bcc: ['d@example.net'] });
+    assert.equal(await used(ours), 5);
+    const members = [ours.mail(), ours.mail({ marketing: true, to })];
+    assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails: members } })).status, 202);
+    assert.equal(await used(ours), 9);
+    await assertExceeded(
+      await ours.send({ marketing: true, to: to.slice(0, 2) }),
+      'the quota of 10 emails a month leaves 1, and this takes 2',
+    );
+    const attachments = [{ filename: 'a.txt', content: 'YQ==' }];
+    await assertExceeded(
+      await ours.send({ marketing: true, to, attachments }),
+      'the quota of 10 emails a month leaves 1, and this takes 3',
+    );
+    // A quota that is given later counts the emails of the month in the same way, but for repeated addresses.
+    await giveQuota(service.pool, ours.id, null);
+    assert.equal((await giveQuota(service.pool, ours.id, 20)).used, 1 + 5 + 1 + 3);
+  });
+
   it('of nothing lets nothing through; and none is none', async () => {
     const ours = await withQuota(0);
     await assertExceeded(await ours.send(), 'the quota of 0 emails a month leaves 0');

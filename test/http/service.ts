@@ -10,12 +10,14 @@ import type { DashboardDeps } from '../../src/dashboard/page.ts';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
-import { makeKeepFiles } from '../../src/intake/attachments.ts';
+import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/intake/keys.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
+import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/intake/organization-limits.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/dashboard.ts';
+import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -96,18 +98,20 @@ let count = 0;
 interface Options extends Partial<HttpDeps & DashboardDeps> {
   /** Where `pool`, if it is given, is connected to. */
   readonly databaseUrl?: string;
-  readonly perSecond?: { readonly requests: number; readonly mails: number };
+  readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
+  readonly organizationLimits?: Partial<OrganizationLimits>;
 }
 
 /** @param domains what domains are checked with, where that is not what tests do without */
 export async function startService(
-  { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, ...options }: Options = {},
+  { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
   domains: Partial<SenderDomainDeps> = {},
 ): Promise<Service> {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
   const keys = openKeyRing(pool, databaseUrl ?? database.url, () => undefined);
   const limits = startRateLimits(pool, perSecond, () => undefined);
+  const perOrganization = { ...UNLIMITED_ORGANIZATION, ...organizationLimits };
   const log: string[] = [];
   let wakes = 0;
   const lines = new Writable({
@@ -121,13 +125,23 @@ export async function startService(
   const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
     keys,
-    limits: { ...limits, quota: makeQuotaQueue() },
+    limits: {
+      ...limits,
+      quota: makeQuotaQueue(),
+      organization: perOrganization,
+      tags: makeTagRegistry(pool, perOrganization.tagPairs),
+    },
     trustedProxies: [],
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
     publicUrl: undefined,
     files,
-    keepFiles: makeKeepFiles(files, makePublicFetch({ allowedCidrs: [REACHABLE] })),
+    withFiles: makeWithFiles({
+      pool,
+      files,
+      fetchPublic: makePublicFetch({ allowedCidrs: [REACHABLE] }),
+      maxStoredBytes: perOrganization.storedBytes,
+    }),
     storeEmail: gatherEmails(pool),
     contents: makeEmailContents(SECRET_KEY),
     webhookAllowCidrs: [REACHABLE],

@@ -21,7 +21,7 @@ before(async () => {
   deps = {
     pool: database.pool,
     wakeRelay: () => wakes++,
-    keepFiles: async () => [],
+    withFiles: async (_upload, store) => store([]),
     storeEmail: gatherEmails(database.pool),
     contents,
     limits: unlimited(),

@@ -103,6 +103,7 @@ test(
       expireAttachments: step('expireAttachments', 3),
       sweepFiles: step('sweepFiles', 2),
       expireBodies: step('expireBodies', 1),
+      reportUnknownFiles: step('reportUnknownFiles', 2),
       deleteExpiredKeys: step('deleteExpiredKeys', 1),
       deleteOldCallbacks: step('deleteOldCallbacks', 1),
       deleteExpiredSignIns: step('deleteExpiredSignIns', 1),
@@ -141,6 +142,8 @@ test(
       'expireAttachments page 1',
       'expireAttachments page 2',
       'expireBodies first',
+      'reportUnknownFiles first',
+      'reportUnknownFiles page 1',
       'sweepFiles first',
       'sweepFiles page 1',
     ];

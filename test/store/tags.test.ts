@@ -41,13 +41,14 @@ describe('counts of tags', () => {
       { ...KIND, count: 2 },
       { ...one, count: 1 },
     ];
-    assert.deepEqual(await listTags(database.pool, orgId), expected);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
     assert.equal(await foldTags(database.pool, 1), 1);
-    assert.deepEqual(await listTags(database.pool, orgId), expected);
-    while ((await foldTags(database.pool, 1)) > 0) assert.deepEqual(await listTags(database.pool, orgId), expected);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
+    while ((await foldTags(database.pool, 1)) > 0)
+      assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
     assert.equal(await additions(), 0);
     await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
-    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }, expected[1]]);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 3 }, expected[1]]);
   });
 
   it('are exact for every reader while many send and several fold', async () => {
@@ -66,7 +67,7 @@ describe('counts of tags', () => {
     const read = async () => {
       while (sending) {
         const before = sent;
-        const [tag] = await listTags(database.pool, orgId);
+        const [tag] = await listTags(database.pool, orgId, null, 100);
         // A request that is answered is counted; four more may be under way.
         const found = tag?.count ?? 0;
         assert.ok(found >= before && found <= sent + 4, `${found} counted, ${before} to ${sent} sent`);
@@ -75,7 +76,7 @@ describe('counts of tags', () => {
     const others = [fold(), fold(), read(), read()];
     await Promise.all([send(), send(), send(), send()]).finally(() => (sending = false));
     await Promise.all(others);
-    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 240 }]);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 240 }]);
   });
 
   it('are gone with what was not stored after all', async () => {
@@ -85,7 +86,7 @@ describe('counts of tags', () => {
       throw new Error('undone');
     });
     await assert.rejects(undone, /undone/);
-    assert.deepEqual(await listTags(database.pool, orgId), []);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), []);
   });
 });
 
@@ -101,11 +102,11 @@ describe('nobody waits', () => {
           await single.query('SET LOCAL lock_timeout = 1');
           await acceptOne(single, orgId, { ...from, tags: [KIND] });
           assert.equal(await foldTags(single, 100), 0, 'one at a time');
-          assert.deepEqual(await listTags(single, orgId), [{ ...KIND, count: 2 }]);
+          assert.deepEqual(await listTags(single, orgId, null, 100), [{ ...KIND, count: 2 }]);
         });
       });
     });
-    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }]);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 3 }]);
   });
 });
 
@@ -121,7 +122,7 @@ describe('folding all the time', () => {
     await stop();
     await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
     assert.equal(await additions(), 1);
-    assert.deepEqual(await listTags(database.pool, orgId), [{ ...KIND, count: 3 }]);
+    assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 3 }]);
     assert.deepEqual(errors, []);
   });
 

@@ -149,7 +149,7 @@ function idOf({ params }: Context): string {
 }
 
 function intakeOf({ deps }: Context): DomainIntakeDeps {
-  return { ...deps.senderDomains, wakeRelay: deps.wakeRelay };
+  return { ...deps.senderDomains, wakeRelay: deps.wakeRelay, limits: deps.limits };
 }
 
 function NewPage({ context, filled }: { context: Context; filled: Filled }): Html {

@@ -24,9 +24,9 @@ const showInvitation = publicPage(Type.Object({}), (visit) => invitationPage(vis
 const accept = publicAction(Acceptance, {
   again: invitationPage,
   run: async (visit, { name = '', password = '' }) => {
-    const { pool, session, params } = visit;
+    const { pool, session, params, deps } = visit;
     const who = session?.user ?? { name, password };
-    const { userId, invitation } = await acceptInvitation(pool, params['token'] ?? '', who);
+    const { userId, invitation } = await acceptInvitation(pool, params['token'] ?? '', who, deps.limits.organization);
     const token = session ? session.token : await beginSession(pool, userId);
     await setSessionOrganization(pool, digest(token), invitation.org_id);
     return new Redirect('/dashboard', {

@@ -3,6 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { rangeProblem } from '../../domain/ip-ranges.ts';
 import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
 import { type IssuedKey, issueKey } from '../../intake/keys.ts';
+import { withinLimit } from '../../intake/organization-limits.ts';
 import { type Domain, listDomains } from '../../store/domains.ts';
 import { PRESETS } from '../../store/keys.ts';
 import { act } from '../act.ts';
@@ -41,7 +42,10 @@ const make = action(KeyFields, {
     };
     return act(context, {
       action: 'keys.create',
-      run: () => issueKey(context.pool, context.organization.id, wish),
+      run: () =>
+        withinLimit(context.pool, context.deps.limits.organization, 'keys', context.organization.id, (client) =>
+          issueKey(client, context.organization.id, wish),
+        ),
       target: ({ id }) => id,
       detail: wish,
       then: (made) => keyPage(context, made),

@@ -30,7 +30,7 @@ const inviteSomebody = action(Type.Object({ email: Type.String(), role: RoleName
   run: (context, { email, role }) =>
     act(context, {
       action: 'members.invite',
-      run: () => invite(context.pool, context.organization.id, email, role),
+      run: () => invite(context.pool, context.organization.id, email, role, context.deps.limits.organization),
       target: ({ id }) => id,
       detail: (made) => ({ email: made.email, role }),
       then: (made) => <InvitedPage context={context} email={made.email} token={made.token} />,

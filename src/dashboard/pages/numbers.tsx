@@ -77,7 +77,12 @@ const connect = action(NumberFields, {
       action: 'chatapp.numbers.create',
       run: () =>
         connectOwnNumber(
-          { pool: context.pool, seal, verifyNumber: context.deps.verifyNumber },
+          {
+            pool: context.pool,
+            seal,
+            verifyNumber: context.deps.verifyNumber,
+            limits: context.deps.limits.organization,
+          },
           context.organization.id,
           {
             ...{ number, provider, templates },

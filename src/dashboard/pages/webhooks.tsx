@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { createEndpoint } from '../../intake/webhooks.ts';
+import { withinLimit } from '../../intake/organization-limits.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks.ts';
 import { act } from '../act.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
@@ -43,7 +44,10 @@ const create = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.create',
-      run: () => createEndpoint(intakeOf(context), context.organization.id, { url, description, events }),
+      run: () =>
+        withinLimit(context.pool, context.deps.limits.organization, 'endpoints', context.organization.id, (client) =>
+          createEndpoint({ ...intakeOf(context), pool: client }, context.organization.id, { url, description, events }),
+        ),
       target: ({ id }) => id,
       detail: { url },
       then: (made) => (

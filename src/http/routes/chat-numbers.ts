@@ -7,6 +7,7 @@ import {
   removeNumber,
   requireNumber,
 } from '../../intake/chat-numbers.ts';
+import type { Limits } from '../../intake/emails.ts';
 import { listNumbers } from '../../store/chat-numbers.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
@@ -18,12 +19,13 @@ import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about numbers need. */
 export interface NumberRoutesDeps extends Pick<ConnectDeps, 'pool' | 'verifyNumber'> {
+  readonly limits: Limits;
   readonly secretKey: SecretKeys;
 }
 
 const tags = ['Chat-app numbers'];
 
-export function connect({ pool, secretKey, verifyNumber }: NumberRoutesDeps) {
+export function connect({ pool, limits, secretKey, verifyNumber }: NumberRoutesDeps) {
   const seal = chatSeal(secretKey);
   return route(
     {
@@ -38,14 +40,18 @@ export function connect({ pool, secretKey, verifyNumber }: NumberRoutesDeps) {
     },
     async (request, reply) => {
       const { number, provider, phone_number_id, account_sid, access_token, auth_token, templates } = request.body;
-      const connected = await connectOwnNumber({ pool, seal, verifyNumber }, callerOf(request).org_id, {
-        number,
-        provider,
-        phone_number_id: phone_number_id ?? null,
-        account_sid: account_sid ?? null,
-        token: access_token ?? auth_token ?? null,
-        templates: (templates ?? []).map((template) => ({ ...template, variables: template.variables ?? [] })),
-      });
+      const connected = await connectOwnNumber(
+        { pool, seal, verifyNumber, limits: limits.organization },
+        callerOf(request).org_id,
+        {
+          number,
+          provider,
+          phone_number_id: phone_number_id ?? null,
+          account_sid: account_sid ?? null,
+          token: access_token ?? auth_token ?? null,
+          templates: (templates ?? []).map((template) => ({ ...template, variables: template.variables ?? [] })),
+        },
+      );
       reply.code(201);
       return connected;
     },

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { checkDomain, type DomainIntakeDeps, registerDomain, removeDomain, showDomain } from '../../intake/domains.ts';
+import type { Limits } from '../../intake/emails.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
 import { listDomains } from '../../store/domains.ts';
 import { authorizeDomain, callerOf } from '../auth.ts';
@@ -15,14 +16,15 @@ import type { SecretKeys } from '../../domain/secret-key.ts';
 export interface DomainRoutesDeps {
   readonly senderDomains: SenderDomainDeps;
   readonly wakeRelay: () => void;
+  readonly limits: Limits;
   readonly secretKey: SecretKeys;
 }
 
 const tags = ['Domains'];
 const CHANGING = [400, 401, 403, 404, 413, 415, 422, 500, 503];
 
-function intakeOf({ senderDomains, wakeRelay }: DomainRoutesDeps): DomainIntakeDeps {
-  return { ...senderDomains, wakeRelay };
+function intakeOf({ senderDomains, wakeRelay, limits }: DomainRoutesDeps): DomainIntakeDeps {
+  return { ...senderDomains, wakeRelay, limits };
 }
 
 export function add(deps: DomainRoutesDeps) {

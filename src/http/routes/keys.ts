@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
+import type { Limits } from '../../intake/emails.ts';
 import { issueKey, removeKey, requireKey } from '../../intake/keys.ts';
+import { withinLimit } from '../../intake/organization-limits.ts';
 import { listKeys } from '../../store/keys.ts';
-import type { Db } from '../../store/pool.ts';
+import type { Pool } from '../../store/pool.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
@@ -13,13 +15,14 @@ import type { SecretKeys } from '../../domain/secret-key.ts';
 
 /** What the routes about keys need. */
 interface KeyRoutesDeps {
-  readonly pool: Db;
+  readonly pool: Pool;
+  readonly limits: Pick<Limits, 'organization'>;
   readonly secretKey: SecretKeys;
 }
 
 const tags = ['API keys'];
 
-export function issue({ pool }: KeyRoutesDeps) {
+export function issue({ pool, limits }: KeyRoutesDeps) {
   return route(
     {
       tags,
@@ -29,11 +32,13 @@ export function issue({ pool }: KeyRoutesDeps) {
         'other domains or addresses, or for longer: `domain_ids`, `allowed_ips` and `expires_at` that limit the key that ' +
         'asks have to be given, and to lie within its own.',
       body: IssueKeyBody,
-      response: { 201: IssuedKey, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+      response: { 201: IssuedKey, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
       const caller = callerOf(request);
-      const issued = await issueKey(pool, caller.org_id, request.body, caller);
+      const issued = await withinLimit(pool, limits.organization, 'keys', caller.org_id, (client) =>
+        issueKey(client, caller.org_id, request.body, caller),
+      );
       reply.code(201);
       return issued;
     },

@@ -20,7 +20,7 @@ import type { SecretKeys } from '../../domain/secret-key.ts';
 
 const tags = ['Suppressions'];
 
-export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'keepFiles'>) {
+export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles'>) {
   return route(
     {
       tags,
@@ -82,7 +82,7 @@ export function getSuppression({ pool }: { readonly pool: Db }) {
   );
 }
 
-export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'keepFiles'>) {
+export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles'>) {
   return route(
     {
       tags,

@@ -11,6 +11,7 @@ import {
   testEndpoint,
   type WebhookIntakeDeps,
 } from '../../intake/webhooks.ts';
+import { withinLimit } from '../../intake/organization-limits.ts';
 import { listEndpoints } from '../../store/webhooks.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
@@ -52,12 +53,15 @@ export function create(deps: WebhookRoutesDeps) {
         'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 says. Its secret is in this ' +
         'answer alone.',
       body: CreateEndpointBody,
-      response: { 201: EndpointWithSecret, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+      response: { 201: EndpointWithSecret, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
       const { url, events, description } = request.body;
       const wish = { url, events: events ?? [], description: description ?? null };
-      const endpoint = await createEndpoint(intake, callerOf(request).org_id, wish);
+      const orgId = callerOf(request).org_id;
+      const endpoint = await withinLimit(deps.pool, deps.limits.organization, 'endpoints', orgId, (client) =>
+        createEndpoint({ ...intake, pool: client }, orgId, wish),
+      );
       reply.code(201);
       return endpoint;
     },

@@ -1,0 +1,73 @@
+import { ServiceError } from '../domain/errors.ts';
+import { type LimitedResource, lockAndCount } from '../store/organization-limits.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+
+/** How much one organization may have; 0 is no limit. The operator's command line is not limited. */
+export interface OrganizationLimits {
+  readonly endpoints: number;
+  readonly domains: number;
+  readonly keys: number;
+  readonly numbers: number;
+  /** Open invitations count when another one is made. */
+  readonly members: number;
+  /** Distinct tags: pairs of name and value. */
+  readonly tagPairs: number;
+  /** Bytes of the attachments that are kept. */
+  readonly storedBytes: number;
+}
+
+/** Limits of an organization that is not limited. */
+export const UNLIMITED_ORGANIZATION: OrganizationLimits = {
+  endpoints: 0,
+  domains: 0,
+  keys: 0,
+  numbers: 0,
+  members: 0,
+  tagPairs: 0,
+  storedBytes: 0,
+};
+
+const NAMES: Readonly<Record<LimitedResource, string>> = {
+  endpoints: 'webhook endpoints',
+  domains: 'domains',
+  keys: 'API keys',
+  numbers: 'numbers',
+  members: 'members',
+  invitations: 'members and open invitations',
+};
+
+/**
+ * Makes sure that an organization may have one more, in the transaction that creates it.
+ * @throws ServiceError limit_exceeded
+ */
+export async function requireCapacity(
+  client: Db,
+  limits: OrganizationLimits,
+  resource: LimitedResource,
+  orgId: string,
+): Promise<void> {
+  const limit = limits[resource === 'invitations' ? 'members' : resource];
+  if (limit === 0 || (await lockAndCount(client, resource, orgId, limit)) < limit) return;
+  throw limitExceeded(`the organization has ${limit.toLocaleString('en')} ${NAMES[resource]}, which is its limit`);
+}
+
+/**
+ * Creates something in a transaction of its own if the organization may have one more.
+ * @throws ServiceError limit_exceeded, and what `create` throws
+ */
+export function withinLimit<T>(
+  pool: Pool,
+  limits: OrganizationLimits,
+  resource: LimitedResource,
+  orgId: string,
+  create: (client: Db) => Promise<T>,
+): Promise<T> {
+  return transaction(pool, async (client) => {
+    await requireCapacity(client, limits, resource, orgId);
+    return create(client);
+  });
+}
+
+export function limitExceeded(message: string): ServiceError {
+  return new ServiceError('limit_exceeded', message);
+}

@@ -1,0 +1,81 @@
+import type { Tag } from '../domain/email.ts';
+import { lockLimit } from '../store/organization-limits.ts';
+import { type Pool, transaction } from '../store/pool.ts';
+import { registerTags } from '../store/tags.ts';
+import { limitExceeded } from './organization-limits.ts';
+
+/** Tags that a process remembers to be registered, of all organizations: at most 30 MB of the longest tags. */
+const REMEMBERED = 50_000;
+
+/**
+ * Limits the distinct tags of an organization. Every tag is registered before the first email that carries it is stored;
+ * a process remembers registered tags, so that only emails with new tags cost statements and locks.
+ */
+export interface TagRegistry {
+  /** Adds those of `tags` to `found` that this process does not know to be registered. */
+  readonly collectUnknown: (orgId: string, tags: readonly Tag[], found: Map<string, Tag>) => void;
+  /** @throws ServiceError limit_exceeded; then none of them is registered */
+  readonly register: (orgId: string, unknown: ReadonlyMap<string, Tag>) => Promise<void>;
+}
+
+/** Registers nothing, for organizations whose tags are not limited. */
+export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, register: async () => undefined };
+
+/** @param limit distinct tags of one organization; 0 is no limit */
+export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
+  if (limit === 0) return UNLIMITED_TAGS;
+  /** In the order in which they were registered or seen first. */
+  const registered = new Set<string>();
+  const queues = new Map<string, Promise<void>>();
+
+  const remember = (key: string): void => {
+    registered.add(key);
+    if (registered.size <= REMEMBERED) return;
+    const [oldest] = registered;
+    registered.delete(oldest as string);
+  };
+
+  const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
+    const missing = [...tags].filter(([key]) => !registered.has(key));
+    // An organization that had all of them would be beyond its limit, too.
+    if (missing.length > limit) throw tooMany(limit, missing.length);
+    const result = await transaction(pool, async (client) => {
+      await lockLimit(client, 'tags', orgId);
+      return registerTags(
+        client,
+        orgId,
+        missing.map(([, tag]) => tag),
+        limit,
+      );
+    });
+    if (result.added > 0 && result.registered + result.added > limit) throw tooMany(limit, result.added);
+    for (const [key] of missing) remember(key);
+  };
+
+  return {
+    collectUnknown(orgId, tags, found) {
+      for (const tag of tags) {
+        // Names and values hold no spaces.
+        const key = `${orgId} ${tag.name} ${tag.value}`;
+        if (!registered.has(key)) found.set(key, tag);
+      }
+    },
+    // One at a time for each organization, so that one that sends new tags all the time holds one connection at most.
+    register(orgId, unknown) {
+      const turn = (queues.get(orgId) ?? Promise.resolve()).then(() => write(orgId, unknown));
+      const settled = turn.catch(() => undefined);
+      queues.set(orgId, settled);
+      void settled.then(() => {
+        if (queues.get(orgId) === settled) queues.delete(orgId);
+      });
+      return turn;
+    },
+  };
+}
+
+function tooMany(limit: number, added: number) {
+  const number = (count: number) => count.toLocaleString('en');
+  return limitExceeded(
+    `an organization may have ${number(limit)} distinct tags; this request brings ${number(added)} new ones, which is too many`,
+  );
+}

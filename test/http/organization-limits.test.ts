@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { addDomain } from '../../src/intake/domains.ts';
+import { createKey } from '../../src/intake/keys.ts';
+import { acceptInvitation, invite } from '../../src/intake/invitations.ts';
+import { createUser } from '../../src/intake/users.ts';
+import { addEndpoint, makeWebhookIntake } from '../../src/intake/webhooks.ts';
+import { UNLIMITED_ORGANIZATION } from '../../src/intake/organization-limits.ts';
+import { REACHABLE } from '../public-fetch/web.ts';
+import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
+
+const LIMIT = 3;
+
+let service: Service;
+before(async () => {
+  service = await startService({
+    organizationLimits: { endpoints: LIMIT, domains: LIMIT, keys: LIMIT, numbers: LIMIT, members: LIMIT },
+  });
+});
+after(() => service.close());
+
+let count = 0;
+
+/** What can be created, how many an organization of these tests begins with, and what the message calls it. */
+const RESOURCES = [
+  { path: '/v1/webhooks', json: () => ({ url: `https://${REACHABLE}/hook` }), first: 0, name: 'webhook endpoints' },
+  { path: '/v1/domains', json: () => ({ name: `limited${++count}.example.com` }), first: 1, name: 'domains' },
+  { path: '/v1/keys', json: () => ({ preset: 'read_only' }), first: 1, name: 'API keys' },
+  {
+    path: '/v1/chatapp/numbers',
+    json: () => ({
+      number: `+1202555${String(1_000 + ++count).slice(-4)}`,
+      provider: 'twilio',
+      account_sid: `AC${'0'.repeat(32)}`,
+      auth_token: '0'.repeat(32),
+    }),
+    first: 0,
+    name: 'numbers',
+  },
+];
+
+describe('what exceeds the limit of an organization', () => {
+  for (const { path, json, first, name } of RESOURCES) {
+    const create = (by: Organization) => by.call('POST', path, { json: json() });
+
+    it(`POST ${path}: gets 409, and what is deleted makes room`, async () => {
+      const [ours, theirs] = [await service.organization(), await service.organization()];
+      const ids: string[] = [];
+      for (let held = first; held < LIMIT; held++) {
+        const answer = await create(ours);
+        assert.equal(answer.status, 201, answer.text);
+        ids.push((answer.body as { id: string }).id);
+      }
+      assertRefused(
+        await create(ours),
+        409,
+        'limit_exceeded',
+        undefined,
+        `the organization has 3 ${name}, which is its limit`,
+      );
+      assert.equal((await create(theirs)).status, 201, 'another organization has its own');
+      assert.equal((await ours.call('DELETE', `${path}/${ids[0]}`)).status, 204);
+      assert.equal((await create(ours)).status, 201);
+      assertRefused(await create(ours), 409, 'limit_exceeded');
+    });
+
+    it(`POST ${path}: is exact for requests that come concurrently`, async () => {
+      const ours = await service.organization();
+      const answers = await Promise.all(Array.from({ length: 12 }, () => create(ours)));
+      const statuses = answers.map(({ status }) => status).sort();
+      const created = LIMIT - first;
+      assert.deepEqual(
+        statuses,
+        Array.from({ length: 12 }, (_, n) => (n < created ? 201 : 409)),
+      );
+    });
+  }
+});
+
+describe('members', () => {
+  const limits = { ...UNLIMITED_ORGANIZATION, members: LIMIT };
+  const invited = (orgId: string, email: string) => invite(service.pool, orgId, email, 'member', limits);
+  const isRefused = { code: 'limit_exceeded' };
+
+  it('count with open invitations; inviting an address again does not count it twice', async () => {
+    const { id } = await service.organization();
+    await createUser(service.pool, id, { email: `owner${++count}@example.com`, role: 'owner' });
+    await invited(id, 'first@example.com');
+    await invited(id, 'second@example.com');
+    await assert.rejects(invited(id, 'third@example.com'), isRefused);
+    const { token } = await invited(id, 'second@example.com');
+    const { userId } = await acceptInvitation(service.pool, token, { name: '', password: 'a long password' }, limits);
+    assert.match(userId, /^usr_/);
+    await assert.rejects(invited(id, 'third@example.com'), isRefused);
+  });
+
+  it('are limited when an invitation is accepted, too', async () => {
+    const { id } = await service.organization();
+    const { token } = await invited(id, 'late@example.com');
+    for (let member = 0; member < LIMIT; member++) await createUser(service.pool, id, { email: `m${++count}@example.com`, role: 'owner' });
+    const accepting = acceptInvitation(service.pool, token, { name: '', password: 'a long password' }, limits);
+    await assert.rejects(accepting, isRefused);
+  });
+});
+
+it("the operator's command line is not limited", async () => {
+  const { id } = await service.organization();
+  const intake = makeWebhookIntake(service.pool, () => undefined, SECRET_KEY, [REACHABLE]);
+  for (let made = 0; made <= LIMIT; made++) {
+    await addEndpoint(intake, id, { url: `https://${REACHABLE}/hook`, events: [], description: null });
+    await addDomain(service.pool, id, `unlimited${++count}.example.com`, true);
+    await createKey(service.pool, id, 'read_only', []);
+    await createUser(service.pool, id, { email: `user${++count}@example.com`, role: 'owner' });
+  }
+});
+
+it('registrations and checks of domains have a rate limit of their own', async (t) => {
+  const limited = await startService({ perSecond: { requests: 10_000, mails: 10_000, domains: 0.001 } });
+  t.after(limited.close);
+  // A bucket of 0.1 tokens: the first passes, as what costs more than half of a full bucket does, and overdraws it.
+  const ours = await limited.organization();
+  const register = () => ours.call('POST', '/v1/domains', { json: { name: `rated${++count}.example.com` } });
+  const answers = [await register(), await register()];
+  assertRefused(answers.find(({ status }) => status === 429) ?? (await register()), 429, 'rate_limit_exceeded');
+  const domains = (await ours.call('GET', '/v1/domains')).body as { domains: { id: string }[] };
+  const verify = await ours.call('POST', `/v1/domains/${domains.domains[0]?.id}/verify`);
+  assertRefused(verify, 429, 'rate_limit_exceeded');
+  await ours.sent();
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
+import { assertRefused, type Organization, type Service, startService } from './service.ts';
+
+const LIMIT = 4;
+
+let service: Service;
+before(async () => {
+  service = await startService({ organizationLimits: { tagPairs: LIMIT } });
+});
+after(() => service.close());
+
+const tags = (...values: (string | number)[]) => ({ tags: values.map((value) => ({ name: `n${value}`, value: 'v' })) });
+const listed = async (ours: Organization) => {
+  const { body } = await ours.call('GET', '/v1/emails/tags');
+  return (body as { tags: { name: string; count: number }[] }).tags.map(({ name, count }) => [name, count]);
+};
+const stored = async ({ id }: Organization) => {
+  const { rowCount } = await service.pool.query('SELECT FROM emails WHERE org_id = $1', [id]);
+  return rowCount;
+};
+
+describe('distinct tags beyond the limit of an organization', () => {
+  it('get 409, while known tags and emails without tags are accepted', async () => {
+    const ours = await service.organization();
+    await ours.sent(tags(1, 2, 3));
+    const message = 'an organization may have 4 distinct tags; this request brings 2 new ones, which is too many';
+    assertRefused(await ours.send(tags(3, 4, 5)), 409, 'limit_exceeded', undefined, message);
+    await ours.sent(tags(3, 4));
+    assertRefused(await ours.send(tags(5)), 409, 'limit_exceeded');
+    // The same name with another value is another tag.
+    assertRefused(await ours.send({ tags: [{ name: 'n1', value: 'w' }] }), 409, 'limit_exceeded');
+    await ours.sent(tags(1, 2, 3, 4));
+    await ours.sent();
+    assert.equal(await stored(ours), 4);
+    assert.deepEqual(await listed(ours), [
+      ['n1', 2],
+      ['n2', 2],
+      ['n3', 3],
+      ['n4', 2],
+    ]);
+    await (await service.organization()).sent(tags(5, 6));
+  });
+
+  it('refuse all of a batch', async () => {
+    const ours = await service.organization();
+    const batch = (...emails: Record<string, unknown>[]) =>
+      ours.call('POST', '/v1/emails/batch', { json: { emails: emails.map((fields) => ours.mail(fields)) } });
+    assertRefused(await batch(tags(1, 2), tags(3, 4), tags(5)), 409, 'limit_exceeded');
+    assert.equal(await stored(ours), 0);
+    assert.deepEqual(await listed(ours), []);
+    assert.equal((await batch(tags(1, 2), tags(2, 3), tags(4))).status, 202);
+    assertRefused(await batch(tags(1), tags(6)), 409, 'limit_exceeded');
+    assert.equal(await stored(ours), 3);
+  });
+
+  it('are told after what is wrong with the email itself, and register nothing for it', async () => {
+    const ours = await service.organization();
+    const from = 'a@not-registered.example';
+    assertRefused(await ours.send({ from, ...tags(1, 2, 3, 4) }), 403, 'domain_not_found', 'from');
+    await ours.sent(tags(5, 6, 7, 8));
+    assertRefused(await ours.send({ from, ...tags(9) }), 403, 'domain_not_found', 'from');
+  });
+
+  it('are counted exactly when requests and processes bring new ones concurrently', async () => {
+    const ours = await service.organization();
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => ours.send(tags(n % 10))));
+    const accepted = answers.filter(({ status }) => status === 202);
+    assert.ok(accepted.length >= LIMIT, `${accepted.length} were accepted`);
+    assert.equal((await listed(ours)).length, LIMIT);
+    assert.equal(await stored(ours), accepted.length);
+
+    const other = await service.organization();
+    const processes = [1, 2, 3].map(() => makeTagRegistry(service.pool, LIMIT));
+    const registering = processes.flatMap((registry, process) =>
+      Array.from({ length: 5 }, async (_, n) => {
+        const found = new Map<string, { name: string; value: string }>();
+        registry.collectUnknown(other.id, [{ name: `p${process}`, value: `${n}` }], found);
+        await registry.register(other.id, found);
+      }),
+    );
+    const results = await Promise.allSettled(registering);
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, LIMIT);
+    const { rowCount } = await service.pool.query('SELECT FROM tag_counts WHERE org_id = $1', [other.id]);
+    assert.equal(rowCount, LIMIT);
+  });
+});
+
+it('lists more tags than it holds in memory at a time, each once and in order', async () => {
+  const ours = await service.organization();
+  await service.pool.query(
+    `INSERT INTO tag_counts (org_id, name, value, emails)
+     SELECT $1, 'many', 'v' || n, CASE WHEN n % 100 = 0 THEN 0 ELSE n END FROM generate_series(1, 12000) AS n`,
+    [ours.id],
+  );
+  await service.pool.query(
+    `INSERT INTO tag_additions (org_id, name, value, emails)
+     VALUES ($1, 'many', 'v1', 5), ($1, 'many', 'v100', 7), ($1, 'zlast', 'v', 1), ($1, 'afirst', 'v', 1)`,
+    [ours.id],
+  );
+  const answer = await ours.call('GET', '/v1/emails/tags');
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
+  const { tags: found } = answer.body as { tags: { name: string; value: string; count: number }[] };
+  // Those without an email are registered only; one of them has an addition.
+  assert.equal(found.length, 12_000 - 120 + 1 + 2);
+  assert.deepEqual(found[0], { name: 'afirst', value: 'v', count: 1 });
+  assert.deepEqual(found.at(-1), { name: 'zlast', value: 'v', count: 1 });
+  const values = found.slice(1, -1).map(({ value }) => value);
+  assert.deepEqual(values, [...new Set(values)].sort());
+  const counts = new Map(found.map(({ value, count }) => [value, count]));
+  assert.deepEqual(
+    ['v1', 'v100', 'v11999'].map((value) => counts.get(value)),
+    [6, 7, 11_999],
+  );
+});
