@@ -13,9 +13,11 @@ import {
   SMALL_BODY_BYTES,
 } from '../src/store/attempts.ts';
 import { afterCommit, type Db, isUnreachable, transaction } from '../src/store/pool.ts';
+import { clearSuspects, markSuspects } from '../src/store/suspects.ts';
 import { claimed } from '../src/telemetry/topics.ts';
 import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
+import { isQuarantined, quarantine } from './quarantine.ts';
 import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
 /** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
@@ -87,6 +89,8 @@ export interface Claims {
   readonly unapplied: readonly UnappliedEmail[];
   /** Not claimed: their bodies or files must be read first. */
   readonly large: readonly LargeEmail[];
+  /** Not claimed: the isolated process is to deliver them. */
+  readonly suspects: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
@@ -96,7 +100,9 @@ export interface Claims {
  * @param contents what was read of large emails
  */
 export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
-  if (members.length === 0) return { ready: [], unsettled: [], unapplied: [], large: [], results: [] };
+  if (members.length === 0) {
+    return { ready: [], unsettled: [], unapplied: [], large: [], suspects: [], results: [] };
+  }
   const ids = members.map((member) => member.id);
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
@@ -105,6 +111,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const unsettled: UnsettledEmail[] = [];
     const large: LargeEmail[] = [];
     const unapplied: UnappliedEmail[] = [];
+    const suspects: Member[] = [];
+    const poisonous: LockedEmail[] = [];
     const due: LockedEmail[] = [];
     const doubtful: LockedEmail[] = [];
     for (const member of members) {
@@ -114,14 +122,21 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
       else if (standing) results.push(standing);
       else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
+      else if (isQuarantined(deps, email, attempt && isUnsettled(attempt) ? attempt : undefined)) poisonous.push(email);
       else if (attempt && isUnsettled(attempt)) {
         unsettled.push({ member, attempt, isCopied: email.copies_left });
         doubtful.push(email);
-      } else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
+      } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
+      else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
       else if (contents.get(email.id)?.files === 'lost' && email.late < LOST_AFTER)
         results.push({ id: member.id, ...UNREADABLE });
       else due.push(email);
     }
+    const unended = unsettled.filter(({ attempt }) => attempt.outcome === null);
+    await markSuspects(
+      client,
+      unended.map(({ member }) => member.id),
+    );
     // One that is doubtful was claimed before, except where a backup took that back.
     const scheduled = [...due, ...doubtful].filter((email) => email.status === 'scheduled');
     await project(
@@ -132,7 +147,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const lateness = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.tell({ lateness }));
     const { ready, ended } = await assign(deps, client, due, attempts, contents);
-    return { ready, unsettled, unapplied, large, results: [...results, ...ended] };
+    const quarantined = await quarantine(deps, client, poisonous, attempts);
+    return { ready, unsettled, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
   });
 }
 
@@ -272,6 +288,11 @@ async function assign(
   await beginAttempts(
     client,
     ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+  );
+  // The attempts are on record now: from here on, they tell what may have ended a worker.
+  await clearSuspects(
+    client,
+    ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
   );
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
   return { ready, ended: [...ended, ...sealed] };

@@ -29,6 +29,8 @@ export interface EmailDeps {
   readonly stopping: AbortSignal;
   /** Reads what is too large to be read when it is claimed. */
   readonly largeEmails: LargeEmails;
+  /** Delivers emails that may have ended a worker; undefined in the process that does so, and where there is none. */
+  readonly isolation?: Isolation;
   /** Looks at the domains of emails that are about to leave. */
   readonly sendingDomains: SendingDomains;
   /** Where the recipient at this position (counted from 0) of a marketing email says that he wants no more of them. */
@@ -100,4 +102,13 @@ export interface LargeEmails {
     emails: readonly LargeEmail[],
     work: (contents: LargeContents) => Promise<T>,
   ) => Promise<T | 'no memory' | 'unreadable'>;
+}
+
+/** A process of its own in which one email after the other is delivered. */
+export interface Isolation {
+  /**
+   * @returns `busy` when it had to wait too long for its turn, `crashed` when the process ended by itself just when it had
+   * begun this email, `ended` when it ended otherwise
+   */
+  readonly deliver: (member: Member) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
 }

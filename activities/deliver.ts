@@ -3,6 +3,7 @@ import { groupBy } from '../src/domain/group.ts';
 import { makeCall } from './call.ts';
 import { CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
 import type { CallResult, EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
+import { deliverIsolated } from './quarantine.ts';
 import { settle } from './settle.ts';
 import { applyRecorded } from './unapplied.ts';
 
@@ -27,7 +28,7 @@ export async function deliver(
   members: readonly Member[],
   onResults: OnResults = () => undefined,
 ): Promise<MemberResult[]> {
-  const { results, large } = await deliverParts(deps, members, new Map(), onResults);
+  const { results, large, suspects } = await deliverParts(deps, members, new Map(), onResults);
   let isFull = false;
   // They are read before they are claimed, so that neither a store that is away nor a lack of memory costs an attempt.
   for (const some of callsOf(large)) {
@@ -39,6 +40,8 @@ export async function deliver(
     else if (delivered === 'unreadable') results.push(...some.map(({ member: { id } }) => ({ id, ...UNREADABLE })));
     else results.push(...delivered);
   }
+  // Last, so that none of them keeps another from being sent.
+  results.push(...(await deliverIsolated(deps, suspects, onResults)));
   return results;
 }
 
@@ -79,6 +82,7 @@ function noMemory(id: string): MemberResult {
 interface Delivered<Result> {
   readonly results: Result[];
   readonly large: readonly LargeEmail[];
+  readonly suspects: readonly Member[];
 }
 
 /** Delivers emails, and the copies of marketing emails call after call for as long as they are taken. */
@@ -91,11 +95,13 @@ async function deliverParts(
   let until = Infinity;
   const results: MemberResult[] = [];
   const large: LargeEmail[] = [];
+  const suspects: Member[] = [];
   for (let left = members; left.length > 0;) {
     const part = await deliverOnce(deps, left, contents, onResults);
     const partial = new Set(part.results.filter(({ state }) => state === 'partial').map(({ id }) => id));
     results.push(...part.results.filter((result) => result.state !== 'partial'));
     large.push(...part.large);
+    suspects.push(...part.suspects);
     left = left.filter(({ id }) => partial.has(id));
     if (left.length === 0) break;
     until = Math.min(until, performance.now() + COPIES_WITHIN_MS);
@@ -104,7 +110,7 @@ async function deliverParts(
       break;
     }
   }
-  return { results, large };
+  return { results, large, suspects };
 }
 
 async function deliverOnce(
@@ -116,7 +122,7 @@ async function deliverOnce(
   const reason = claimBlocker(deps);
   if (reason !== undefined) {
     const blocked = { state: 'again', reason, after: BLOCKED_RETRY_MS, postponed: true } as const;
-    return { results: members.map(({ id }) => ({ id, ...blocked })), large: [] };
+    return { results: members.map(({ id }) => ({ id, ...blocked })), large: [], suspects: [] };
   }
   const first = await claim(deps, members, contents);
   const applied = await applyRecorded(deps, first.unapplied);
@@ -130,7 +136,11 @@ async function deliverOnce(
   }));
   const sent = await send(deps, [...first.ready, ...second.ready], onResults);
   const results = [...first.results, ...applied, ...settled.results, ...second.results, ...overtaken, ...sent];
-  return { results, large: [...first.large, ...second.large] };
+  return {
+    results,
+    large: [...first.large, ...second.large],
+    suspects: [...first.suspects, ...second.suspects],
+  };
 }
 
 /** Why this worker may not claim anything now; undefined when it may. A message that is not claimed costs no attempt. */

@@ -1,7 +1,7 @@
 export { type ChatActivities, type ChatDelivery, makeChatActivities } from './chat.ts';
 export type { ChatDeps } from './chat-contract.ts';
 export { makeChatPace } from './chat-pace.ts';
-export type { EmailDeps, Member } from './contract.ts';
+export type { EmailDeps, Isolation, Member, MemberResult } from './contract.ts';
 export { type Delivery, type EmailActivities, makeEmailActivities } from './email.ts';
 export { type DomainActivities, makeDomainActivities, type Watched } from './domains.ts';
 export { makeLargeEmails } from './large-emails.ts';

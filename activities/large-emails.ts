@@ -5,6 +5,7 @@ import type { OutgoingFile } from '../src/domain/outgoing.ts';
 import { readBodies } from '../src/store/attempts.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import type { Pool } from '../src/store/pool.ts';
+import { clearSuspects, markSuspects } from '../src/store/suspects.ts';
 import type { LargeContents, LargeEmail, LargeEmails } from './contract.ts';
 
 /** Bytes of content that one worker holds at a time. On its way out each is in memory up to five times. */
@@ -39,17 +40,22 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
   }
 
   async function read(pool: Pool, emails: readonly LargeEmail[]): Promise<LargeContents | undefined> {
+    const ids = emails.map(({ member }) => member.id);
+    // What ends this process from here on is on record, although there is no attempt yet.
+    await markSuspects(pool, ids);
     const files = new Map<string, readonly OutgoingFile[] | 'lost'>();
     for (const { member, attachments } of emails) {
       try {
         files.set(member.id, await readAll(store, attachments));
       } catch (error) {
         log.error({ err: error, email: member.id }, 'attachments unreadable');
-        if (!(error instanceof FileLost)) return undefined;
+        if (!(error instanceof FileLost)) {
+          await clearSuspects(pool, ids);
+          return undefined;
+        }
         files.set(member.id, 'lost');
       }
     }
-    const ids = emails.map(({ member }) => member.id);
     const bodies = new Map((await readBodies(pool, ids)).map((each) => [each.id, each]));
     return new Map(
       ids.map((id) => {

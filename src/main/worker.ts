@@ -5,32 +5,28 @@ import { Client } from '@temporalio/client';
 import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
   type ChatDeps,
-  type EmailDeps,
   makeAttemptRecorder,
   makeChatActivities,
   makeChatPace,
   makeDomainActivities,
   makeEmailActivities,
   makeGroupActivities,
-  makeLargeEmails,
-  makeSendingDomains,
   makeUpkeepActivities,
   makeWebhookActivities,
 } from '../../activities/index.ts';
-import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
 import { webhookSeal } from '../intake/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
-import { dkimSeal } from '../sender-domains/deps.ts';
-import { makeEmailContents } from '../store/email-contents.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { checkDatabase } from './check-database.ts';
 import { makeChatProviders } from './chat-providers.ts';
 import { openWorkflows } from './describe-workflow.ts';
-import { makeAskPostmark, makeEmailProviders, makeRemoveFromProvider } from './email-providers.ts';
+import { makeEmailDeps } from './email-deps.ts';
+import { makeAskPostmark, makeRemoveFromProvider } from './email-providers.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
 import { readSettings } from './env.ts';
+import { forkIsolated, makeIsolation } from './isolation.ts';
 import { openMetrics, serveMetrics } from './metrics.ts';
 import { endWith, makeLog, sayReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './sender-domains.ts';
@@ -63,6 +59,7 @@ const senderDomains = makeSenderDomains(pool, secretKeys, log);
 
 const ending = new AbortController();
 const notify = makeNotifier(pool);
+const isolation = makeIsolation(forkIsolated, log);
 
 /** There before the first activity runs. */
 let client: Client | undefined;
@@ -87,19 +84,8 @@ const FLEETS = {
   /** Calls to email providers: mostly waiting for answers. Groups have few places, since each is many emails in memory. */
   email: (): QueueOptions[] => {
     const deps = {
-      pool,
-      contents: makeEmailContents(secretKeys),
-      providers: makeEmailProviders(tracer),
-      maximumInterval: config.SEND_MAX_INTERVAL,
-      ambiguousSend: config.AMBIGUOUS_SEND,
-      ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-      believeDenialAfter: 60_000,
-      largeEmails: makeLargeEmails(files, log),
-      recorder,
-      stopping: ending.signal,
-      sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
-      unsubscribeUrl: makeUnsubscribeUrl(),
-      log,
+      ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
+      isolation,
     };
     return [
       {
@@ -188,6 +174,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
   await running;
+  isolation.stop();
   await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
@@ -249,16 +236,6 @@ function tellRelay(): ActivityInterceptors {
       },
     },
   };
-}
-
-/** Links in marketing email; without `PUBLIC_URL` they lead to where the API is by its other settings. */
-function makeUnsubscribeUrl(): EmailDeps['unsubscribeUrl'] {
-  const tokens = makeUnsubscribeTokens(secretKeys);
-  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
-  if (config.PUBLIC_URL === undefined) {
-    log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
-  }
-  return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));
 }
 
 /** Twilio is told with each message where to report; without `PUBLIC_URL` it has to be asked, which takes minutes. */

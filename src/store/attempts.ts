@@ -32,6 +32,10 @@ export interface LockedEmail extends StoredContent {
   late: number;
   /** Whether it is a marketing email of which copies are still to be sent. */
   copies_left: boolean;
+  /** Whether it may have ended the process that delivered it. */
+  is_suspect: boolean;
+  /** How often it has ended an isolated process. */
+  crashes: number;
 }
 
 /**
@@ -58,6 +62,7 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
                   CASE WHEN ${IS_SMALL} THEN body.html END AS html, CASE WHEN ${IS_SMALL} THEN body.text END AS text,
                   CASE WHEN ${IS_SMALL} THEN body.sealed END AS sealed_body,
                   email.status, email.scheduled_at, email.schedule_version, email.provider, email.workflow_id,
+                  email.suspected_at IS NOT NULL AS is_suspect, email.crashes,
                   ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
                   greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8

@@ -12,6 +12,7 @@ import {
   noted,
   posted,
   providerCalled,
+  quarantined,
   rescued,
   RESCUED_FROM,
   settlement,
@@ -89,6 +90,12 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     labelNames: ['kind', 'state'],
     registers,
   });
+  const quarantines = new Counter({
+    name: 'sendwright_messages_quarantined_total',
+    help: 'Messages that ended the processes which delivered them, and that failed for that.',
+    labelNames: ['kind'],
+    registers,
+  });
   const rows = new Counter({
     name: 'sendwright_outbox_carried_total',
     help: 'Outbox rows that the relay asked Temporal for, by what they ask.',
@@ -123,6 +130,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
       for (const outcome of SETTLEMENTS) ambiguous.inc({ kind, provider, outcome }, 0);
     }
   }
+  quarantines.inc({ kind: 'email' }, 0);
   for (const reason of BOUNCE_REASONS) bounces.inc({ reason }, 0);
 
   const stops = [
@@ -143,6 +151,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     }),
     settlement.listen(({ kind, provider, outcome, count }) => ambiguous.inc({ kind, provider, outcome }, count)),
     rescued.listen(({ kind, state, count }) => rescues.inc({ kind, state }, count)),
+    quarantined.listen(({ kind, count }) => quarantines.inc({ kind }, count)),
     carried.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
     posted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
     answered.listen(({ method, route, status, seconds }) => requests.observe({ method, route, status }, seconds)),

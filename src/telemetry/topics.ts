@@ -59,6 +59,9 @@ export const providerCalled = topic<{
   readonly outcomes: ReadonlyMap<string, number>;
 }>('provider called');
 
+/** Messages ended their processes, and are not tried again. */
+export const quarantined = topic<{ readonly kind: MessageKind; readonly count: number }>('quarantined');
+
 /** What became of messages that a provider may have taken, when nobody saw the end of the call. */
 export const SETTLEMENTS = [
   /** The provider has it. */

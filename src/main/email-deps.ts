@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import { type EmailDeps, makeLargeEmails, makeSendingDomains } from '../../activities/index.ts';
+import type { Config } from '../config.ts';
+import { type SecretKeys, secretKeysOf } from '../domain/secret-key.ts';
+import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
+import { dkimSeal } from '../sender-domains/deps.ts';
+import { makeEmailContents } from '../store/email-contents.ts';
+import type { FileStore } from '../store/files/file-store.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
+import { makeEmailProviders } from './email-providers.ts';
+
+/** What the process has that delivers email. */
+interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'> {
+  readonly files: FileStore;
+  readonly tracer?: Tracer | undefined;
+}
+
+/** What delivers email in a worker and in its isolated process. */
+export function makeEmailDeps(
+  config: Config & { SECRET_KEY: string },
+  { pool, recorder, stopping, log, files, tracer }: Parts,
+): EmailDeps {
+  const secretKeys = secretKeysOf(config);
+  return {
+    pool,
+    contents: makeEmailContents(secretKeys),
+    providers: makeEmailProviders(tracer),
+    maximumInterval: config.SEND_MAX_INTERVAL,
+    ambiguousSend: config.AMBIGUOUS_SEND,
+    ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
+    believeDenialAfter: 60_000,
+    recorder,
+    stopping,
+    largeEmails: makeLargeEmails(files, log),
+    sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
+    unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
+    log,
+  };
+}
+
+/** Links in marketing email; without `PUBLIC_URL` they lead to where the API is by its other settings. */
+function makeUnsubscribeUrl(config: Config, secretKeys: SecretKeys, log: Logger): EmailDeps['unsubscribeUrl'] {
+  const tokens = makeUnsubscribeTokens(secretKeys);
+  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+  if (config.PUBLIC_URL === undefined) {
+    log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
+  }
+  return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));
+}

@@ -1,0 +1,22 @@
+import { makeAttemptRecorder } from '../../activities/index.ts';
+import { deliver } from '../../activities/deliver.ts';
+import { makePool } from '../store/pool.ts';
+import { openAttachmentStore } from './attachment-store.ts';
+import { makeEmailDeps } from './email-deps.ts';
+import { readSettings } from './env.ts';
+import { serveIsolated } from './isolated-server.ts';
+import { makeLog } from './process.ts';
+
+/** The isolated process of a worker: delivers emails that may have ended one. */
+const config = readSettings('DATABASE_URL', 'SECRET_KEY');
+const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
+const openPool = (name: string, max: number) =>
+  makePool(config.DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'));
+const pool = openPool('worker isolated', 4);
+const recorder = makeAttemptRecorder(openPool('worker isolated results', 1), log);
+const stopping = new AbortController();
+process.on('disconnect', () => stopping.abort());
+const files = await openAttachmentStore(config, log);
+const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
+
+serveIsolated((member) => deliver(deps, [member]));

@@ -1,0 +1,40 @@
+import type { Member, MemberResult } from '../../activities/index.ts';
+import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './isolation.ts';
+
+/**
+ * Answers what the worker asks by IPC, and passes on news for its metrics. The process ends when the worker has closed the
+ * channel or is gone, and nothing is under way any more; signals are for the worker to act on.
+ */
+export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[]>): void {
+  let active = 0;
+  const send = (message: IsolatedMessage): void => {
+    // Nobody listens any more: what was done is in the database.
+    if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+  };
+  const endWhenDone = (): void => {
+    if (!process.connected && active === 0) process.exit(0);
+  };
+  const answer = async ({ request, member }: IsolatedRequest): Promise<void> => {
+    active++;
+    try {
+      const [result] = await deliver(member);
+      if (!result) throw new Error('a delivery returned no result');
+      send({ request, result });
+    } catch (error) {
+      send({ request, error: String(error) });
+    }
+    active--;
+    endWhenDone();
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
+  process.on('disconnect', endWhenDone);
+  process.on('message', (request: IsolatedRequest) => void answer(request));
+  for (const [topic, { listen }] of Object.entries(FORWARDED_TOPICS)) {
+    listen((news) => {
+      send({ topic, news });
+    });
+  }
+  send({ ready: true });
+  // The worker may have gone before this process could hear of it.
+  endWhenDone();
+}
