@@ -293,6 +293,13 @@ export const SETTINGS = {
     parse: integer(0, 1_000_000_000),
     fallback: '51200',
   },
+  RATE_LIMIT_NETWORK_RPS: {
+    meaning:
+      'requests a second of one network (IPv4 address or IPv6 /64) to unsubscribe links and sign-in pages, and with wrong credentials anywhere, with as many saved up as come in five seconds; 0 is no limit',
+    example: '100',
+    parse: integer(0, 1_000_000),
+    fallback: '100',
+  },
   WORKFLOW_STARTS_PER_SECOND: {
     meaning:
       'workflows that one relay starts for emails that are due, beyond which they share one, and as many for chat-app messages',

@@ -232,6 +232,14 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   LIMIT_MEMBERS: limit(100),
   LIMIT_TAG_PAIRS: limit(10_000),
   LIMIT_STORED_MB: limit(51_200),
+  RATE_LIMIT_NETWORK_RPS: {
+    fallback: 100,
+    good: [
+      ['0', 0],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['1000001', ...NO_NUMBERS],
+  },
   WORKFLOW_STARTS_PER_SECOND: {
     fallback: 20,
     good: [

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { setFlash } from '../store/sessions.ts';
@@ -33,6 +34,8 @@ import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSession
 const ROOT = '/dashboard';
 /** Bytes of the largest form, unless its page says otherwise. */
 const FORM_LIMIT = 102_400;
+/** Sessions that are not refused for what others of their network do. */
+const MAX_KNOWN_SESSIONS = 10_000;
 
 /** Only what is served from here is loaded, no style or script stands in a page, and nobody may frame it. */
 const POLICY = [
@@ -108,6 +111,7 @@ export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
 interface Site {
   readonly deps: DashboardDeps;
   readonly asset: Visit['asset'];
+  readonly knownSessions: LRUCache<string, true>;
 }
 
 function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
@@ -116,7 +120,7 @@ function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
     if (!found) throw new Error(`assets.ts has no ${name}`);
     return found.path;
   };
-  return { deps, asset };
+  return { deps, asset, knownSessions: new LRUCache({ max: MAX_KNOWN_SESSIONS }) };
 }
 
 function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset): void {
@@ -160,11 +164,12 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
   const row = request.routeOptions.config.page;
   if (!row) return undefined;
   const [method, , access, page] = row;
-  const { pool, publicUrl } = site.deps;
+  const { pool, publicUrl, networks } = site.deps;
   if (method !== 'GET' && !isFromOurPage(request, publicUrl)) {
     throw new ServiceError('insufficient_scope', 'This came from another site, so nothing was changed.');
   }
-  const session = await findSignedIn(pool, request, publicUrl);
+  if (access === 'public') networks.take(request.ip);
+  const session = await findSignedIn(pool, { networks, known: site.knownSessions }, request, publicUrl);
   const visit = { ...visitOf(site, request, page), session };
   request.visit = visit;
   if (access === 'public') return undefined;
@@ -281,6 +286,7 @@ async function showTrouble(site: Site, error: unknown, request: FastifyRequest, 
   const trouble = troubleOf(error);
   if (trouble.status >= 500) request.log.error({ err: error }, trouble.title);
   if (trouble.status === 503) reply.header('retry-after', '1');
+  if (error instanceof ServiceError && error.retryAfter) reply.header('retry-after', String(error.retryAfter));
   const visit = request.visit ?? visitOf(site, request, undefined);
   const page = TroublePage({ visit, trouble });
   return send(site, new Reply(page, { status: trouble.status }), visit, reply);

@@ -4,6 +4,7 @@ import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { ConnectDeps } from '../intake/chat-numbers.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
+import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Belonging } from '../store/sessions.ts';
 import type { FileStore } from '../store/files/file-store.ts';
@@ -21,6 +22,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
+  /** What visitors without a session may cost. */
+  readonly networks: NetworkLimits;
   /** What domains are registered and checked with. */
   readonly senderDomains: SenderDomainDeps;
   /** Where attachments are. */

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../domain/digest.ts';
 import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
+import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Pool } from '../store/pool.ts';
 import { findSession, touchSession } from '../store/sessions.ts';
 import type { SignedIn } from './page.ts';
@@ -48,17 +49,36 @@ export function browserToken(request: FastifyRequest, publicUrl: string | undefi
   return cookieOf(request, cookieName('sendwright-browser', isSecure(publicUrl)));
 }
 
-/** Who is signed in, by the request's cookie. */
+/** What bounds the queries that wrong cookies cost. */
+export interface SessionLimits {
+  readonly networks: NetworkLimits;
+  /** Digests of tokens that were right lately: a session is not refused for what others of its network do. */
+  readonly known: { has(id: string): boolean; set(id: string, value: true): unknown; delete(id: string): unknown };
+}
+
+/**
+ * Who is signed in, by the request's cookie.
+ * @throws ServiceError rate_limit_exceeded
+ */
 export async function findSignedIn(
   pool: Pool,
+  { networks, known }: SessionLimits,
   request: FastifyRequest,
   publicUrl: string | undefined,
 ): Promise<SignedIn | null> {
   const token = cookieOf(request, cookieName('sendwright', isSecure(publicUrl)));
   if (token === undefined || !TOKEN.test(token)) return null;
-  const session = await findSession(pool, digest(token));
-  if (!session) return null;
-  if (session.is_stale) await touchSession(pool, digest(token));
+  const hash = digest(token);
+  const id = hash.toString('base64');
+  if (!known.has(id)) networks.check(request.ip);
+  const session = await findSession(pool, hash);
+  if (!session) {
+    known.delete(id);
+    networks.countFailure(request.ip);
+    return null;
+  }
+  known.set(id, true);
+  if (session.is_stale) await touchSession(pool, hash);
   const { user, organizations, org_id: orgId, flash } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
   return { user, token, organizations, organization, flash };

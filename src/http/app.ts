@@ -12,6 +12,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
+import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { KeyRing } from '../store/key-ring.ts';
 import { noteChange, noteMade } from './audit.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
@@ -66,6 +67,7 @@ export interface HttpDeps
   readonly secretKey: SecretKeys;
   readonly maxBodyBytes: number;
   readonly keys: KeyRing;
+  readonly networks: NetworkLimits;
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */
   readonly trustedProxies: Ranges;
   /** What Postmark must give to be believed; without it every callback is refused. */
@@ -78,6 +80,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     scope?: Scope;
     guard?: Guard | undefined;
+    networkLimit?: Route['networkLimit'];
   }
 }
 
@@ -153,6 +156,13 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
   ];
 }
 
+/** HTTP Strict Transport Security (RFC 6797). Browsers ignore it on plain http. */
+function requireHttps(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('strict-transport-security', 'max-age=31536000');
+  });
+}
+
 function apiDescription(describeApi: () => unknown): Route {
   const schema = { tags: ['Health'], summary: 'This description', hide: true, response: { 200: Type.Unknown() } };
   return route(schema, async () => describeApi());
@@ -188,6 +198,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   refuseBodies(app);
   closeWithLastAnswer(app);
   tellLimits(app, deps.limits);
+  if (deps.publicUrl?.startsWith('https:')) requireHttps(app);
   await app.register(swagger, openapi());
 
   const table = routeTable(deps, () => app.swagger());
@@ -200,6 +211,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;
     const { statusCode: status, elapsedTime } = reply;
+    if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
     answered.tell({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
     const line = { method, route: routeOptions.url, status, ms: Math.round(elapsedTime) };
     const made = request.madeId ?? undefined;
@@ -219,7 +231,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
 }
 
 function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]: RouteRow): void {
-  const { schema, handler, guard, attachValidation = false, bodyLimit } = route;
+  const { schema, handler, guard, networkLimit, attachValidation = false, bodyLimit } = route;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
   const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
   const described = { ...schema, ...answers };
@@ -229,7 +241,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
     ...(scope !== 'public' && method !== 'GET' && { preSerialization: noteMade }),
     ...(isAudited && { onSend: noteChange(deps.pool) }),
   };
-  const config = { scope, guard };
+  const config = { scope, guard, ...(networkLimit && { networkLimit }) };
   app.route({
     method,
     url,
@@ -246,14 +258,27 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
 async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
-    request.caller = await authenticate(deps.keys, request);
+    request.caller = await authenticate(deps.keys, deps.networks, request);
     if (!request.is404) authorize(request.caller, scope);
     limitRequests(deps.limits, request.caller, reply);
   }
-  request.routeOptions.config.guard?.(request);
+  if (scope === 'public') admitNetwork(deps.networks, request);
   if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {
     throw new ServiceError('payload_too_large', 'the request body is too large');
   }
+}
+
+/** Refuses a network that has used up its limit, unless the guard of the route knows who calls. */
+function admitNetwork(networks: NetworkLimits, request: FastifyRequest): void {
+  const { guard, networkLimit } = request.routeOptions.config;
+  try {
+    guard?.(request);
+  } catch (error) {
+    networks.check(request.ip);
+    throw error;
+  }
+  if (networkLimit === 'requests') networks.take(request.ip);
+  if (networkLimit === 'failures') networks.check(request.ip);
 }
 
 /** Under /v1 the key comes first, also where there is nothing. */

@@ -4,6 +4,7 @@ import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { isAllowed } from '../domain/ip-ranges.ts';
 import type { Changer } from '../intake/actor.ts';
+import type { NetworkLimits } from '../intake/network-limits.ts';
 import { parseApiKey } from '../intake/keys.ts';
 import type { KeyRing } from '../store/key-ring.ts';
 import type { ApiKey, Preset } from '../store/keys.ts';
@@ -30,13 +31,16 @@ const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
 
 /**
  * Finds the key of a request by its Authorization header.
- * @throws ServiceError unauthorized, in the same words whatever is wrong with it, also when it is used from elsewhere
+ * @throws ServiceError rate_limit_exceeded when the caller's network has used too many wrong keys; unauthorized, in the same words whatever is wrong with it, also when it is used from elsewhere
  */
-export async function authenticate(keys: KeyRing, request: FastifyRequest): Promise<ApiKey> {
+export async function authenticate(keys: KeyRing, networks: NetworkLimits, request: FastifyRequest): Promise<ApiKey> {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const parts = token === undefined ? undefined : parseApiKey(token);
+  // Only an id that may cost a query for nothing: a known key is never refused for what its network does.
+  if (parts && !keys.isKnown(parts.id)) networks.check(request.ip);
   const key = parts && (await keys.find(parts.id));
   const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
+  if (parts && !isRight) networks.countFailure(request.ip);
   if (!isRight || (key.allowed && !isAllowed(request.ip, key.allowed))) {
     throw new ServiceError('unauthorized', 'a valid API key is required: Authorization: Bearer <API_KEY>');
   }

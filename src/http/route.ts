@@ -35,6 +35,11 @@ export interface Route {
   readonly guard?: Guard;
   /** Whether the handler is called although the schema refuses the request, and finds `validationError` set. */
   readonly attachValidation?: boolean;
+  /**
+   * What a public route asks of the limit of the caller's network: a token for every request, or only that there is one,
+   * since a wrong credential (401) takes it later.
+   */
+  readonly networkLimit?: 'requests' | 'failures';
   /** Bytes of the largest body that it takes, when that is less than others take. */
   readonly bodyLimit?: number;
   /** Whether people open it in a browser: it takes any body, and its errors are pages. */

@@ -7,6 +7,7 @@ import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingCounts } from '../intake/fold-counts.ts';
 import { gatherEmails } from '../intake/gathered-emails.ts';
+import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { makeTagRegistry } from '../intake/tag-registry.ts';
@@ -95,6 +96,7 @@ const deps = {
   maxBodyBytes: config.MAX_BODY_BYTES,
   keys,
   limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
+  networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallback: user && password ? { user, password } : null,
   senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),

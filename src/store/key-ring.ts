@@ -33,6 +33,8 @@ export interface KeyRing {
    * more within a second, also when the connection on which that is told is cut or silent.
    */
   readonly find: (id: string) => Promise<KnownKey | undefined>;
+  /** Whether the id was that of a key when the database was last asked, so that `find` is not asked for nothing. */
+  readonly isKnown: (id: string) => boolean;
   /** Notes in the background that a key was used, about once a minute. */
   readonly used: (id: string) => void;
   /** Notes what is left to be noted, and listens no more. */
@@ -113,6 +115,7 @@ export function openKeyRing(pool: Pool, databaseUrl: string, onError: (error: un
       const asked = questions.get(id);
       return (asked && now - asked.askedAt < OTHERWISE ? asked : ask(id)).answer;
     },
+    isKnown: (id) => keys.has(id),
     used: uses.note,
     async stop() {
       await Promise.all([stopListening(), uses.stop()]);

@@ -88,9 +88,14 @@ export async function migrationNames(): Promise<string[]> {
   return (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort();
 }
 
-/** What a process needs to know before it serves: the migrations the database lacks. Throws when it is unreachable. */
-export async function pendingMigrations(db: Pick<pg.ClientBase, 'query'>): Promise<string[]> {
-  const names = await migrationNames();
+/**
+ * What a process needs to know before it serves: the migrations the database lacks. Throws when it is unreachable.
+ * @param names as `migrationNames` returns them
+ */
+export async function pendingMigrations(
+  db: Pick<pg.ClientBase, 'query'>,
+  names: readonly string[],
+): Promise<readonly string[]> {
   const found = await db.query<{ table: string | null }>(`SELECT to_regclass('migrations') AS table`);
   if (found.rows[0]?.table == null) return names;
   const { rows } = await db.query<{ name: string }>(

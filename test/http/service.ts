@@ -14,6 +14,7 @@ import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/intake/keys.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/intake/organization-limits.ts';
+import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/dashboard.ts';
@@ -131,6 +132,7 @@ export async function startService(
       organization: perOrganization,
       tags: makeTagRegistry(pool, perOrganization.tagPairs),
     },
+    networks: makeNetworkLimits(0),
     trustedProxies: [],
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,

@@ -82,7 +82,7 @@ export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallba
       if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
     },
   );
-  return { ...posted, bodyLimit: FORM_BYTES, isRaw: true };
+  return { ...posted, bodyLimit: FORM_BYTES, isRaw: true, networkLimit: 'failures' };
 }
 
 /** Meta asks whether this address wants its reports, with the token that it was told to say. */
@@ -120,7 +120,7 @@ export function meta({ pool, chatCallbacks }: ChatCallbackDeps): Route {
       if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
     },
   );
-  return { ...posted, bodyLimit: META_BYTES, isRaw: true };
+  return { ...posted, bodyLimit: META_BYTES, isRaw: true, networkLimit: 'failures' };
 }
 
 function unsigned(provider: string): ServiceError {

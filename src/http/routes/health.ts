@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { pendingMigrations } from '../../store/migrate.ts';
+import { migrationNames, pendingMigrations } from '../../store/migrate.ts';
 import type { Db } from '../../store/pool.ts';
 import { type Route, route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
@@ -26,7 +26,18 @@ export function metrics({ type, text }: Metrics): Route {
   });
 }
 
+/** Milliseconds for which an answer of `/readyz` holds, so that asking it often costs nothing. */
+const READY_TTL_MS = 1_000;
+
 export function readyz(db: Db) {
+  let asked: { readonly at: number; readonly missing: Promise<readonly string[]> } | undefined;
+  let names: readonly string[] | undefined;
+  const look = async (): Promise<readonly string[]> => pendingMigrations(db, (names ??= await migrationNames()));
+  const missingMigrations = (): Promise<readonly string[]> => {
+    const now = performance.now();
+    if (!asked || now - asked.at >= READY_TTL_MS) asked = { at: now, missing: look() };
+    return asked.missing;
+  };
   return route(
     {
       tags,
@@ -35,7 +46,7 @@ export function readyz(db: Db) {
       response: { 200: Ok, ...errorResponses(422, 500, 503) },
     },
     async () => {
-      const missing = await pendingMigrations(db);
+      const missing = await missingMigrations();
       if (missing.length > 0) throw new ServiceError('unavailable', 'the database lacks migrations: npm run migrate');
       return { status: 'ok' };
     },

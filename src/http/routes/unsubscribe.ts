@@ -31,7 +31,7 @@ export function askToUnsubscribe({ pool, secretKey }: UnsubscribeRoutesDeps): Ro
     const subscriber = await findSubscriber(pool, tokens, request.params.token);
     return sendPage(request, reply, (language) => askPage(language, subscriber));
   });
-  return { ...asking, isPage: true };
+  return { ...asking, isPage: true, networkLimit: 'requests' };
 }
 
 /** Unsubscribes at once: the page's own form, and a mail program's one click (RFC 8058). */
@@ -42,5 +42,5 @@ export function unsubscribeNow(deps: UnsubscribeRoutesDeps): Route {
     await unsubscribe(deps, subscriber);
     return sendPage(request, reply, (language) => donePage(language, subscriber));
   });
-  return { ...doing, isPage: true, bodyLimit: BODY_LIMIT };
+  return { ...doing, isPage: true, bodyLimit: BODY_LIMIT, networkLimit: 'requests' };
 }
