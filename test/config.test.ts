@@ -214,6 +214,8 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['0', '1000001', ...NO_NUMBERS],
   },
+  RATE_LIMIT_RPS: limit(10_000),
+  RATE_LIMIT_MAILS_PER_SECOND: limit(10_000),
   BODY_RETENTION_DAYS: {
     fallback: 0,
     good: [
@@ -222,8 +224,6 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     ],
     bad: ['36501', ...NO_NUMBERS],
   },
-  RATE_LIMIT_RPS: limit(10_000),
-  RATE_LIMIT_MAILS_PER_SECOND: limit(10_000),
   RATE_LIMIT_DOMAINS_PER_SECOND: limit(2),
   LIMIT_ENDPOINTS: limit(20),
   LIMIT_DOMAINS: limit(100),
