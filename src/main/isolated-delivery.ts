@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { makeAttemptRecorder } from '../../activities/index.ts';
 import { deliver } from '../../activities/deliver.ts';
 import { makePool } from '../store/pool.ts';
@@ -9,6 +10,8 @@ import { makeLog } from './process.ts';
 
 /** The isolated process of a worker: delivers emails that may have ended one. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
+// Where memory is short, the kernel is to end this process and not the worker.
+await writeFile('/proc/self/oom_score_adj', '1000').catch(() => undefined);
 const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
 const openPool = (name: string, max: number) =>
   makePool(config.DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'));

@@ -14,7 +14,7 @@ export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[
   const endWhenDone = (): void => {
     if (!process.connected && active === 0) process.exit(0);
   };
-  const answer = async ({ request, member }: IsolatedRequest): Promise<void> => {
+  const answer = async ({ request, member }: Extract<IsolatedRequest, { member: Member }>): Promise<void> => {
     active++;
     try {
       const [result] = await deliver(member);
@@ -28,7 +28,10 @@ export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
   process.on('disconnect', endWhenDone);
-  process.on('message', (request: IsolatedRequest) => void answer(request));
+  process.on('message', (request: IsolatedRequest) => {
+    if ('ping' in request) send({ pong: request.ping });
+    else void answer(request);
+  });
   for (const [topic, { listen }] of Object.entries(FORWARDED_TOPICS)) {
     listen((news) => {
       send({ topic, news });

@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { serveIsolated } from '../../src/main/isolated-server.ts';
+
+/** An isolated process that does what the id of an email asks for. */
+serveIsolated(async ({ id }) => {
+  const [act = '', milliseconds] = id.split(' ');
+  if (act === 'crash') process.kill(process.pid, 'SIGKILL');
+  if (act === 'throw') throw new Error('the database is away');
+  if (act === 'hang') for (;;);
+  if (milliseconds !== undefined) await sleep(Number(milliseconds));
+  return [{ id, state: 'ended', status: 'sent' }];
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { type IsolationTimes, makeIsolation } from '../../src/main/isolation.ts';
+import { eventually } from '../support/eventually.ts';
+
+const CHILD = fileURLToPath(new URL('isolated-child.ts', import.meta.url));
+const log = pino({ level: 'silent' });
+const TIMES: IsolationTimes = { turn: 20_000, beginning: 300, hang: 3_000, idle: 60_000, start: 60_000 };
+
+function make(t: TestContext, times: Partial<IsolationTimes> = {}) {
+  const children: ChildProcess[] = [];
+  const start = () => {
+    const child = fork(CHILD, { execArgv: ['--import', 'tsx'], serialization: 'advanced' });
+    children.push(child);
+    return child;
+  };
+  const isolation = makeIsolation(start, log, { ...TIMES, ...times });
+  t.after(() => isolation.stop());
+  return { children, deliver: (id: string) => isolation.deliver({ id, version: 0 }) };
+}
+
+const sent = (id: string) => ({ id, state: 'ended', status: 'sent' });
+
+describe('the isolated process', () => {
+  test('delivers one email after the other, and is started once', async (t) => {
+    const { children, deliver } = make(t);
+    assert.deepEqual(await Promise.all(['a', 'b', 'c'].map(deliver)), ['a', 'b', 'c'].map(sent));
+    assert.equal(children.length, 1);
+  });
+
+  test('that ends is blamed on its email, and another takes its place', async (t) => {
+    const { children, deliver } = make(t);
+    assert.equal(await deliver('crash'), 'crashed');
+    assert.deepEqual(await deliver('a'), sent('a'));
+    assert.equal(children.length, 2);
+  });
+
+  test('that hangs is ended and blamed on its email', async (t) => {
+    const { deliver } = make(t);
+    assert.equal(await deliver('hang'), 'crashed');
+  });
+
+  test('that cannot deliver reports the error', async (t) => {
+    const { deliver } = make(t);
+    await assert.rejects(deliver('throw'), /the database is away/);
+  });
+
+  test('begins the next email while a provider lets one wait; only the one that has just begun is blamed', async (t) => {
+    const { deliver } = make(t);
+    const slow = deliver('slow 60000');
+    assert.deepEqual(await deliver('a'), sent('a'));
+    assert.equal(await deliver('crash'), 'crashed');
+    assert.equal(await slow, 'ended');
+  });
+
+  test('that begins another email for long is reported as busy', async (t) => {
+    const { deliver } = make(t, { beginning: 30_000, hang: 60_000, turn: 200 });
+    assert.deepEqual(await deliver('a'), sent('a'));
+    const slow = deliver('slow 3000');
+    assert.equal(await deliver('b'), 'busy');
+    assert.deepEqual(await slow, sent('slow 3000'));
+  });
+
+  test('ends when there is nothing to do, which is blamed on nobody', async (t) => {
+    const { children, deliver } = make(t, { idle: 200 });
+    assert.deepEqual(await deliver('a'), sent('a'));
+    await eventually('the process ends by itself', () => children[0]?.exitCode === 0);
+    assert.deepEqual(await deliver('b'), sent('b'));
+  });
+
+  test('finishes what it has begun when its worker is gone', async (t) => {
+    const { children, deliver } = make(t);
+    await deliver('a');
+    const [child] = children as [ChildProcess];
+    void deliver('slow 1000');
+    child.disconnect();
+    await eventually('the process ends by itself', () => child.exitCode === 0);
+  });
+
+  test('that does not start fails nothing and is blamed on nobody', async (t) => {
+    const start = () => fork(CHILD, { execArgv: ['--no-such-option'], stdio: 'ignore' });
+    const isolation = makeIsolation(start, log, TIMES);
+    t.after(() => isolation.stop());
+    assert.equal(await isolation.deliver({ id: 'a', version: 0 }), 'ended');
+  });
+});
