@@ -13,6 +13,7 @@ import { addDelivery, type Delivery, findDelivery, replayDelivery, replayPeriod 
 import {
   changeEndpoint,
   deleteEndpoint,
+  disableForDeletion,
   type Endpoint,
   findEndpoint,
   insertEndpoint,
@@ -128,6 +129,7 @@ function refuseBadUrl({ allowed }: WebhookIntakeDeps, url: string): void {
 
 /** @throws ServiceError not_found */
 export async function removeEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<void> {
+  await disableForDeletion(deps.pool, orgId, id);
   if (!(await deleteEndpoint(deps.pool, orgId, id))) throw noEndpoint();
   deps.wakeRelay();
 }

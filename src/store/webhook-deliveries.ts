@@ -86,7 +86,7 @@ export async function findAttempts(db: Db, deliveryId: string): Promise<Delivery
  */
 const HOLD = `
   held AS MATERIALIZED (
-    SELECT id, org_id, idle FROM webhook_endpoints WHERE id = $1 AND status = 'enabled' FOR SHARE
+    SELECT id, org_id, idle FROM webhook_endpoints WHERE id = $1 AND status = 'enabled' FOR KEY SHARE
   )`;
 const WAKE = (written: string): string => `
   woken AS (

@@ -4,13 +4,15 @@ import type { Db } from './pool.ts';
  * Parts of a statement that leave an event to every endpoint that wants it, in the transaction in which it happened.
  * They need the part `happened(event_id, org_id, type, created_at, message_id, data)` and begin with a comma.
  *
- * Endpoints are held FOR SHARE until the commit: who lays one to sleep waits for that, and then sees our deliveries.
+ * Endpoints are held FOR KEY SHARE until the commit, which blocks only a transaction that marks one idle (FOR UPDATE) or
+ * deletes it, so that the former sees our deliveries. Changes of an endpoint, such as a new secret, do not wait for writers,
+ * of which a busy organization always has one.
  * Who finds it asleep leaves word for the relay.
  */
 export const TELL_ENDPOINTS = `
   , listening AS MATERIALIZED (
     SELECT id, org_id, events, idle FROM webhook_endpoints
-    WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled' ORDER BY id FOR SHARE
+    WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled' ORDER BY id FOR KEY SHARE
   ), heard AS MATERIALIZED (
     SELECT happened.*, listening.id AS endpoint_id, listening.idle
     FROM listening JOIN happened USING (org_id)

@@ -25,8 +25,8 @@ export async function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | u
 }
 
 /**
- * Notes that an endpoint's workflow is awake, so that writers need not wake it. Left for another time while a writer
- * holds the row: waiting for all of them might never end, and a wake too many does no harm.
+ * Marks an endpoint as active, so that writers need not wake its workflow. Left for another time while another transaction
+ * changes the row: a wake too many does no harm.
  */
 export async function noteAwake(db: Db, id: string): Promise<void> {
   await db.query({
@@ -56,7 +56,8 @@ export type Rest = 'due' | 'held' | { readonly inMs: number | null };
 export async function layToSleep(db: Db, id: string, health: Health, failingDays: number): Promise<Rest> {
   const { rowCount } = await db.query({
     name: 'hold_endpoint',
-    text: `SELECT FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED`,
+    // FOR UPDATE: the only row lock that waits for writers, and that they wait for.
+    text: `SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE SKIP LOCKED`,
     values: [id],
   });
   if (rowCount === 0) return 'held';
@@ -73,7 +74,7 @@ export async function layToSleep(db: Db, id: string, health: Health, failingDays
 }
 
 /**
- * Notes how an endpoint has fared, unless a writer holds the row: then the next time will do. One that has done nothing
+ * Notes how an endpoint has fared, unless another transaction changes the row: then the next time will do. One that has done nothing
  * but fail for so many days is disabled.
  * @param sleeps whether its workflow sleeps from now on
  */

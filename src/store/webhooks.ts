@@ -92,7 +92,18 @@ export async function changeEndpoint(
   return rows[0];
 }
 
-/** Deletes an endpoint; what was sent to it is forgotten in time. @returns whether there was one */
+/** Disables an endpoint that is about to be deleted. To be committed before: then transactions write to it no longer. */
+export async function disableForDeletion(db: Db, orgId: string, id: string): Promise<void> {
+  await db.query(
+    `UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1 AND org_id = $2 AND status = 'enabled'`,
+    [id, orgId],
+  );
+}
+
+/**
+ * Deletes an endpoint; its deliveries are deleted later. Waits for all transactions that write to it (`disableForDeletion`).
+ * @returns whether there was one
+ */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
   const { rows } = await db.query<{ deleted: boolean }>(
     `WITH deleted AS (

@@ -97,7 +97,8 @@ describe('members', () => {
   it('are limited when an invitation is accepted, too', async () => {
     const { id } = await service.organization();
     const { token } = await invited(id, 'late@example.com');
-    for (let member = 0; member < LIMIT; member++) await createUser(service.pool, id, { email: `m${++count}@example.com`, role: 'owner' });
+    for (let member = 0; member < LIMIT; member++)
+      await createUser(service.pool, id, { email: `m${++count}@example.com`, role: 'owner' });
     const accepting = acceptInvitation(service.pool, token, { name: '', password: 'a long password' }, limits);
     await assert.rejects(accepting, isRefused);
   });

@@ -38,3 +38,6 @@ COMMENT ON INDEX stored_bytes_pkey IS 'Reserving and removing files.';
 
 INSERT INTO stored_bytes (org_id, bytes)
 SELECT org_id, sum(size) FROM attachments WHERE deleted_at IS NULL GROUP BY org_id;
+
+COMMENT ON COLUMN webhook_endpoints.idle IS
+  'Whether its workflow sleeps and must be woken for a new delivery. Writers of deliveries hold the row FOR KEY SHARE; it is marked idle under FOR UPDATE, which waits for none of them, so that none is missed.';

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newId } from '../../src/domain/ids.ts';
+import { makeWebhookIntake, removeEndpoint } from '../../src/intake/webhooks.ts';
+import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
+import { addDelivery } from '../../src/store/webhook-deliveries.ts';
+import { tellEndpoints } from '../../src/store/webhook-events.ts';
+import { layToSleep } from '../../src/store/webhook-sleep.ts';
+import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organization } from './mail.ts';
+
+const SECRET = Buffer.from('x');
+const FINE = { succeeded: true, failed: false, telling: false };
+
+describe('an endpoint that is written to all the time', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+  before(async () => {
+    database = await testDatabase(10);
+    pool = database.pool;
+    orgId = await organization(pool);
+  });
+  after(() => database.drop());
+
+  const endpoint = async (): Promise<string> => {
+    await pool.query('DELETE FROM webhook_endpoints');
+    const id = newId('wh', Date.now());
+    await insertEndpoint(pool, orgId, { id, url: 'https://example.com/', description: null, events: [] }, SECRET);
+    return id;
+  };
+  const write = (db: Db): Promise<void> =>
+    tellEndpoints(db, [{ event_id: newId('evt', Date.now()), org_id: orgId, type: 'suppression.added', data: {} }]);
+  /** Runs a statement that fails when it has to wait for a lock for longer than a second. */
+  const withoutWaiting = <T>(work: (client: Db) => Promise<T>): Promise<T> =>
+    transaction(pool, async (client) => {
+      await client.query(`SET LOCAL lock_timeout = '1s'`);
+      return work(client);
+    });
+
+  test('is changed, gets a new secret and is disabled while a transaction writes to it', async () => {
+    const id = await endpoint();
+    await transaction(pool, async (writer) => {
+      await write(writer);
+      const rotated = await withoutWaiting((client) => rotateSecret(client, orgId, id, Buffer.from('y'), 24));
+      assert.equal(rotated?.id, id);
+      const changed = await withoutWaiting((client) =>
+        changeEndpoint(client, orgId, id, { url: 'https://example.org/', status: 'disabled' }),
+      );
+      assert.deepEqual([changed?.url, changed?.status], ['https://example.org/', 'disabled']);
+    });
+  });
+
+  test('is deleted although there is no moment without a transaction that writes to it', async () => {
+    const id = await endpoint();
+    const intake = makeWebhookIntake(pool, () => undefined, ['a secret key for tests, and long enough'], []);
+    let isDeleted = false;
+    const deadline = Date.now() + 20_000;
+    const writers = [0, 60, 120, 180].map(async (delay) => {
+      await sleep(delay);
+      while (!isDeleted && Date.now() < deadline) {
+        await transaction(pool, async (writer) => {
+          await write(writer);
+          await sleep(250);
+        });
+      }
+    });
+    await sleep(300);
+    const deleting = removeEndpoint(intake, orgId, id).then(() => (isDeleted = true));
+    await Promise.race([deleting, ...writers]);
+    assert.ok(isDeleted, 'it waits for as long as somebody writes');
+    await Promise.all(writers);
+    assert.equal(await findEndpoint(pool, orgId, id), undefined);
+  });
+
+  test('is not marked idle while a transaction writes to it, and a writer waits for one that marks it idle', async () => {
+    const id = await endpoint();
+    await transaction(pool, async (writer) => {
+      await write(writer);
+      assert.equal(await transaction(pool, (client) => layToSleep(client, id, FINE, 5)), 'held');
+    });
+    await pool.query('DELETE FROM webhook_deliveries');
+    await pool.query('DELETE FROM outbox');
+    let adding: Promise<unknown> | undefined;
+    await transaction(pool, async (client) => {
+      assert.deepEqual(await layToSleep(client, id, FINE, 5), { inMs: null });
+      const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: {} };
+      const refused = withoutWaiting((writer) => addDelivery(writer, id, event));
+      await assert.rejects(refused, { code: '55P03' }, 'it must not pass an endpoint that is being marked idle');
+      adding = addDelivery(pool, id, event);
+    });
+    assert.ok(await adding);
+    const { rowCount } = await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id]);
+    assert.equal(rowCount, 1, 'the writer found it idle and wakes it');
+  });
+});
