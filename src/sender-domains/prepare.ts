@@ -1,6 +1,7 @@
-import { newDkimKey } from '../domain/dkim.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { findDomain, keepDkimKey, type WholeDomain } from '../store/domains.ts';
 import { keepProviderDomain } from '../store/provider-domains.ts';
+import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 
 /**
@@ -18,8 +19,14 @@ export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain)
   return findDomain(pool, domain.org_id, domain.id);
 }
 
-async function makeKey({ pool, seal }: SenderDomainDeps, domain: WholeDomain): Promise<void> {
-  const { publicKey, privateKey } = await newDkimKey();
+async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomain): Promise<void> {
+  const key = await makeDkimKey(domain.org_id).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+    // The domain is registered all the same, and its next check makes the key.
+    log.warn({ domain: domain.id }, 'too many DKIM keys are being made');
+  });
+  if (!key) return;
+  const { publicKey, privateKey } = key;
   await keepDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
 }
 
