@@ -20,4 +20,16 @@ export interface Feedback {
   readonly bounceReason?: BounceReason;
   /** Of a click: where the link leads. */
   readonly link?: string;
+  /** What a callback states about the message; undefined when we asked the provider about a message that we know. */
+  readonly claim?: ReportClaim;
+}
+
+/**
+ * How a callback names its message. It counts only for a recipient of the email, and only if the email id is signed by us
+ * or the message id is one that the provider gave us for this email.
+ */
+export interface ReportClaim {
+  /** The provider's id of the message; may be empty. */
+  readonly messageId: string;
+  readonly isSigned: boolean;
 }

@@ -22,7 +22,8 @@ export type KeyPurpose =
   | 'download links'
   | 'unsubscribe links'
   | 'dashboard sessions'
-  | 'known browsers';
+  | 'known browsers'
+  | 'provider metadata';
 
 /**
  * The key of one purpose, 32 bytes, derived from the setting `SECRET_KEY` (HKDF with SHA-256, RFC 5869): what is signed

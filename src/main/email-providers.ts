@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { EmailProviderName } from '../domain/email.ts';
+import { makeMetadataSigner } from '../domain/metadata-signature.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import { observedEmail } from '../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../providers/postmark.ts';
@@ -40,6 +41,7 @@ function postmarkSettings(): PostmarkSettings {
     serverToken: config.POSTMARK_SERVER_TOKEN,
     baseUrl: config.POSTMARK_BASE_URL,
     messageStream: config.POSTMARK_MESSAGE_STREAM,
+    signEmailId: config.SECRET_KEY === undefined ? undefined : makeMetadataSigner(config.SECRET_KEY).sign,
   };
 }
 

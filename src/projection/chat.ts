@@ -3,7 +3,7 @@ import { CHAT_TRANSITIONS, type ChatChange } from '../domain/chat-states.ts';
 import { groupBy } from '../domain/group.ts';
 import { newId } from '../domain/ids.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
-import { lockChatStatuses } from '../store/chat-attempts.ts';
+import { lockReportedChats, type ReportedChat } from '../store/chat-attempts.ts';
 import { type ChangedChat, changeChats } from '../store/chat-changes.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/pool.ts';
 import { noted } from '../telemetry/topics.ts';
@@ -41,8 +41,9 @@ export async function projectChat(
 const NO_REASON = 'The provider could not deliver it.';
 
 /**
- * Writes down what a provider reports, in one transaction. What was reported before changes nothing.
- * @returns whether any of it is about a message of ours
+ * Writes down what a provider reports, in one transaction. What was reported before changes nothing, and neither does a
+ * report that does not fit the message that it names: another sender, recipient or provider's id.
+ * @returns whether some of it is about messages of ours, and all of that fits them
  */
 export async function projectChatReports(
   pool: Pool,
@@ -55,11 +56,12 @@ export async function projectChatReports(
   if (named.length === 0) return false;
   return transaction(pool, async (client) => {
     // Two that change the same messages in several ways wait here, and not in a circle.
-    const known = await lockChatStatuses(
+    const known = await lockReportedChats(
       client,
       named.map(({ id }) => id),
     );
-    for (const [change, same] of groupBy(named, (report) => report.change)) {
+    const fitting = named.filter((report) => fits(provider, report, known.get(report.id)));
+    for (const [change, same] of groupBy(fitting, (report) => report.change)) {
       const isFailure = change === 'failed';
       await projectChat(
         client,
@@ -74,6 +76,23 @@ export async function projectChatReports(
         })),
       );
     }
-    return known.size > 0;
+    return known.size > 0 && named.every((report) => !known.has(report.id) || fitting.includes(report));
   });
+}
+
+/** Whether a report can be about this message. Ids of messages are no secrets. */
+function fits(
+  provider: ChatProviderName,
+  { providerMessageId, endpoints }: ChatReport,
+  message: ReportedChat | undefined,
+): boolean {
+  if (!message) return false;
+  const isItsId = message.provider_message_id === providerMessageId;
+  if (message.provider_message_id !== null && !isItsId && !message.is_ambiguous) return false;
+  if (!endpoints) return true;
+  const { from = message.from, to = message.to, phoneNumberId } = endpoints;
+  if (from !== message.from || to !== message.to) return false;
+  // The number may have been disconnected since: then only the provider's id can tell.
+  if (message.provider === null) return isItsId;
+  return message.provider === provider && (phoneNumberId ?? message.phone_number_id) === message.phone_number_id;
 }

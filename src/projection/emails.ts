@@ -23,10 +23,21 @@ export async function project(
   emails: readonly Change[],
   orgId?: string,
 ): Promise<string[]> {
+  return (await projectClaims(db, change, emails, orgId)).ids;
+}
+
+/** As `project`, and names those of the changes that were refused since a callback's claim does not fit the email. */
+export async function projectClaims(
+  db: Db,
+  change: Exclude<EmailChange, 'rescheduled'>,
+  emails: readonly Change[],
+  orgId?: string,
+): Promise<{ ids: string[]; refused: readonly Change[] }> {
   const now = Date.now();
   const rows = new Map<string, Change>(emails.map((email) => [newId('evt', now), email]));
   const wishes = [...rows].map(([event_id, email]) => ({ ...email, event_id }));
-  const changed = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
+  const results = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
+  const changed = results.filter(({ is_refused }) => !is_refused);
   const suppressions = changed.flatMap(({ id, event_id, org_id }) => {
     const { recipient, bounce_reason } = rows.get(event_id) as Change;
     const origin = ORIGINS[change]?.(bounce_reason);
@@ -44,7 +55,8 @@ export async function project(
   await addSuppressions(db, suppressions);
   const reasons = changed.flatMap(({ event_id }) => rows.get(event_id)?.bounce_reason ?? []);
   afterCommit(db, () => tell(change, changed.length, tally(reasons)));
-  return changed.map(({ id }) => id);
+  const refused = results.flatMap(({ is_refused, event_id }) => (is_refused ? (rows.get(event_id) as Change) : []));
+  return { ids: changed.map(({ id }) => id), refused };
 }
 
 function tell(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {

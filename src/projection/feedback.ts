@@ -2,40 +2,47 @@ import type { Feedback, FeedbackChange } from '../domain/feedback.ts';
 import { groupBy } from '../domain/group.ts';
 import { lockStatuses } from '../store/attempts.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { isOneStatement, project } from './emails.ts';
+import { type Change, isOneStatement, projectClaims } from './emails.ts';
 
 /**
  * Writes down what providers report, all of it or nothing: status, timeline, recipients, suppression and webhooks. What
  * was reported before, or is about an email that does not exist, changes nothing.
+ * @returns the reports whose claim does not fit the email that they name; nothing was written for them
  */
-export async function projectFeedback(pool: Pool, feedback: readonly Feedback[]): Promise<void> {
+export async function projectFeedback(pool: Pool, feedback: readonly Feedback[]): Promise<readonly Feedback[]> {
   const [first, ...others] = groupBy(feedback, (report) => report.change);
-  if (!first) return;
-  if (others.length === 0 && isOneStatement(first[0])) {
-    await projectChange(pool, ...first);
-    return;
-  }
-  await transaction(pool, async (client) => {
+  if (!first) return [];
+  if (others.length === 0 && isOneStatement(first[0])) return projectChange(pool, ...first);
+  return transaction(pool, async (client) => {
     // Two that change the same emails in several ways wait here, and not in a circle.
     await lockStatuses(
       client,
       feedback.map(({ emailId }) => emailId),
     );
-    for (const [change, reports] of [first, ...others]) await projectChange(client, change, reports);
+    const refused: Feedback[] = [];
+    for (const [change, reports] of [first, ...others]) refused.push(...(await projectChange(client, change, reports)));
+    return refused;
   });
 }
 
-async function projectChange(db: Db, change: FeedbackChange, reports: readonly Feedback[]): Promise<void> {
-  await project(
-    db,
-    change,
-    reports.map(({ emailId, recipient, dedupeKey, error, bounceReason, link }) => ({
-      id: emailId,
-      recipient: recipient.toLowerCase(),
-      dedupe_key: dedupeKey,
-      ...(error !== undefined && { error }),
-      ...(bounceReason && { bounce_reason: bounceReason }),
-      ...(link !== undefined && { link }),
-    })),
-  );
+async function projectChange(
+  db: Db,
+  change: FeedbackChange,
+  reports: readonly Feedback[],
+): Promise<readonly Feedback[]> {
+  const changes = new Map<Change, Feedback>(reports.map((report) => [toChange(report), report]));
+  const { refused } = await projectClaims(db, change, [...changes.keys()]);
+  return refused.map((each) => changes.get(each) as Feedback);
+}
+
+function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, claim }: Feedback): Change {
+  return {
+    id: emailId,
+    recipient: recipient.toLowerCase(),
+    dedupe_key: dedupeKey,
+    ...(error !== undefined && { error }),
+    ...(bounceReason && { bounce_reason: bounceReason }),
+    ...(link !== undefined && { link }),
+    ...(claim && { claim }),
+  };
 }

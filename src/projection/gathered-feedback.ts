@@ -9,11 +9,11 @@ const AT_ONCE = 200;
 /**
  * Writes down what providers report one by one, as `projectFeedback` does, but what arrives while others are being
  * written shares a transaction: a batch of 10,000 is reported in 10,000 callbacks. Each resolves when its own is
- * committed.
+ * committed, to whether it was accepted: false when its claim does not fit the email that it names.
  */
-export function gatherFeedback(pool: Pool): (report: Feedback) => Promise<void> {
+export function gatherFeedback(pool: Pool): (report: Feedback) => Promise<boolean> {
   return gather(async (reports) => {
-    await projectFeedback(pool, reports);
-    return reports.map(() => undefined);
+    const refused = new Set(await projectFeedback(pool, reports));
+    return reports.map((report) => !refused.has(report));
   }, AT_ONCE);
 }

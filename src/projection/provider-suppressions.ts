@@ -1,4 +1,5 @@
 import { newId } from '../domain/ids.ts';
+import type { ReportClaim } from '../domain/feedback.ts';
 import type { SuppressionOrigin } from '../domain/suppression.ts';
 import { findOrganizationOf } from '../store/callbacks.ts';
 import { type Pool, transaction } from '../store/pool.ts';
@@ -11,17 +12,18 @@ export interface ProviderSuppression {
   readonly recipient: string;
   /** How it came onto the provider's list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
+  readonly claim: ReportClaim;
 }
 
 /**
  * Makes the list of an email's organization say what the provider's says. Being taken off the provider's takes back what
  * only the provider said; what bounced, complained or was put there by hand stays.
- * @returns false when there is no such email
+ * @returns false when there is no such email, or the claim does not fit it
  */
 export async function projectProviderSuppression(pool: Pool, said: ProviderSuppression): Promise<boolean> {
-  const { emailId, recipient, origin } = said;
+  const { emailId, recipient, origin, claim } = said;
   return transaction(pool, async (client) => {
-    const orgId = await findOrganizationOf(client, emailId);
+    const orgId = await findOrganizationOf(client, emailId, recipient, claim);
     if (orgId === undefined) return false;
     const now = Date.now();
     if (origin === null) {

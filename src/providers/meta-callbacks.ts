@@ -48,8 +48,17 @@ export function readMetaCallback(rawBody: Buffer): ChatReport[] {
   return listOf(parse(rawBody)['entry'])
     .flatMap((entry) => listOf(entry['changes']))
     .filter(({ field }) => field === 'messages')
-    .flatMap(({ value }) => (isObject(value) ? listOf(value['statuses']) : []))
-    .flatMap((status) => readStatus(status) ?? []);
+    .flatMap(({ value }) => (isObject(value) ? readStatuses(value) : []));
+}
+
+function readStatuses({ statuses, metadata }: Fields): ChatReport[] {
+  const id = isObject(metadata) ? metadata['phone_number_id'] : undefined;
+  // The recipient's id may differ from the number that was written to (https://developers.facebook.com/docs/whatsapp/phone-numbers).
+  const endpoints = { phoneNumberId: isText(id) ? id : '' };
+  return listOf(statuses).flatMap((status) => {
+    const report = readStatus(status);
+    return report ? { ...report, endpoints } : [];
+  });
 }
 
 function readStatus({ id, status, errors, biz_opaque_callback_data: ours }: Fields): ChatReport | undefined {

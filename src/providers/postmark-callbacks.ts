@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Feedback } from '../domain/feedback.ts';
+import type { Feedback, ReportClaim } from '../domain/feedback.ts';
 import type { SuppressionOrigin } from '../domain/suppression.ts';
 import { type Fields, isObject, isText } from './json-fields.ts';
 import { meaningOf } from './postmark-bounces.ts';
@@ -19,21 +19,29 @@ export interface SuppressionChange {
   readonly recipient: string;
   /** How it came onto the list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
+  readonly claim: ReportClaim;
 }
 
 const KEPT: Callback = { is: 'kept' };
 
 /**
  * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
- * Our own id comes back in its metadata, so it is told apart before our record of the hand-over exists.
+ * Our own id comes back in its metadata, with our signature, so a callback is accepted before our record of the hand-over
+ * exists.
+ * @param isSignature whether a text is our signature of an email id
  */
-export function parsePostmarkCallback(body: unknown): Callback {
+export function parsePostmarkCallback(
+  body: unknown,
+  isSignature: (emailId: string, signature: string) => boolean,
+): Callback {
   if (!isObject(body)) return KEPT;
-  const emailId = isObject(body['Metadata']) ? body['Metadata']['email'] : undefined;
+  const { email: emailId, sig: signature } = isObject(body['Metadata']) ? body['Metadata'] : {};
   if (!isText(emailId)) return KEPT;
-  if (body['RecordType'] === 'SubscriptionChange') return readSubscription(emailId, body);
+  const isSigned = isText(signature) && isSignature(emailId, signature);
+  const claim = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
+  if (body['RecordType'] === 'SubscriptionChange') return readSubscription(emailId, body, claim);
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback } : KEPT;
+  return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
@@ -102,20 +110,19 @@ function keyOf(...words: string[]): string {
 }
 
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
-function readSubscription(emailId: string, record: Fields): Callback {
+function readSubscription(emailId: string, record: Fields, claim: ReportClaim): Callback {
   const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress } = record;
   if (!isText(recipient)) return KEPT;
-  if (suppress === false) return { is: 'suppression', suppression: { emailId, recipient, origin: null } };
+  if (suppress === false) return { is: 'suppression', suppression: { emailId, recipient, origin: null, claim } };
   if (suppress !== true) return KEPT;
   if (record['SuppressionReason'] === 'ManualSuppression' && record['Origin'] === 'Recipient') {
-    // Somebody unsubscribed, whatever became of the message's id on the way.
-    const messageId = isText(record['MessageID']) ? record['MessageID'] : '';
+    const { messageId } = claim;
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback } : KEPT;
+    return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
   }
   // Its bounce or complaint is told besides, with its reason; whichever comes first makes the entry.
   const origin = record['SuppressionReason'] === 'SpamComplaint' ? 'complaint' : 'provider';
-  return { is: 'suppression', suppression: { emailId, recipient, origin } };
+  return { is: 'suppression', suppression: { emailId, recipient, origin, claim } };
 }
 
 function textOf(value: unknown): string {

@@ -15,6 +15,8 @@ export interface PostmarkApi {
 export interface PostmarkSettings extends PostmarkApi {
   readonly serverToken: string;
   readonly messageStream: string;
+  /** Signs the email id that goes out in the metadata; callbacks return both. */
+  readonly signEmailId?: ((emailId: string) => string) | undefined;
 }
 
 /** Postmark's own limits, https://postmarkapp.com/developer/user-guide/send-email-with-api */
@@ -51,9 +53,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   }
 
   async function sendPart(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]> {
-    const { trace, result } = await traced(() =>
-      post(emails.map((email) => toMessage(email, call, settings.messageStream))),
-    );
+    const { trace, result } = await traced(() => post(emails.map((email) => toMessage(email, call, settings))));
     if (result.status === 'rejected') return forAll(emails, classifyFailure(result.reason, trace));
     const { value } = result;
     const each = Array.isArray(value) && value.length === emails.length;
@@ -66,7 +66,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     name: 'postmark',
     callSize: MAX_BATCH,
     overlap: 0,
-    refusal: (email) => refusal(email, settings.messageStream),
+    refusal: (email) => refusal(email, settings),
     async send(emails, call) {
       const began = performance.now();
       const outcomes: SendOutcome[] = [];
@@ -97,7 +97,7 @@ export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkApi) {
   return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };
 }
 
-function refusal(email: OutgoingEmail, stream: string): string | undefined {
+function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | undefined {
   const count = recipients(email).length;
   if (count > MAX_RECIPIENTS) return `Postmark carries at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
   const { from, to, cc, bcc, replyTo } = email;
@@ -105,22 +105,26 @@ function refusal(email: OutgoingEmail, stream: string): string | undefined {
   const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
   if (field) return `Postmark carries no address with a question mark, as in ${field[0]}.`;
   if (unitsOf(email) <= SURELY_FITS && email.files.length === 0) return undefined;
-  const bytes = sizeOf(email, stream);
+  const bytes = sizeOf(email, settings);
   return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
-function toMessage(email: OutgoingEmail, call: string, stream: string): Message {
+function toMessage(email: OutgoingEmail, call: string, { messageStream, signEmailId }: PostmarkSettings): Message {
   const list = (mailboxes: OutgoingEmail['to']) => mailboxes.map(formatMailbox).join(', ');
   return {
     From: formatMailbox(email.from),
     To: list(email.to),
     Subject: email.subject,
-    MessageStream: stream,
+    MessageStream: messageStream,
     Headers: [
       { Name: 'Message-ID', Value: email.messageId },
       ...email.headers.map(([name, value]) => ({ Name: name, Value: value })),
     ],
-    Metadata: { email: email.id, call, ...(email.copy !== null && { copy: String(email.copy) }) },
+    Metadata: {
+      ...{ email: email.id, call },
+      ...(signEmailId && { sig: signEmailId(email.id) }),
+      ...(email.copy !== null && { copy: String(email.copy) }),
+    },
     ...(email.cc.length > 0 && { Cc: list(email.cc) }),
     ...(email.bcc.length > 0 && { Bcc: list(email.bcc) }),
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
@@ -169,9 +173,9 @@ function toAttachment({ filename, contentType, contentId, content }: OutgoingFil
 }
 
 /** Bytes of an email as JSON. */
-function sizeOf(email: OutgoingEmail, stream: string): number {
+function sizeOf(email: OutgoingEmail, settings: PostmarkSettings): number {
   const bare = { ...email, files: email.files.map((file) => ({ ...file, content: NOTHING })) };
-  return filesOf(email) + Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, stream)));
+  return filesOf(email) + Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, settings)));
 }
 
 type Answer = Partial<Models.MessageSendingResponse>;

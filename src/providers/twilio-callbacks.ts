@@ -30,7 +30,7 @@ export function isTwilioSignature(
  * @returns undefined when it is about nothing that we keep
  */
 export function readTwilioCallback(params: URLSearchParams, messageId: string | undefined): ChatReport | undefined {
-  return readTwilioStatus(
+  const report = readTwilioStatus(
     {
       sid: params.get('MessageSid') ?? params.get('SmsSid'),
       status: params.get('MessageStatus') ?? params.get('SmsStatus'),
@@ -40,6 +40,15 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
     },
     messageId,
   );
+  if (!report) return undefined;
+  const [from, to] = [numberOf(params.get('From')), numberOf(params.get('To'))];
+  if (from === undefined && to === undefined) return report;
+  return { ...report, endpoints: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) } };
+}
+
+/** E.164 of `whatsapp:+…`. */
+function numberOf(address: string | null): string | undefined {
+  return address?.replace(/^whatsapp:/, '');
 }
 
 /** A message's status, by a callback or by its record. */

@@ -76,6 +76,36 @@ export async function lockChatStatuses(db: Db, ids: readonly string[]): Promise<
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
+/** What a callback about a message is compared with. */
+export interface ReportedChat {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  /** Null until the provider took it. */
+  readonly provider_message_id: string | null;
+  /** Whether it may have been sent more than once, so that the provider may know it by several ids. */
+  readonly is_ambiguous: boolean;
+  /** Of its number; null when that is not connected any more. */
+  readonly provider: ChatProviderName | null;
+  readonly phone_number_id: string | null;
+}
+
+/** Messages that reports name; their rows are locked in the order of their ids. Those that do not exist are missing. */
+export async function lockReportedChats(db: Db, ids: readonly string[]): Promise<Map<string, ReportedChat>> {
+  const { rows } = await db.query<ReportedChat>({
+    name: 'lock_reported_chats',
+    text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
+                  EXISTS (
+                    SELECT FROM attempts
+                    WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked'))
+                  ) AS is_ambiguous
+           FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+           WHERE message.id = ANY ($1) ORDER BY message.id FOR UPDATE OF message`,
+    values: [ids],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /** Whether a provider's id is known as that of another message to the same recipient. */
 export async function isAnotherChats(
   db: Db,

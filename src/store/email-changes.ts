@@ -1,7 +1,9 @@
 import type { BounceReason, EmailStatus } from '../domain/email.ts';
+import type { ReportClaim } from '../domain/feedback.ts';
 import { REPORTED, type Transition } from '../domain/email-states.ts';
 import type { Change as AuditChange } from './audit.ts';
 import { COUNT_CHANGED } from './email-hours.ts';
+import { fitsClaim } from './callbacks.ts';
 import type { Db } from './pool.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
@@ -19,22 +21,32 @@ export interface ChangedEmail {
   recipient?: string;
   /** Of a click: where the link leads. */
   link?: string;
+  /** Of a provider's callback: what it states about its message, which must fit the email. */
+  claim?: ReportClaim;
+}
+
+/** An email in a change: whether it was changed or noted, or left alone since a callback's claim does not fit it. */
+export interface ChangeResult {
+  readonly id: string;
+  readonly event_id: string;
+  readonly org_id: string;
+  readonly is_refused: boolean;
 }
 
 /**
  * Makes one transition on many emails, notes it in their timelines and at the recipients it is about, and tells
  * customers' endpoints. An email may stand there several times, for several recipients.
  * @param orgId when given, only that organization's emails
- * @returns what the transition applied to or was noted on
+ * @returns what the transition applied to or was noted on, and what was refused
  */
 export async function changeEmails(
   db: Db,
   transition: Transition,
   emails: readonly ChangedEmail[],
   orgId: string | null = null,
-): Promise<{ id: string; event_id: string; org_id: string }[]> {
+): Promise<ChangeResult[]> {
   if (emails.length === 0) return [];
-  const { rows } = await db.query<{ id: string; event_id: string; org_id: string }>({
+  const { rows } = await db.query<ChangeResult>({
     name: 'change_emails',
     text: CHANGE_EMAILS,
     values: [
@@ -53,6 +65,8 @@ export async function changeEmails(
       emails.map((email) => email.recipient ?? null),
       emails.map((email) => email.link ?? null),
       RANKS,
+      emails.map(({ claim }) => claim?.messageId ?? null),
+      emails.map(({ claim }) => claim?.isSigned ?? null),
     ],
   });
   return rows;
@@ -60,6 +74,12 @@ export async function changeEmails(
 
 /** Later than all before, so that a timeline has one order, whichever process the events come from. */
 const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())`;
+
+const CLAIM_FITS = fitsClaim({
+  recipient: 'wish.recipient',
+  messageId: 'wish.claimed_message_id',
+  isSigned: 'wish.is_signed',
+});
 
 /** A recipient's statuses from the mildest on: what is reported never lowers one. */
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
@@ -71,18 +91,23 @@ const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
  * its unique index alone can tell.
  */
 const CHANGE_EMAILS = `
-  WITH found AS MATERIALIZED (
+  WITH locked AS MATERIALIZED (
     SELECT email.*, email.status = ANY ($2::text[]) AS moves, wish.*
     FROM (
-      SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[])
-        AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link)
+      SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
+                           $16::text[], $17::boolean[])
+        AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link,
+                claimed_message_id, is_signed)
       ORDER BY email_id COLLATE "C"
     ) AS wish CROSS JOIN LATERAL (
       SELECT id, org_id, batch_id, status, last_event_at, created_at AS accepted_at,
-             coalesce(scheduled_at, created_at) AS due_at
+             coalesce(scheduled_at, created_at) AS due_at,
+             CASE WHEN wish.claimed_message_id IS NULL THEN false ELSE NOT coalesce(${CLAIM_FITS}, false) END AS is_refused
       FROM emails WHERE id = wish.email_id FOR UPDATE
     ) AS email
-    WHERE ($5::text IS NULL OR email.org_id = $5) AND email.status = ANY ($2::text[] || $3::text[])
+    WHERE ($5::text IS NULL OR email.org_id = $5)
+  ), found AS MATERIALIZED (
+    SELECT * FROM locked WHERE NOT is_refused AND status = ANY ($2::text[] || $3::text[])
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
     SELECT id, event_id, $4, ${NEXT_EVENT_AT}, dedupe_key, recipient
@@ -124,7 +149,8 @@ const CHANGE_EMAILS = `
       last_event_at       = coalesce(first.latest_at, email.last_event_at)
     FROM first WHERE email.id = first.id
   )
-  SELECT id, event_id, org_id FROM changed`;
+  SELECT id, event_id, org_id, false AS is_refused FROM changed
+  UNION ALL SELECT id, event_id, org_id, true FROM locked WHERE is_refused`;
 
 /** An entry of the audit log that is written with the change. */
 export type MoveAudit = { readonly id: string } & Pick<AuditChange, 'actor_kind' | 'actor_id'>;

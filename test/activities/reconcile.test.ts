@@ -144,13 +144,16 @@ describe('emails of which a provider has reported nothing', () => {
       await projectFeedback(pool, again);
       assert.deepEqual((await told())[i], expected[i]);
     }
-    const callback = parsePostmarkCallback({
-      RecordType: 'Delivery',
-      MessageID: await messageId(ids[0] as string),
-      Recipient: 'clicked@example.net',
-      DeliveredAt: await deliveredAt(postmarkUrl, await messageId(ids[0] as string)),
-      Metadata: { email: ids[0] },
-    });
+    const callback = parsePostmarkCallback(
+      {
+        RecordType: 'Delivery',
+        MessageID: await messageId(ids[0] as string),
+        Recipient: 'clicked@example.net',
+        DeliveredAt: await deliveredAt(postmarkUrl, await messageId(ids[0] as string)),
+        Metadata: { email: ids[0] },
+      },
+      () => false,
+    );
     assert.ok(callback.is === 'feedback');
     await projectFeedback(pool, [callback.feedback]);
     assert.deepEqual((await told())[0], expected[0]);

@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { makeMetadataSigner } from '../../src/domain/metadata-signature.ts';
 import { project } from '../../src/projection/emails.ts';
 import { makePool } from '../../src/store/pool.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
-import { assertRefused, CALLBACK, inFuture, type Organization, type Service, startService } from './service.ts';
+import {
+  assertRefused,
+  CALLBACK,
+  inFuture,
+  type Organization,
+  SECRET_KEY,
+  type Service,
+  startService,
+} from './service.ts';
 
 let service: Service;
 let ours: Organization;
@@ -18,6 +27,16 @@ const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:
 const authorization = basic(CALLBACK.user, CALLBACK.password);
 const report = (json: unknown) => service.call('POST', PATH, { json, headers: { authorization } });
 let count = 0;
+const { sign } = makeMetadataSigner(SECRET_KEY);
+/** What our emails carry and Postmark returns. */
+const metadata = (email: unknown) => ({
+  email,
+  call: 'call_1',
+  ...(typeof email === 'string' && { sig: sign(email) }),
+});
+/** The recipient of `delivery`. */
+const PERSON = 'person@example.net';
+const sent = (fields: Record<string, unknown> = {}) => ours.sent({ to: PERSON, ...fields });
 
 /** A record as Postmark posts it (https://postmarkapp.com/developer/webhooks/delivery-webhook). */
 function delivery(email: unknown, fields: object = {}): Record<string, unknown> {
@@ -26,11 +45,11 @@ function delivery(email: unknown, fields: object = {}): Record<string, unknown> 
     ServerID: 23,
     MessageStream: 'outbound',
     MessageID: `00000000-0000-0000-0000-${String(++count).padStart(12, '0')}`,
-    Recipient: 'person@example.net',
+    Recipient: PERSON,
     Tag: '',
     DeliveredAt: '2026-03-01T09:30:00.1234567Z',
     Details: 'Test delivery webhook details',
-    Metadata: { email, call: 'call_1' },
+    Metadata: metadata(email),
     ...fields,
   };
 }
@@ -58,7 +77,7 @@ describe('POST /callbacks/postmark asks for its user and password (RFC 7617)', (
     'no base64': 'Basic %%%',
   })) {
     it(`401: ${what}`, async () => {
-      const id = await ours.sent();
+      const id = await sent();
       const headers = { ...(given !== undefined && { authorization: given }) };
       assertRefused(await service.call('POST', PATH, { json: delivery(id), headers }), 401, 'unauthorized');
       assert.deepEqual(await told(id), ['queued', 'email.queued']);
@@ -86,14 +105,14 @@ describe('POST /callbacks/postmark asks for its user and password (RFC 7617)', (
 
 describe('a Delivery', () => {
   it('wakes the relay, since customers may have to be told', async () => {
-    const id = await ours.sent();
+    const id = await sent();
     const before = service.wakes();
     assert.equal((await report(delivery(id))).status, 200);
     assert.equal(service.wakes(), before + 1);
   });
 
   it('makes a sent email delivered', async () => {
-    const id = await ours.sent();
+    const id = await sent();
     await project(service.pool, 'sent', [{ id }]);
     const answer = await report(delivery(id));
     assert.deepEqual([answer.status, answer.body], [200, {}]);
@@ -101,7 +120,7 @@ describe('a Delivery', () => {
   });
 
   it('F12: may come before our own record of the hand-over: a late event never lowers the status', async () => {
-    const id = await ours.sent();
+    const id = await sent();
     assert.equal((await report(delivery(id))).status, 200);
     assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.delivered']);
     await project(service.pool, 'sent', [{ id }]);
@@ -109,7 +128,7 @@ describe('a Delivery', () => {
   });
 
   it('repeated 100 times is kept in the timeline once', async () => {
-    const id = await ours.sent();
+    const id = await sent();
     const record = delivery(id);
     for (let i = 0; i < 50; i++) assert.equal((await report(record)).status, 200);
     const answers = await Promise.all(Array.from({ length: 50 }, () => report(record)));
@@ -119,7 +138,7 @@ describe('a Delivery', () => {
 
   it('repeated at the same time, the first time too, is kept once', async () => {
     for (let round = 0; round < 10; round++) {
-      const id = await ours.sent();
+      const id = await sent();
       const record = delivery(id);
       const answers = await Promise.all(Array.from({ length: 10 }, () => report(record)));
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
@@ -128,7 +147,7 @@ describe('a Delivery', () => {
   });
 
   it('of another recipient is another event', async () => {
-    const id = await ours.sent({ to: ['a@example.net', 'b@example.net'] });
+    const id = await sent({ to: ['a@example.net', 'b@example.net'] });
     const first = delivery(id, { Recipient: 'a@example.net' });
     assert.equal((await report(first)).status, 200);
     assert.equal((await report({ ...first, Recipient: 'b@example.net' })).status, 200);
@@ -136,7 +155,7 @@ describe('a Delivery', () => {
   });
 
   it('changes nothing about an email that was never handed over', async () => {
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 3 }) });
+    const id = await sent({ scheduled_at: inFuture({ hours: 3 }) });
     assert.equal((await report(delivery(id))).status, 200);
     assert.deepEqual(await told(id), ['scheduled', 'email.scheduled']);
   });
@@ -151,7 +170,7 @@ describe('a Delivery', () => {
   });
 
   it('with what no text of ours holds is kept, and changes nothing', async () => {
-    const id = await ours.sent();
+    const id = await sent();
     for (const record of [
       delivery('\uD800'),
       delivery(`${id}\0`),
@@ -187,7 +206,7 @@ async function suppressed(address: string): Promise<string[]> {
 const about = <T extends object>(record: T, email: string, recipient: string) => ({
   ...record,
   MessageID: `m${++count}`,
-  Metadata: { email, call: 'call_1' },
+  Metadata: metadata(email),
   ...('Email' in record ? { Email: recipient, ID: count } : { Recipient: recipient }),
 });
 
@@ -206,7 +225,7 @@ describe('each record type reaches the timeline, the status and the suppression 
   ] as const) {
     it(name, async () => {
       const to = `someone${++count}@example.net`;
-      const id = await ours.sent({ to });
+      const id = await sent({ to });
       await project(service.pool, 'sent', [{ id }]);
       assert.deepEqual(await keptOf(about(record, id, to)), []);
       const event = status === 'sent' ? 'email.unsubscribed' : `email.${status}`;
@@ -219,7 +238,7 @@ describe('each record type reaches the timeline, the status and the suppression 
   }
 
   it('a bounce is shown with its reason and the words of the server', async () => {
-    const id = await ours.sent({ to: 'gone@example.net' });
+    const id = await sent({ to: 'gone@example.net' });
     await report(about(refused, id, 'gone@example.net'));
     const { error, bounce_reason } = await ours.email(id);
     assert.deepEqual(
@@ -237,7 +256,7 @@ describe('F12: repeated reports and reports in the wrong order', () => {
 
   it('all types, 100 times each and all at once, before the hand-over is recorded: one event each', async () => {
     const to = `storm${++count}@example.net`;
-    const id = await ours.sent({ to });
+    const id = await sent({ to });
     const storm = Array.from({ length: 100 }, () => records(id, to).map((record) => ({ ...record })));
     // One message: `about` gave each call new ids.
     const [first] = storm as [object[]];
@@ -255,7 +274,7 @@ describe('F12: repeated reports and reports in the wrong order', () => {
 
   it('backwards: the status never goes back', async () => {
     const to = `back${++count}@example.net`;
-    const id = await ours.sent({ to });
+    const id = await sent({ to });
     const seen = [];
     for (const record of records(id, to).reverse()) {
       await report(record);
@@ -270,7 +289,7 @@ describe('F12: repeated reports and reports in the wrong order', () => {
 describe("changes of Postmark's own suppression list", () => {
   it('come to ours and go from it, as far as only Postmark said so', async () => {
     const to = `Listed${++count}@example.net`;
-    const id = await ours.sent({ to });
+    const id = await sent({ to });
     const change = (fields: object) => report({ ...about(SUBSCRIPTION_CHANGE, id, to), ...fields });
     await change({ Origin: 'Customer' });
     await change({ Origin: 'Customer' });

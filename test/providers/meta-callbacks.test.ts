@@ -88,8 +88,13 @@ describe('a post says', () => {
 
   for (const [word, change] of Object.entries({ sent: 'sent', delivered: 'delivered', read: 'read', played: 'read' })) {
     test(`${word}: ${change}`, () => {
-      const body = post({ statuses: [status({ status: word, biz_opaque_callback_data: 'wa_1' })] });
-      assert.deepEqual(readMetaCallback(body), [{ ...report, change, dedupeKey: `wamid.1 ${change}` }]);
+      const body = post({
+        statuses: [status({ status: word, biz_opaque_callback_data: 'wa_1' })],
+        metadata: { phone_number_id: '7' },
+      });
+      assert.deepEqual(readMetaCallback(body), [
+        { ...report, change, dedupeKey: `wamid.1 ${change}`, endpoints: { phoneNumberId: '7' } },
+      ]);
     });
   }
 
@@ -119,7 +124,13 @@ describe('a post says', () => {
   ] as const) {
     test(`failed, with ${JSON.stringify(errors)}`, () => {
       const body = post({ statuses: [status({ status: 'failed', biz_opaque_callback_data: 'wa_1', errors })] });
-      const expected = { ...report, change: 'failed', dedupeKey: 'wamid.1 failed', error };
+      const expected = {
+        ...report,
+        change: 'failed',
+        dedupeKey: 'wamid.1 failed',
+        error,
+        endpoints: { phoneNumberId: '' },
+      };
       assert.deepEqual(readMetaCallback(body), [{ ...expected, ...(errorCode !== undefined && { errorCode }) }]);
     });
   }

@@ -6,9 +6,15 @@ import { type Callback, parsePostmarkCallback } from '../../src/providers/postma
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 
 const KEPT: Callback = { is: 'kept' };
+/** What an unsigned record of the examples states about its message. */
+const CLAIM = { messageId: MESSAGE_ID, isSigned: false };
+
+function parse(body: unknown): Callback {
+  return parsePostmarkCallback(body, (emailId, signature) => signature === `signed ${emailId}`);
+}
 
 function feedback(body: unknown): Feedback {
-  const callback = parsePostmarkCallback(body);
+  const callback = parse(body);
   assert.ok(callback.is === 'feedback', JSON.stringify(callback));
   return callback.feedback;
 }
@@ -88,7 +94,7 @@ describe('a record of Postmark and what it reports', () => {
   ];
   for (const [name, record, expected] of pairs) {
     test(name, () => {
-      assert.deepEqual(parsePostmarkCallback(record), { is: 'feedback', feedback: expected });
+      assert.deepEqual(parse(record), { is: 'feedback', feedback: { ...expected, claim: CLAIM } });
     });
   }
 });
@@ -150,12 +156,12 @@ describe('a bounce by its type', () => {
     ...['InboundError', 'TemplateRenderingFailed', 'SomethingNew', 'toString', '', 7, null],
   ]) {
     test(`${JSON.stringify(Type)} changes nothing and is kept`, () => {
-      assert.deepEqual(parsePostmarkCallback({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT);
+      assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT);
     });
   }
 
   test('Unknown, while Postmark still sends there, is kept', () => {
-    assert.deepEqual(parsePostmarkCallback({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), KEPT);
+    assert.deepEqual(parse({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), KEPT);
   });
 });
 
@@ -224,10 +230,10 @@ describe('two records are the same report', () => {
 });
 
 describe("a change of Postmark's own suppression list", () => {
-  const says = (fields: object) => parsePostmarkCallback({ ...SUBSCRIPTION_CHANGE, ...fields });
-  const change = (origin: string | null) => ({
+  const says = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
+  const change = (origin: string | null, claim = CLAIM) => ({
     is: 'suppression',
-    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin },
+    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, claim },
   });
 
   test('that is not the wish of the recipient goes to our list with its origin', () => {
@@ -242,7 +248,8 @@ describe("a change of Postmark's own suppression list", () => {
   });
 
   test('needs no message', () => {
-    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('provider'));
+    const claim = { messageId: '', isSigned: false };
+    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('provider', claim));
     assert.equal(says({ MessageID: null }).is, 'feedback');
   });
 
@@ -251,6 +258,21 @@ describe("a change of Postmark's own suppression list", () => {
     assert.deepEqual(says({ SuppressSending: 'true' }), KEPT);
     assert.deepEqual(says({ Recipient: '' }), KEPT);
   });
+});
+
+describe('our signature of the email id', () => {
+  for (const [sig, isSigned] of [
+    ['signed em_1', true],
+    ['signed em_2', false],
+    [undefined, false],
+    [['signed em_1'], false],
+  ] as const) {
+    test(`${JSON.stringify(sig)} is ${isSigned ? 'accepted' : 'not accepted'}`, () => {
+      const Metadata = { email: 'em_1', sig };
+      for (const record of [DELIVERY, BOUNCE, COMPLAINT, SUBSCRIPTION_CHANGE])
+        assert.deepEqual(feedback({ ...record, Metadata }).claim, { ...CLAIM, isSigned });
+    });
+  }
 });
 
 describe('what is kept', () => {
@@ -278,7 +300,7 @@ describe('what is kept', () => {
     ['a bounce without an address', { ...BOUNCE, Email: null }],
   ] as const) {
     test(name, () => {
-      assert.deepEqual(parsePostmarkCallback(body), KEPT);
+      assert.deepEqual(parse(body), KEPT);
     });
   }
 });

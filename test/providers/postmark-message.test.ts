@@ -31,6 +31,22 @@ function at(baseUrl: string) {
 }
 
 describe('a message', () => {
+  test('has the email id in its metadata, signed', async (t) => {
+    const url = await httpServer(t, (incoming, response) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.once('end', () => {
+        metadata = (JSON.parse(Buffer.concat(chunks).toString()) as { Metadata: unknown }).Metadata;
+        response.end('{"ErrorCode":0,"MessageID":"x"}');
+      });
+    });
+    let metadata: unknown;
+    const signed = { serverToken: TOKEN, baseUrl: url, messageStream: 's', signEmailId: (id: string) => `of ${id}` };
+    const email = outgoing();
+    await postmark(signed).send([email], CALL);
+    assert.deepEqual(metadata, { email: email.id, call: CALL, sig: `of ${email.id}` });
+  });
+
   test('leaves out control headers of providers, which an older version accepted', async (t) => {
     const headers = { 'X-PM-Message-Stream': 'theirs', 'x-pm-metadata-email': 'em_x', 'X-Order': '1' };
     const { message } = await requestOf(t, outgoing({ headers }));

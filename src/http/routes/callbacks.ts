@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import { isSame } from '../../domain/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { makeMetadataSigner } from '../../domain/metadata-signature.ts';
+import type { SecretKeys } from '../../domain/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { gatherFeedback } from '../../projection/gathered-feedback.ts';
 import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';
@@ -21,8 +23,12 @@ const RECORD_BYTES = 1_048_576;
  * What Postmark reports after the hand-over. It tries again on 5xx and gives up on other refusals, so what we cannot store
  * now is answered with 503, and what we do not understand is kept and answered with 200.
  */
-export function postmark({ pool, wakeRelay }: IntakeDeps, credentials: Credentials | null): Route {
+export function postmark(
+  { pool, wakeRelay, secretKey }: IntakeDeps & { readonly secretKey: SecretKeys },
+  credentials: Credentials | null,
+): Route {
   const projectOne = gatherFeedback(pool);
+  const signer = makeMetadataSigner(secretKey);
   const callback = route(
     {
       tags: ['Callbacks'],
@@ -32,10 +38,12 @@ export function postmark({ pool, wakeRelay }: IntakeDeps, credentials: Credentia
       response: { 200: Type.Object({}) },
     },
     async (request) => {
-      const said = parsePostmarkCallback(request.body);
-      if (said.is === 'feedback') await projectOne(said.feedback);
-      else if (said.is === 'kept' || !(await projectProviderSuppression(pool, said.suppression)))
-        await keepCallback(pool, 'postmark', JSON.stringify(request.body));
+      const callback = parsePostmarkCallback(request.body, signer.verify);
+      const isAccepted =
+        callback.is === 'feedback'
+          ? await projectOne(callback.feedback)
+          : callback.is === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
+      if (!isAccepted) await keepCallback(pool, 'postmark', JSON.stringify(request.body));
       // Customers' endpoints may have to be told; those whose reports were gathered wake it together.
       wakeRelay();
       return {};
