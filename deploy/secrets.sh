@@ -22,8 +22,12 @@ keep() {
 }
 
 keep postgres_password "$(random 24)"
+keep app_password "$(random 24)"
+keep migrate_password "$(random 24)"
+keep temporal_password "$(random 24)"
 keep secret_key "$(random 32)"
-keep database_url "postgres://sendwright:$(cat "$folder/postgres_password")@postgres:5432/sendwright"
+keep database_url "postgres://sendwright_app:$(cat "$folder/app_password")@postgres:5432/sendwright"
+keep migrate_database_url "postgres://sendwright_migrate:$(cat "$folder/migrate_password")@postgres:5432/sendwright"
 for name in secret_key_old temporal_api_key postmark_server_token postmark_account_token postmark_webhook_password smtp_url \
   twilio_auth_token meta_access_token meta_app_secret meta_verify_token; do
   keep "$name" ''

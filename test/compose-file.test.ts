@@ -16,7 +16,7 @@ const { services, volumes, secrets } = readComposeFile(readEnvFile('deploy/demo.
 const all = Object.entries(services);
 const ours = all.filter(([, { image }]) => image.startsWith('sendwright:'));
 /** What is done once, before others start. */
-const ONCE = ['migrate', 'temporal-namespace', 'temporal-schema'];
+const ONCE = ['migrate', 'roles', 'temporal-namespace', 'temporal-schema'];
 /** Of others, whose image holds nothing that could ask it. */
 const UNASKED = ['temporal-ui'];
 const TEMPORALS = ['TEMPORAL_ADDRESS', 'TEMPORAL_API_KEY'];

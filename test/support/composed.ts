@@ -149,6 +149,7 @@ async function makeSecrets(folder: string, databaseUrl: string): Promise<string>
   const secrets = join(folder, 'secrets');
   await run('sh', [`${ROOT}deploy/secrets.sh`, secrets]);
   await writeFile(join(secrets, 'database_url'), databaseUrl);
+  await writeFile(join(secrets, 'migrate_database_url'), databaseUrl);
   return secrets;
 }
 
