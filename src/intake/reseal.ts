@@ -2,7 +2,9 @@ import type { Seal } from '../domain/seal.ts';
 import { deriveKeys, type KeyPurpose, type SecretKeys } from '../domain/secret-key.ts';
 import { makeSeal } from '../domain/seal.ts';
 import type { Db } from '../store/pool.ts';
+import { type EmailContents, makeEmailContents } from '../store/email-contents.ts';
 import { listSealedOtherwise, replaceSealed, SEALED_COLUMNS, type SealedColumn } from '../store/sealed-values.ts';
+import { listUnsealed, replaceUnsealed } from '../store/unsealed-contents.ts';
 
 const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   data_keys: 'data keys',
@@ -27,12 +29,32 @@ export interface ResealCount {
  * run again, and the service may run meanwhile. Values that change while it reads them are sealed with the primary key by
  * the process that changes them.
  */
-export async function reseal(db: Db, secretKeys: SecretKeys): Promise<Record<SealedColumn, ResealCount>> {
+export async function reseal(
+  db: Db,
+  secretKeys: SecretKeys,
+): Promise<Record<SealedColumn, ResealCount> & { email_contents: Pick<ResealCount, 'resealed'> }> {
   const counts: Partial<Record<SealedColumn, ResealCount>> = {};
   for (const column of SEALED_COLUMNS) {
     counts[column] = await resealColumn(db, column, makeSeal(deriveKeys(secretKeys, PURPOSES[column])));
   }
-  return counts as Record<SealedColumn, ResealCount>;
+  const resealed = await sealContents(db, makeEmailContents(secretKeys));
+  return { ...(counts as Record<SealedColumn, ResealCount>), email_contents: { resealed } };
+}
+
+/** Encrypts contents from before encryption. Those that are encrypted depend on a data key, not on `SECRET_KEY`. */
+async function sealContents(db: Db, contents: EmailContents): Promise<number> {
+  let [count, after] = [0, ''];
+  for (;;) {
+    const unsealed = await listUnsealed(db, after, STEP_SIZE);
+    const last = unsealed.at(-1);
+    if (!last) return count;
+    const sealed = [];
+    for (const { id, org_id: orgId, ...content } of unsealed) {
+      sealed.push({ id, ...(await contents.seal(db, orgId, id, content)) });
+    }
+    count += await replaceUnsealed(db, sealed);
+    after = last.id;
+  }
 }
 
 async function resealColumn(db: Db, column: SealedColumn, seal: Seal): Promise<ResealCount> {

@@ -6,8 +6,9 @@ import { webhookSeal } from '../../src/intake/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { insertNumber } from '../../src/store/chat-numbers.ts';
 import { makeEmailContents } from '../../src/store/email-contents.ts';
+import { findContent } from '../../src/store/message-details.ts';
 import { insertEndpoint, rotateSecret } from '../../src/store/webhooks.ts';
-import { organization } from '../store/mail.ts';
+import { acceptOne, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { command } from './command-line.ts';
 
@@ -59,6 +60,8 @@ describe('secrets reseal', () => {
   }
 
   it('seals everything with the new key, so that the former one is no longer needed; repeated, it has nothing to do', async () => {
+    const content = { html: '<p>canarybody</p>', text: null, headers: { 'X-A': 'canaryheader' } };
+    const ids = [await acceptOne(database.pool, orgId, content), await acceptOne(database.pool, orgId, content)];
     const [rotated = ''] = await addEndpoints(1, FORMER);
     const secret = webhookSeal(CURRENT).close(Buffer.from(`secret of ${rotated}`), rotated);
     await rotateSecret(database.pool, orgId, rotated, secret, 24);
@@ -70,6 +73,7 @@ describe('secrets reseal', () => {
       old_webhook_secrets: one,
       chat_credentials: one,
       dkim_keys: one,
+      email_contents: { resealed: 2 },
     });
 
     const { rows } = await database.pool.query<{ id: string; secret: Buffer; old_secret: Buffer | null }>(
@@ -87,7 +91,15 @@ describe('secrets reseal', () => {
     const [other] = others;
     assert.ok(other);
     assert.equal(chatSeal(CURRENT).open(other.credentials, numberId).toString(), 'a token');
-    await makeEmailContents(CURRENT).prepare(database.pool, orgId);
+    const contents = makeEmailContents(CURRENT);
+    for (const id of ids) {
+      const { subject, ...found } = (await findContent(database.pool, contents, orgId, id)) ?? {};
+      assert.deepEqual([subject, found], ['Hello', content]);
+    }
+    const { rows: clear } = await database.pool.query(
+      `SELECT FROM emails JOIN email_bodies ON email_id = id WHERE (headers::text || coalesce(html, '')) LIKE '%canary%'`,
+    );
+    assert.equal(clear.length, 0, 'nothing of it is in the clear');
     const owner = dkimOwner({ org_id: orgId, id: domainId });
     assert.equal(dkimSeal(CURRENT).open(other.dkim_key, owner).toString(), 'a private key');
 
@@ -97,6 +109,7 @@ describe('secrets reseal', () => {
       old_webhook_secrets: none,
       chat_credentials: none,
       dkim_keys: none,
+      email_contents: { resealed: 0 },
     });
   });
 
