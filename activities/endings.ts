@@ -43,13 +43,13 @@ export function whyGivenUp(last: Attempt, maximumAttempts: number, canBeAsked: b
 }
 
 /**
- * An ambiguous attempt at a provider that can be asked leaves time for as many questions as there are attempts, but only
- * while the provider does not answer: one that keeps answering "not found" has been tried often enough.
+ * The last attempt that is allowed, when it is ambiguous and its provider can be asked, leaves time for as many questions as
+ * there are attempts: until one is answered with "not found", or a further attempt has shown that they are answered.
  */
 function isUsedUp({ failures, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
-  return isAsked
-    ? checks >= maximumAttempts || (failures >= maximumAttempts && denied_for !== null)
-    : failures >= maximumAttempts;
+  if (!isAsked) return failures >= maximumAttempts;
+  if (checks >= maximumAttempts || failures > maximumAttempts) return true;
+  return failures === maximumAttempts && denied_for !== null;
 }
 
 /**

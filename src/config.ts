@@ -325,6 +325,13 @@ export const SETTINGS = {
     parse: parseDuration,
     fallback: '30m',
   },
+  CONFIRM_NOT_FOUND_AFTER: {
+    meaning:
+      'how long after a provider first reported that it does not have a message a second report counts: its search may lag',
+    example: '60s',
+    parse: parseDuration,
+    fallback: '60s',
+  },
   SHUTDOWN_TIMEOUT: {
     meaning: 'how long a process that gets SIGTERM may finish the calls that are in progress',
     example: '110s',

@@ -263,6 +263,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: NO_DURATIONS,
     beside: { SEND_INITIAL_INTERVAL: '1ms' },
   },
+  CONFIRM_NOT_FOUND_AFTER: { fallback: 60_000, good: [['1s', 1_000]], bad: ['0s', '60', 'later'] },
   SHUTDOWN_TIMEOUT: { fallback: 30_000, good: [['2m', 120_000]], bad: ['0s', '30', 'soon'] },
   AMBIGUOUS_SEND: { fallback: 'retry', good: any('retry', 'fail'), bad: ['Retry', 'ask', 'true', 'toString'] },
   AMBIGUOUS_SEND_MAX_REPEATS: {

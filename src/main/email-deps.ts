@@ -28,7 +28,7 @@ export function makeEmailDeps(
     maximumInterval: config.SEND_MAX_INTERVAL,
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-    believeDenialAfter: 60_000,
+    believeDenialAfter: config.CONFIRM_NOT_FOUND_AFTER,
     recorder,
     stopping,
     largeEmails: makeLargeEmails(files, log),

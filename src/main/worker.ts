@@ -113,7 +113,7 @@ const FLEETS = {
         maximumInterval: config.SEND_MAX_INTERVAL,
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-        believeDenialAfter: 60_000,
+        believeDenialAfter: config.CONFIRM_NOT_FOUND_AFTER,
         recorder,
         stopping: ending.signal,
         log,

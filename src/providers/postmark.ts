@@ -251,25 +251,37 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
       // Without a code it is not Postmark who speaks.
       return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
     case 429:
-    case 500:
-    case 503:
       return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { after: retryAfter }) };
+    case 503:
+      // With Retry-After, the service was not available; without, it may have been lost in the middle of the call.
+      return retryAfter === undefined
+        ? { kind: 'unknown', detail: answer }
+        : { kind: 'busy', detail: answer, after: retryAfter };
     default:
-      // 408, 502, 504 and their like come from something between us and Postmark; other 4xx are about our account.
+      // With 500 the message is "usually" lost, says Postmark: it is asked. 408, 502, 504 and their like come from something
+      // between us and Postmark; other 4xx are about our account.
       return status === 408 || status >= 500
         ? { kind: 'unknown', detail: answer }
         : { kind: 'account', detail: answer };
   }
 }
 
-/** https://postmarkapp.com/developer/api/overview#error-codes. A code that is not listed is about the message. */
+/** https://postmarkapp.com/developer/api/overview#error-codes. */
 const INACTIVE_RECIPIENTS = 406;
 const MAINTENANCE = 100;
-const ACCOUNT = new Set([10, 400, 401, 405, 412, 413, 422, 1235, 1236, 1480]);
+const ACCOUNT = new Set([10, 1235, 1236, 1480]);
+/** In a range of codes that are mostly about the account, those about the message. */
+const ACCOUNT_RANGE = { from: 400, to: 499, aboutMessage: new Set([402, 403, 409, 410, 411]) };
+
+/** A code that is not listed is about the account within that range, where a refusal for good would lose mail; else about the message. */
+function isAboutAccount(code: number): boolean {
+  const { from, to, aboutMessage } = ACCOUNT_RANGE;
+  return ACCOUNT.has(code) || (code >= from && code <= to && !aboutMessage.has(code));
+}
 
 function classifyCode(code: number, message: string): SendOutcome {
   const detail = `Postmark refused it: ${message} (ErrorCode ${code})`;
   if (code === INACTIVE_RECIPIENTS) return { kind: 'bounced', reason: 'provider_suppressed', detail };
   if (code === MAINTENANCE) return { kind: 'busy', detail };
-  return ACCOUNT.has(code) ? { kind: 'account', detail } : { kind: 'rejected', detail };
+  return isAboutAccount(code) ? { kind: 'account', detail } : { kind: 'rejected', detail };
 }

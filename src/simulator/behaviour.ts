@@ -10,7 +10,7 @@ export interface Behaviour {
   readonly latency_ms: number;
   /** Calls that are refused with `status`; nothing is stored. SMTP answers 451 whatever the status. */
   readonly fail_next: Calls;
-  /** The HTTP status of those, from 400 to 599. */
+  /** The HTTP status of those and of `fail_after_accept`, from 400 to 599. */
   readonly status: number;
   /** The provider's own error code of those; null for the one that goes with the status. SMTP has none. */
   readonly error_code: number | null;
@@ -18,6 +18,8 @@ export interface Behaviour {
   readonly retry_after: number | null;
   /** Calls whose messages are stored and never answered. */
   readonly hang: Calls;
+  /** Calls whose messages are stored and that are answered with `status` and `error_code` all the same. HTTP only. */
+  readonly fail_after_accept: Calls;
   /** Calls whose messages are stored before the connection is reset. */
   readonly reset_after_accept: Calls;
   /** Calls whose connection is reset, with nothing stored. */
@@ -39,6 +41,7 @@ const NORMAL: Behaviour = {
   error_code: null,
   retry_after: null,
   hang: 0,
+  fail_after_accept: 0,
   reset_after_accept: 0,
   reset_before_accept: 0,
   garbage: 0,
@@ -48,7 +51,14 @@ const NORMAL: Behaviour = {
 };
 
 /** What happens to a call that is not simply answered; the first whose turn it is wins. */
-const FATES = ['reset_before_accept', 'fail_next', 'hang', 'reset_after_accept', 'garbage'] as const;
+const FATES = [
+  'reset_before_accept',
+  'fail_next',
+  'hang',
+  'fail_after_accept',
+  'reset_after_accept',
+  'garbage',
+] as const;
 export type Fate = (typeof FATES)[number] | 'answer';
 
 interface Rule {
@@ -78,6 +88,7 @@ const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
   error_code: orNull(integer(0, 999_999)),
   retry_after: orNull(integer(0, 86_400)),
   hang: calls,
+  fail_after_accept: calls,
   reset_after_accept: calls,
   reset_before_accept: calls,
   garbage: calls,

@@ -49,11 +49,14 @@ export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Wor
   const behaviour = switches.now;
   const fate = switches.take();
   if (fate === 'reset_before_accept') return reset(reply);
+  const failAsAsked = (): FastifyReply => {
+    const { status, error_code: code } = behaviour;
+    return reply.code(status).send(words.failure(status, code, 'A switch of the simulator asks for this.'));
+  };
   if (fate === 'fail_next') {
     await pause(behaviour.latency_ms, ending);
     if (behaviour.retry_after !== null) reply.header('retry-after', behaviour.retry_after);
-    const { status, error_code: code } = behaviour;
-    return reply.code(status).send(words.failure(status, code, 'A switch of the simulator asks for this.'));
+    return failAsAsked();
   }
 
   const judged = words.judge();
@@ -67,6 +70,7 @@ export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Wor
   if (fate === 'reset_after_accept') return reset(reply);
   if (fate === 'hang') return reply.hijack();
   await pause(behaviour.latency_ms, ending);
+  if (fate === 'fail_after_accept') return failAsAsked();
   return fate === 'garbage' ? garbage(reply) : reply.code(answer.status).send(answer.body);
 }
 

@@ -27,7 +27,7 @@ describe('a call for many', { concurrency: true }, () => {
 
   test('makes one request for 500 emails', async (t) => {
     const { postmarkUrl, behave } = await simulator(t);
-    await behave({ fail_next: 1, status: 503 });
+    await behave({ fail_next: 1, status: 429 });
     assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['busy']));
     assert.deepEqual(new Set(kinds(await at(postmarkUrl).send(many(500), CALL))), new Set(['sent']));
   });

@@ -60,7 +60,7 @@ describe('a refusal', { concurrency: true }, () => {
     rejected: [300, 402, 403, 409, 410, 411, 9_999],
     bounced: [406],
     // The stream (1235, 1236) is a setting of ours, not of the email.
-    account: [10, 400, 401, 405, 412, 413, 422, 1235, 1236, 1480],
+    account: [10, 400, 401, 404, 405, 407, 412, 413, 422, 499, 1235, 1236, 1480],
     busy: [100],
   };
   for (const [kind, codes] of Object.entries(REFUSALS)) {
@@ -127,14 +127,16 @@ describe('a refusal', { concurrency: true }, () => {
 });
 
 describe('not now', { concurrency: true }, () => {
-  for (const status of [429, 500, 503]) {
+  for (const status of [429, 503]) {
     test(`${status} is busy; its Retry-After in seconds is kept`, async (t) => {
       const { postmarkUrl, behave, inbox } = await simulator(t);
       const detail = `Postmark answered ${status}: A switch of the simulator asks for this.`;
       await behave({ fail_next: 1, status, retry_after: 17 });
       assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail, after: 17_000 });
-      await behave({ fail_next: 1, status });
-      assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail });
+      if (status === 429) {
+        await behave({ fail_next: 1, status });
+        assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail });
+      }
       assert.deepEqual(await inbox(), []);
       assert.equal((await sendOne(postmarkUrl)).kind, 'sent');
     });
@@ -190,6 +192,16 @@ describe('not now', { concurrency: true }, () => {
 
 describe('no answer leaves unknown whether it was taken', { concurrency: true }, () => {
   const lost: SendOutcome = { kind: 'unknown', detail: 'Postmark did not answer: connection lost.' };
+
+  for (const status of [500, 503])
+    for (const taken of [true, false])
+      test(`${status} without Retry-After, ${taken ? 'although it was' : 'as it was not'} taken`, async (t) => {
+        const { postmarkUrl, behave, inbox } = await simulator(t);
+        await behave({ [taken ? 'fail_after_accept' : 'fail_next']: 1, status });
+        const detail = `Postmark answered ${status}: A switch of the simulator asks for this.`;
+        assert.deepEqual(await sendOne(postmarkUrl), { kind: 'unknown', detail });
+        assert.equal((await inbox()).length, taken ? 1 : 0);
+      });
 
   test('reset before it was taken', async (t) => {
     const { postmarkUrl, behave, inbox } = await simulator(t);

@@ -13,6 +13,7 @@ test('the switches are set as a whole, shown, and put back to normal', async (t)
     error_code: null,
     retry_after: null,
     hang: 0,
+    fail_after_accept: 0,
     reset_after_accept: 0,
     reset_before_accept: 0,
     garbage: 0,

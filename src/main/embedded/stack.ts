@@ -195,6 +195,10 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       POSTMARK_ACCOUNT_TOKEN: secrets.postmark_account_token,
       POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
       SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+      // The simulator's search does not lag. Twilio's own may.
+      ...(config.TWILIO_ACCOUNT_SID === undefined && {
+        CONFIRM_NOT_FOUND_AFTER: environment['CONFIRM_NOT_FOUND_AFTER'] || '1s',
+      }),
       ...simulatedChat(context, secrets, `http://127.0.0.1:${port}`),
     },
     own: {

@@ -105,6 +105,9 @@ async function call(
   if (fate === 'hang') return reply.hijack();
   const slow = items.some((item) => item.is === 'accepted' && item.slow) ? parts.slow : 0;
   await pause(Math.max(behaviour.latency_ms, slow), ending);
+  if (fate === 'fail_after_accept') {
+    return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
+  }
   return fate === 'garbage' ? garbage(reply) : answer(items);
 }
 
