@@ -5,17 +5,14 @@ import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 
 /**
- * Gives a domain what its records are made of: a DKIM key of our own where we sign, and a place in the operator's account
- * at Postmark. One that is taken on trust gets neither. May be repeated; what Postmark cannot give now it gives later.
+ * Gives a domain a DKIM key of our own where we sign; one that is taken on trust gets none. May be repeated.
  * @returns the domain as it is then; undefined when it was deleted meanwhile
  */
 export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain): Promise<WholeDomain | undefined> {
-  const { pool, senders, postmark } = deps;
-  if (domain.trusted) return domain;
+  const { pool, senders } = deps;
   const lacksKey = senders.smtpHost !== null && domain.dkim_public === null;
-  const lacksPlace = postmark !== undefined && domain.provider_id === null;
-  if (!lacksKey && !lacksPlace) return domain;
-  await Promise.all([lacksKey && makeKey(deps, domain), lacksPlace && addToPostmark(deps, domain.name)]);
+  if (domain.trusted || !lacksKey) return domain;
+  await makeKey(deps, domain);
   return findDomain(pool, domain.org_id, domain.id);
 }
 
@@ -30,12 +27,18 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
   await keepDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
 }
 
-/** Also when Postmark has forgotten the one that it had. */
-export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<void> {
+/**
+ * Creates a domain in the operator's account at Postmark, or finds it there. Only for an organization that has proved
+ * that it owns the domain: anybody can register any name.
+ * @returns whether Postmark has it now
+ */
+export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<boolean> {
   try {
     const added = await postmark?.add(name);
     if (added) await keepProviderDomain(pool, name, added, added.made);
+    return added !== undefined;
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'Postmark does not take a domain now');
+    return false;
   }
 }
