@@ -113,6 +113,7 @@ async function resolved({ hostname }: URL, network: Network, turn: Turn): Promis
  * @throws FetchBusy when that takes too long, or the request's own time ends meanwhile
  */
 export async function waitFor<T>(turn: Turn, withinMs: number, take: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  turn.signal.throwIfAborted();
   const began = performance.now();
   try {
     return await take(AbortSignal.any([turn.signal, AbortSignal.timeout(withinMs)]));
