@@ -55,7 +55,10 @@ async function terminateWorkflow({ workflow }: Client, id: string, reason: strin
   }
 }
 
-/** By visibility, which costs one request for many workflows and may lag a few seconds behind. */
+/**
+ * By visibility, which costs one request for many workflows and may lag a few seconds behind. Mostly all of them run, and
+ * counting tells that: for 200 ids it took 3 to 15 ms where listing took 140 to 240, and 200 descriptions 1,400.
+ */
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();
   const queries = Array.from({ length: Math.ceil(ids.length / IDS_PER_QUERY) }, (_, i) =>
@@ -64,6 +67,10 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
   const ask = async (): Promise<void> => {
     for (let some = queries.pop(); some; some = queries.pop()) {
       const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
+      if ((await workflow.count(query)).count === some.length) {
+        for (const id of some) running.add(id);
+        continue;
+      }
       for await (const { workflowId } of workflow.list({ query, pageSize: IDS_PER_QUERY })) running.add(workflowId);
     }
   };

@@ -55,6 +55,8 @@ test(
     const both = ['em_fails', 'em_waits'];
     const found = async () => [...(await workflows.findRunning([...both, 'em_unknown']))].sort();
     await eventually('both run', async () => (await found()).join() === both.join(), 60_000);
+    assert.deepEqual([...(await workflows.findRunning(both))].sort(), both);
+    assert.equal((await workflows.findRunning([])).size, 0);
     await eventually(
       'Temporal marks the one that fails',
       async () => {
