@@ -54,6 +54,10 @@ describe('the client', () => {
       [id],
     );
 
+    assert.equal((await sendwright.emails.content(id)).subject, 'Hello');
+    assert.equal(await sendwright.emails.eraseContent(id), undefined);
+    await assert.rejects(sendwright.emails.content(id), { code: 'content_erased' });
+
     const batch = await sendwright.emails.batch([later, later]);
     assert.equal(batch.total, 2);
     assert.equal((await sendwright.batches.get(batch.id)).counts.scheduled, 2);
@@ -73,6 +77,9 @@ describe('the client', () => {
     assert.equal((await sendwright.domains.verify(domain.id)).id, domain.id);
     assert.equal((await all(sendwright.domains.list())).length, 2);
     await sendwright.domains.delete(domain.id);
+
+    const [report] = await sendwright.erasures.create('erased@example.net');
+    assert.equal(report?.emails, 0);
 
     const [entry] = await sendwright.suppressions.create('a@example.net', 'b+c@example.net');
     assert.equal(entry?.origin, 'manual');
