@@ -88,11 +88,17 @@ export async function acceptInvitation(
 
 /**
  * Uses up an invitation of a signed-in user whose address was confirmed.
- * @throws ServiceError not_found, conflict when the user is a member already
+ * @throws ServiceError not_found, conflict when the user is a member already, limit_exceeded
  */
-export async function acceptOwnInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
+export async function acceptOwnInvitation(
+  pool: Pool,
+  user: User,
+  id: string,
+  limits = UNLIMITED_ORGANIZATION,
+): Promise<Invitation> {
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);
+    await requireCapacity(client, limits, 'members', invitation.org_id);
     await useInvitation(client, invitation, user.id);
     return invitation;
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { addDomain } from '../../src/intake/domains.ts';
 import { createKey } from '../../src/intake/keys.ts';
-import { acceptInvitation, invite } from '../../src/intake/invitations.ts';
+import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/intake/invitations.ts';
 import { createUser } from '../../src/intake/users.ts';
 import { addEndpoint, makeWebhookIntake } from '../../src/intake/webhooks.ts';
 import { UNLIMITED_ORGANIZATION } from '../../src/intake/organization-limits.ts';
@@ -101,6 +101,12 @@ describe('members', () => {
       await createUser(service.pool, id, { email: `m${++count}@example.com`, role: 'owner' });
     const accepting = acceptInvitation(service.pool, token, { name: '', password: 'a long password' }, limits);
     await assert.rejects(accepting, isRefused);
+
+    const other = await service.organization();
+    const user = { ...(await createUser(service.pool, other.id, { email: `known${++count}@example.com` })), name: '' };
+    const { invitation } = await createUser(service.pool, id, { email: user.email });
+    const own = acceptOwnInvitation(service.pool, user, invitation?.id ?? '', limits);
+    await assert.rejects(own, isRefused);
   });
 });
 

@@ -47,9 +47,10 @@ const listOwn = publicPage(Type.Object({}), async (visit) => {
 });
 
 const acceptOwn = publicAction(Type.Object({}), {
-  run: async ({ pool, session, params }) => {
+  run: async ({ pool, session, params, deps }) => {
     if (!session) return signInFirst();
-    const invitation = await acceptOwnInvitation(pool, session.user, params['id'] ?? '');
+    const limits = deps.limits.organization;
+    const invitation = await acceptOwnInvitation(pool, session.user, params['id'] ?? '', limits);
     await setSessionOrganization(pool, digest(session.token), invitation.org_id);
     return new Redirect('/dashboard', { flash: `Welcome to ${invitation.organization}.` });
   },
