@@ -1,0 +1,142 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Worker } from '@temporalio/worker';
+import { pino } from 'pino';
+import { SMTPServer } from 'smtp-server';
+import { startRelay } from '../../src/relay/relay.ts';
+import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { open } from '../providers/servers.ts';
+import { testDatabase } from '../support/database.ts';
+import { endChild } from '../support/end-child.ts';
+import { testNamespace } from '../support/temporal.ts';
+import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
+
+const WORKER = fileURLToPath(new URL('../../src/main/worker.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const RETRY = { maximumAttempts: 16, initialInterval: 1_000, maximumInterval: 5_000 };
+
+/** What a sink was given: how many emails each of its requests had, and how large it was. */
+export type Requests = { readonly emails: number; readonly bytes: number }[];
+
+/** Takes whatever Postmark would, and keeps nothing of it. @param delayMs until it answers */
+export async function postmarkSink(t: TestContext, delayMs = 0): Promise<{ url: string; requests: Requests }> {
+  const requests: Requests = [];
+  const server = createServer((request, response) => {
+    let bytes = 0;
+    let emails = 0;
+    let rest = '';
+    request.setEncoding('latin1').on('data', (chunk: string) => {
+      bytes += chunk.length;
+      const text = rest + chunk;
+      emails += text.split(MARK).length - 1;
+      rest = text.slice(-(MARK.length - 1));
+    });
+    request.once('end', () => {
+      requests.push({ emails, bytes });
+      const answers = Array.from({ length: emails }, (_, i) => ({
+        ErrorCode: 0,
+        MessageID: `${requests.length} ${i}`,
+      }));
+      const body = request.url?.endsWith('/batch') ? answers : (answers[0] ?? { TotalCount: 0, Messages: [] });
+      setTimeout(() => response.end(JSON.stringify(body)), delayMs);
+    });
+  });
+  return { url: `http://127.0.0.1:${await open(t, server)}`, requests };
+}
+const MARK = '"MessageStream":';
+
+/** Takes whatever an SMTP server would, and keeps nothing of it. */
+export async function smtpSink(t: TestContext): Promise<{ url: string; requests: Requests }> {
+  const requests: Requests = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      let bytes = 0;
+      stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      stream.once('end', () => {
+        requests.push({ emails: 1, bytes });
+        done();
+      });
+    },
+  });
+  const port = await open(t, server.server);
+  return { url: `smtp://127.0.0.1:${port}`, requests };
+}
+
+/** An email worker as a process of its own, with what it needs around it. */
+export async function startWorkerProcess(
+  t: TestContext,
+  env: NodeJS.ProcessEnv,
+  { heapMb, startsPerSecond, script = WORKER }: { heapMb: number; startsPerSecond: number; script?: string },
+) {
+  silenceTemporal();
+  const log = pino({ level: 'silent' });
+  const database = await testDatabase(10);
+  const temporal = await testNamespace();
+  const { connection, namespace, client } = temporal;
+  const workflows = await Worker.create({
+    connection,
+    namespace,
+    taskQueue: 'messages',
+    workflowBundle: await workflowBundle(),
+  });
+  const running = workflows.run();
+  const child: ChildProcess = fork(script, ['--fleets', 'email'], {
+    cwd: ROOT,
+    execArgv: [`--max-old-space-size=${heapMb}`, '--import', 'tsx'],
+    env: {
+      ...process.env,
+      DATABASE_URL: database.url,
+      SECRET_KEY: 'a secret key for tests, and long enough',
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: namespace,
+      LOG_LEVEL: 'error',
+      PUBLIC_URL: 'https://mail.example',
+      ...env,
+    },
+  });
+  let peakMb = 0;
+  let ended: string | undefined;
+  child.once('exit', (code, signal) => (ended = `the worker ended with ${signal ?? `exit code ${code}`}`));
+  const residentMb = async (): Promise<number> => {
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
+    const [, kilobytes = '0'] = /VmHWM:\s+(\d+)/.exec(status) ?? [];
+    return Number(kilobytes) / 1_024;
+  };
+  const sampling = setInterval(() => void residentMb().then((mb) => (peakMb = Math.max(peakMb, mb))), 100);
+  await once(child, 'message');
+  // Compiling the source took memory too.
+  await writeFile(`/proc/${child.pid}/clear_refs`, '5').catch(() => undefined);
+  peakMb = 0;
+  const relay = { current: undefined as ReturnType<typeof startRelay> | undefined };
+  t.after(async () => {
+    clearInterval(sampling);
+    await relay.current?.stop();
+    await endChild(child);
+    workflows.shutdown();
+    await running;
+    await temporal.close();
+    await database.drop();
+  });
+  return {
+    pool: database.pool,
+    /** Has what was accepted so far sent: what comes in before shares a workflow. */
+    startRelay: () => {
+      relay.current = startRelay({
+        pool: database.pool,
+        log,
+        carryOut: temporalCarrier(client, RETRY),
+        startsPerSecond,
+      });
+    },
+    /** How the worker has ended, if it has. */
+    ended: () => ended,
+    /** The most memory that the worker had since it was ready. */
+    peakMb: () => peakMb,
+  };
+}
