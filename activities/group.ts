@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
-import { weigh } from '../src/store/attempts.ts';
+import { SMALL_BODY_BYTES, weigh } from '../src/store/attempts.ts';
 import { leaveGroup } from '../src/store/outbox.ts';
 import { announce } from './announce.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
@@ -130,9 +130,12 @@ async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Memb
     members.map(({ id }) => id),
   );
   const most = deps.providers[0]?.callSize ?? 1;
+  // A large email may take a minute; members of other organizations do not wait for it.
+  const isLarge = ({ id }: Member) => (weights.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;
+  const smallFirst = [...members.filter((member) => !isLarge(member)), ...members.filter(isLarge)];
   const made: Member[][] = [];
   let room = { copies: 0, bytes: 0 };
-  for (const member of members) {
+  for (const member of smallFirst) {
     const { copies = 1, bytes = 0 } = weights.get(member.id) ?? {};
     const slice = made.at(-1);
     if (slice && copies <= room.copies && bytes <= room.bytes) slice.push(member);

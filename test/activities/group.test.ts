@@ -28,13 +28,17 @@ const POLICY = { initialInterval: 2_000, backoffCoefficient: 2, maximumInterval:
 const BUSY: SendOutcome = { kind: 'busy', detail: 'busy now' };
 
 /** A group of `n` stored emails, as a relay leaves it. */
-async function group(n: number, fields: Partial<NewEmail> = {}, info: Partial<Info> = {}) {
+async function group(
+  n: number,
+  fields: Partial<NewEmail> | ((i: number) => Partial<NewEmail>) = {},
+  info: Partial<Info> = {},
+) {
   const provider = new ScriptedProvider();
   const set = office(pool, orgId, [provider]);
   const activities = makeGroupActivities(set.deps);
   const env = new MockActivityEnvironment({ attempt: 1, retryPolicy: POLICY, ...info });
   const id = newId('grp', Date.now());
-  const members = await set.acceptMany(n, () => fields);
+  const members = await set.acceptMany(n, typeof fields === 'function' ? fields : () => fields);
   const ids = new Set(members.map((member) => member.id));
   const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));
   await foldOutbox(
@@ -102,6 +106,16 @@ describe('delivering a group', () => {
     assert.deepEqual(
       provider.calls.map(({ ids }) => ids.length),
       [4, 4, 1],
+    );
+  });
+
+  test('sends the large emails after all others', async () => {
+    const { deliver, provider, members } = await group(6, (i) => (i < 2 ? { text: 'x'.repeat(100_000) } : {}));
+    assert.deepEqual((await deliver()).counts, { sent: 6 });
+    const [large, small] = [members.slice(0, 2), members.slice(2)].map((some) => some.map(({ id }) => id).sort());
+    assert.deepEqual(
+      provider.calls.map(({ ids }) => ids.sort()),
+      [small, large],
     );
   });
 
