@@ -75,7 +75,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
       />
       {invitations > 0 && (
         <p>
-          <a class="button primary" href="/dashboard/my-invitations">
+          <a class="button primary" href="/dashboard/my-invitations" safe>
             {invitations === 1 ? 'You have an open invitation' : `You have ${invitations} open invitations`}
           </a>
         </p>
