@@ -38,6 +38,12 @@ export const THINGS: Readonly<Record<string, (organization: Organization) => Pro
     const { attachments: kept } = await organization.email(id);
     return { id, attachmentId: (kept as { id: string }[])[0]?.id ?? '' };
   },
+  // Its content can be erased: it is not to be sent any more.
+  '/v1/emails/:id/content': async (organization) => {
+    const id = await organization.sent({ scheduled_at: inFuture({ days: 1 }) });
+    await made(organization, `/v1/emails/${id}/cancel`);
+    return { id };
+  },
   '/v1/emails/batch/:id': async (organization) => {
     const emails = [organization.mail({ scheduled_at: inFuture({ days: 1 }) })];
     return { id: (await made(organization, '/v1/emails/batch', { emails })).id };
