@@ -7,6 +7,7 @@ import { handedOver, tally } from '../src/telemetry/topics.ts';
 import { type ClaimedEmail, isClaimExpired } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { makeGatherer } from './gather.ts';
+import type { AccountAnswer } from './pauses.ts';
 import { persist } from './persist.ts';
 import { toMessage } from './recipients.ts';
 import { applyOutcomes, endingOf, outcomeOf, type Sent } from './record.ts';
@@ -46,6 +47,7 @@ export async function makeCall(
 /** Commits the outcomes of attempts by themselves, then applies them to their emails. */
 async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<CallResult[]> {
   await deps.recorder.record(sent.map(endingOf));
+  await deps.pauses.note(sent.flatMap(accountAnswerOf));
   const taken = sent.filter(({ outcomes }) => outcomeOf(outcomes).kind === 'sent');
   handedOver.tell({ kind: 'email', after: taken.map(({ email }) => secondsAfterDue(email)) });
   let results: CallResult[] = [];
@@ -59,6 +61,15 @@ async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<C
     return sent.map(({ email: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
   }
   return results;
+}
+
+/** What an email's outcome shows about our account. Other messages may fail with the reason: it names no recipient. */
+function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
+  const outcome = outcomeOf(outcomes);
+  const answer = { provider: email.provider.name, sender: email.copies[0]?.from.domain ?? '' };
+  if (outcome.kind === 'sent') return [answer];
+  if (outcome.kind !== 'account') return [];
+  return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), isSenderOnly: outcome.scope === 'sender' } }];
 }
 
 /** @param onSent called for each email once the outcomes of all its copies are known */

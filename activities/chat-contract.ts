@@ -4,6 +4,7 @@ import type { ChatProvider } from '../src/providers/chat-provider.ts';
 import type { SendingNumber, StoredChat } from '../src/store/chat-attempts.ts';
 import type { Pool } from '../src/store/pool.ts';
 import type { ChatPace } from './chat-pace.ts';
+import type { ProviderPauses } from './pauses.ts';
 import type { AttemptRecorder } from './recorder.ts';
 
 /** What the chat activities work with. */
@@ -20,6 +21,10 @@ export interface ChatDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed. */
   readonly believeDenialAfter: number;
+  /** Accounts that cannot send now. */
+  readonly pauses: ProviderPauses;
+  /** Milliseconds for which a message waits because of our account with its provider before it fails. */
+  readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
   /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
   readonly stopping: AbortSignal;

@@ -22,6 +22,7 @@ import { settleChat } from './chat-settle.ts';
 import { APPLY_DEADLINE_MS, DETAIL_LENGTH } from './call.ts';
 import { hasFinalOutcome, isClaimExpired, isUnsettled } from './claim.ts';
 import { claimBlocker } from './deliver.ts';
+import { type AccountAnswer, judgePaused, makeGate, PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
 import { endOfCall } from './settle.ts';
 import { UNAPPLIED } from './unapplied.ts';
@@ -77,6 +78,7 @@ async function claimInTurn(deps: ChatDeps, id: string): Promise<Claim> {
 
 /** Takes a message for us if it may be sent now: from the commit on, the attempt is on record. */
 async function claim(deps: ChatDeps, id: string): Promise<Claim> {
+  const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client): Promise<Claim> => {
     const message = await lockChat(client, id);
     if (message?.status !== 'queued') return over(message?.status ?? 'failed');
@@ -91,6 +93,13 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     const refusal = provider.refusal(message);
     if (refusal !== undefined) return fail(client, id, refusal);
 
+    const pause = await gate(client, provider.name, number.id);
+    if (pause) {
+      const waitedMs = attempt?.account_for ?? Math.min(message.late, pause.ageMs);
+      const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
+      if (paused.kind === 'fail') return fail(client, id, paused.error);
+      return { is: 'over', result: { state: 'again', reason: pause.reason, after: paused.afterMs } };
+    }
     const wait = deps.pace.wait(number.id, id);
     if (wait > 0) return { is: 'early', wait };
     const n = (attempt?.n ?? 0) + 1;
@@ -116,6 +125,7 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
   const outcome = storable(await callProvider(claimed));
   const ending = endingOf(claimed, outcome);
   await deps.recorder.record([ending]);
+  await deps.pauses.note(accountAnswers(claimed, outcome));
   const after = (claimed.message.late + performance.now() - claimed.claimedAt) / 1_000;
   if (outcome.kind === 'sent') handedOver.tell({ kind: 'chatapp', after: [after] });
   logOutcome(deps.log, claimed, outcome);
@@ -131,6 +141,14 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
     provider_message_id,
     outcome: outcome.kind,
   });
+}
+
+/** Each number is paused by itself: its account may be its own. */
+function accountAnswers({ message, provider }: ClaimedChat, outcome: ChatOutcome): AccountAnswer[] {
+  const answer = { provider: provider.name, sender: message.number?.id ?? '' };
+  if (outcome.kind === 'sent') return [answer];
+  if (outcome.kind !== 'account') return [];
+  return [{ ...answer, refusal: { reason: maskNumbers(outcome.detail), isSenderOnly: true } }];
 }
 
 async function callProvider({ message, provider, ...claim }: ClaimedChat): Promise<ChatOutcome> {
@@ -152,7 +170,7 @@ const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } 
   sent: 'sent',
   refused: 'refused',
   busy: 'again',
-  account: 'again',
+  account: 'account',
   unknown: 'unknown',
 };
 
@@ -171,7 +189,7 @@ function endingOf({ message: { id }, n }: ClaimedChat, outcome: ChatOutcome): At
 function toResult(deps: ChatDeps, outcome: Exclude<ChatOutcome, { kind: 'sent' | 'refused' }>): ChatResult {
   const next = verdict(outcome);
   if (!('again' in next)) throw new Error(`${outcome.kind} ends nothing`);
-  const after = next.again === 'at the slowest' ? deps.maximumInterval : next.after;
+  const after = next.again === 'after the pause' ? Math.min(deps.maximumInterval, PAUSE_RETRY_MS) : next.after;
   return { state: 'again', reason: outcome.detail, ...(after !== undefined && { after }) };
 }
 

@@ -42,7 +42,7 @@ export function makeChatActivities(deps: ChatDeps) {
         if (message?.status !== 'queued') return message?.status ?? 'failed';
         const [last] = await lastAttempts(client, [id]);
         const canBeAsked = message.number !== null && deps.providerOf(message.number).find !== undefined;
-        const error = last && whyGivenUp(last, maximumAttempts, canBeAsked);
+        const error = last && whyGivenUp(last, maximumAttempts, canBeAsked, deps.accountRetryForMs);
         if (error === undefined) return 'queued';
         const code = last?.code ?? undefined;
         await projectChat(client, 'failed', [{ id, error, dedupe_key: 'failed', ...(code && { error_code: code }) }]);

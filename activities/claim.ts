@@ -17,6 +17,7 @@ import { clearSuspects, markSuspects } from '../src/store/suspects.ts';
 import { claimed } from '../src/telemetry/topics.ts';
 import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
+import { firstOpen, type Gate, judgePaused, makeGate } from './pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
 import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
@@ -104,6 +105,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     return { ready: [], unsettled: [], unapplied: [], large: [], suspects: [], results: [] };
   }
   const ids = members.map((member) => member.id);
+  const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
@@ -146,7 +148,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     );
     const lateness = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.tell({ lateness }));
-    const { ready, ended } = await assign(deps, client, due, attempts, contents);
+    const { ready, ended } = await assign(deps, client, due, attempts, contents, gate);
     const quarantined = await quarantine(deps, client, poisonous, attempts);
     return { ready, unsettled, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
   });
@@ -226,13 +228,17 @@ async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Pro
   }
 }
 
-/** Gives each email the first provider that can carry it and writes its attempt down; fails those that none can. */
+/**
+ * Gives each email the first provider that can carry it and whose account is not paused, and writes its attempt down. Fails
+ * those that none can carry; those of which every provider is paused wait without an attempt.
+ */
 async function assign(
   deps: EmailDeps,
   client: Db,
   emails: readonly LockedEmail[],
   attempts: ReadonlyMap<string, Attempt>,
   contents: LargeContents,
+  gate: Gate,
 ): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
@@ -261,15 +267,26 @@ async function assign(
   const claimedAt = performance.now();
   const claimedAtUnixMs = Date.now();
   const ready: ClaimedEmail[] = [];
+  const waiting: MemberResult[] = [];
   for (const { email, outgoing, copies: left } of sendable) {
     const bytes = sizeOf(email, outgoing);
     const few = left.slice(0, copiesPerCall(bytes));
     const refusals = deps.providers.map((provider) => refusal(provider, few));
-    const provider = deps.providers.find((_, index) => refusals[index] === undefined);
-    if (!provider) {
+    const able = deps.providers.filter((_, index) => refusals[index] === undefined);
+    if (able.length === 0) {
       failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
       continue;
     }
+    const chosen = await firstOpen(gate, client, able, outgoing.from.domain);
+    if ('pause' in chosen) {
+      const { id, late } = email;
+      const waitedMs = attempts.get(id)?.account_for ?? Math.min(late, chosen.pause.ageMs);
+      const paused = judgePaused(chosen.pause, waitedMs, deps.accountRetryForMs);
+      if (paused.kind === 'fail') failed.push({ id, error: paused.error });
+      else waiting.push({ id, state: 'again', reason: chosen.pause.reason, after: paused.afterMs, postponed: true });
+      continue;
+    }
+    const { provider } = chosen;
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
     const copies = few.slice(0, provider.callSize);
     const call = callOf(provider, copies.length, copies.length * bytes);
@@ -295,7 +312,7 @@ async function assign(
     ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
   );
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
-  return { ready, ended: [...ended, ...sealed] };
+  return { ready, ended: [...ended, ...sealed, ...waiting] };
 }
 
 function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {

@@ -6,6 +6,7 @@ import type { EmailProvider } from '../src/providers/email-provider.ts';
 import type { StoredBodies } from '../src/store/attempts.ts';
 import type { EmailContents } from '../src/store/email-contents.ts';
 import type { Pool } from '../src/store/pool.ts';
+import type { ProviderPauses } from './pauses.ts';
 import type { AttemptRecorder } from './recorder.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
@@ -24,6 +25,10 @@ export interface EmailDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
   readonly believeDenialAfter: number;
+  /** Accounts that cannot send now. */
+  readonly pauses: ProviderPauses;
+  /** Milliseconds for which a message waits because of our account with its provider before it fails. */
+  readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
   /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
   readonly stopping: AbortSignal;

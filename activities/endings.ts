@@ -5,6 +5,7 @@ import { type Pool, transaction } from '../src/store/pool.ts';
 import { hasFinalOutcome, isUnsettled } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
+import { givenUp } from './pauses.ts';
 
 /**
  * Fails emails that the workflow `carrier` carries and whose attempts are used up, with their last answers. Attempts are
@@ -13,7 +14,7 @@ import { fail } from './copies.ts';
  * are missing
  */
 export async function giveUp(
-  { pool, providers }: Pick<EmailDeps, 'pool' | 'providers'>,
+  { pool, providers, accountRetryForMs }: Pick<EmailDeps, 'pool' | 'providers' | 'accountRetryForMs'>,
   ids: readonly string[],
   maximumAttempts: number,
   carrier: string,
@@ -23,7 +24,7 @@ export async function giveUp(
     const failed: { id: string; error: string }[] = [];
     for (const last of await lastAttempts(client, [...statuses.keys()])) {
       const canBeAsked = providers.some((provider) => provider.name === last.provider && provider.find !== undefined);
-      const error = whyGivenUp(last, maximumAttempts, canBeAsked);
+      const error = whyGivenUp(last, maximumAttempts, canBeAsked, accountRetryForMs);
       if (statuses.get(last.message_id) === 'queued' && error !== undefined)
         failed.push({ id: last.message_id, error });
     }
@@ -33,9 +34,19 @@ export async function giveUp(
 }
 
 /** Why a message with this last attempt is given up, as a sentence; undefined while it has attempts left. */
-export function whyGivenUp(last: Attempt, maximumAttempts: number, canBeAsked: boolean): string | undefined {
+export function whyGivenUp(
+  last: Attempt,
+  maximumAttempts: number,
+  canBeAsked: boolean,
+  accountRetryForMs: number,
+): string | undefined {
   // Its answer is recorded: the next claim applies it.
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
+  // It waits for our account by a clock of its own; its attempts do not count.
+  if (last.outcome === 'account') {
+    const isOver = (last.account_for ?? 0) >= accountRetryForMs;
+    return isOver ? givenUp(last.detail ?? 'The provider refuses our account.', accountRetryForMs) : undefined;
+  }
   const unsettled = isUnsettled(last);
   if (!isUsedUp(last, maximumAttempts, unsettled && canBeAsked)) return undefined;
   const doubt = unsettled ? ' The provider may have taken it all the same.' : '';

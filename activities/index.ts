@@ -6,6 +6,7 @@ export { type Delivery, type EmailActivities, makeEmailActivities } from './emai
 export { type DomainActivities, makeDomainActivities, type Watched } from './domains.ts';
 export { makeLargeEmails } from './large-emails.ts';
 export { type GroupActivities, type GroupDelivery, makeGroupActivities } from './group.ts';
+export { makeProviderPauses, type ProviderPauses } from './pauses.ts';
 export { type AttemptRecorder, makeAttemptRecorder } from './recorder.ts';
 export { makeSendingDomains } from './sending-domains.ts';
 export { makeUpkeepActivities, type UpkeepActivities } from './upkeep.ts';

@@ -15,6 +15,7 @@ import { type Pool, transaction } from '../src/store/pool.ts';
 import type { ClaimedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
+import { PAUSE_RETRY_MS } from './pauses.ts';
 import { endOfCall } from './settle.ts';
 
 /** An email that was handed over, with what became of each of its copies. */
@@ -37,7 +38,7 @@ const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } 
   bounced: 'refused',
   rejected: 'refused',
   busy: 'again',
-  account: 'again',
+  account: 'account',
   unknown: 'unknown',
 };
 
@@ -173,7 +174,7 @@ function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, Em
     if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
     return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
   }
-  const after = next.again === 'at the slowest' ? deps.maximumInterval : next.after;
+  const after = next.again === 'after the pause' ? Math.min(deps.maximumInterval, PAUSE_RETRY_MS) : next.after;
   return {
     id,
     state: 'again',

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
 import {
   accountSid,
@@ -11,6 +10,7 @@ import {
   ranges,
   secretKey,
   secretKeys,
+  servers,
   text,
   url,
 } from './domain/setting-values.ts';
@@ -26,18 +26,6 @@ interface Setting<T> {
   readonly parse: (text: string) => T;
   /** As it would be written in the environment; a setting without one is `undefined` when it is not given. */
   readonly fallback?: string;
-}
-
-/** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
-function servers(text: string): string[] {
-  const given = text.split(',').flatMap((server) => server.trim() || []);
-  if (given.length === 0) throw new Error('none');
-  for (const server of given) {
-    const [, v6, v4, port] = /^(?:\[(.+)\]|([\d.]+))(?::(\d+))?$/.exec(server) ?? [];
-    if (isIP(v6 ?? v4 ?? server) === 0) throw new Error('no address');
-    if (port !== undefined) integer(1, 65_535)(port);
-  }
-  return given;
 }
 
 /** Every setting that Sendwright itself reads. Temporal's own (`TEMPORAL_*`) are read by its configuration library. */
@@ -337,6 +325,12 @@ export const SETTINGS = {
     example: '110s',
     parse: parseDuration,
     fallback: '30s',
+  },
+  ACCOUNT_RETRY_FOR: {
+    meaning: 'how long a message waits while its provider refuses our account, before it fails',
+    example: '72h',
+    parse: parseDuration,
+    fallback: '72h',
   },
   AMBIGUOUS_SEND: {
     meaning: 'what to do when a provider cannot say whether it took a message: send it again, or give it up',

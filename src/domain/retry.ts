@@ -18,8 +18,11 @@ export type SendOutcome =
    * it was refused together with others and may be taken, or refused for good, by itself.
    */
   | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
-  /** Not taken because of our account with the provider: passes when somebody mends it. */
-  | { readonly kind: 'account'; readonly detail: string }
+  /**
+   * Not taken because of our account with the provider: passes when somebody mends it. `scope` is `sender` when only this
+   * sender is refused, so that other senders of the account are not held up.
+   */
+  | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' }
   /** It left us and no answer came back: it may have been taken. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
@@ -35,7 +38,7 @@ export interface RefusedRecipient {
 /** What an outcome means for the email: it ends in `change`, or another attempt is made. */
 export type Verdict =
   | { readonly change: 'sent' | 'bounced' | 'rejected' }
-  | { readonly again: 'by policy' | 'at the slowest' | 'after asking'; readonly after?: number };
+  | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly after?: number };
 
 /** The one place that says what is worth another attempt. */
 export function verdict(outcome: SendOutcome): Verdict {
@@ -47,7 +50,7 @@ export function verdict(outcome: SendOutcome): Verdict {
     case 'busy':
       return outcome.after === undefined ? { again: 'by policy' } : { again: 'by policy', after: outcome.after };
     case 'account':
-      return { again: 'at the slowest' };
+      return { again: 'after the pause' };
     case 'unknown':
       return { again: 'after asking' };
   }

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { EMAIL_PROVIDERS, type EmailProviderName } from './email.ts';
 import { parseRanges } from './ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './secret-key.ts';
@@ -79,4 +80,18 @@ export function secretKeys(text: string): string[] {
   const isLines = text.includes('\n');
   const keys = text.split(isLines ? '\n' : ',').map((key) => key.trim());
   return keys.filter((key) => !isLines || key !== '').map(secretKey);
+}
+
+/** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
+export function servers(text: string): string[] {
+  const given = text.split(',').flatMap((server) => server.trim() || []);
+  if (given.length === 0) throw new Error('none');
+  for (const server of given) {
+    const [, v6, v4, port] = /^(?:\[(.+)\]|([\d.]+))(?::(\d+))?$/.exec(server) ?? [];
+    const address = v6 ?? v4 ?? server;
+    const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+    if (!isAddress) throw new Error('no address');
+    if (port !== undefined) integer(1, 65_535)(port);
+  }
+  return given;
 }

@@ -16,6 +16,7 @@ import { temporalCarrier } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/email-contents.ts';
 import { openKeyRing } from '../store/key-ring.ts';
 import { makePool } from '../store/pool.ts';
+import { readPauses } from '../store/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep-tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { readDue, readOutbox } from '../store/waiting.ts';
@@ -111,8 +112,13 @@ const deps = {
     pool,
     sdk,
     waiting: async () => {
-      const [outbox, backlog, upkeep] = await Promise.all([readOutbox(pool), readDue(pool), readUpkeepAges(pool)]);
-      return { outbox, backlog, upkeep };
+      const [outbox, backlog, upkeep, pauses] = await Promise.all([
+        readOutbox(pool),
+        readDue(pool),
+        readUpkeepAges(pool),
+        readPauses(pool),
+      ]);
+      return { outbox, backlog, upkeep, pauses };
     },
   }),
   tracer,

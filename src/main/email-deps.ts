@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type EmailDeps, makeLargeEmails, makeSendingDomains } from '../../activities/index.ts';
+import { type EmailDeps, makeLargeEmails, makeProviderPauses, makeSendingDomains } from '../../activities/index.ts';
 import type { Config } from '../config.ts';
 import { type SecretKeys, secretKeysOf } from '../domain/secret-key.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
@@ -24,11 +24,13 @@ export function makeEmailDeps(
   return {
     pool,
     contents: makeEmailContents(secretKeys),
-    providers: makeEmailProviders(tracer),
+    providers: makeEmailProviders(log, tracer),
     maximumInterval: config.SEND_MAX_INTERVAL,
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
     believeDenialAfter: config.CONFIRM_NOT_FOUND_AFTER,
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: config.ACCOUNT_RETRY_FOR,
     recorder,
     stopping,
     largeEmails: makeLargeEmails(files, log),

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { EmailProviderName } from '../domain/email.ts';
 import { makeMetadataSigner } from '../domain/metadata-signature.ts';
@@ -10,8 +11,14 @@ import type { Tracer } from '../telemetry/tracer.ts';
 import { readSettings } from './env.ts';
 
 /** The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. */
-export function makeEmailProviders(tracer?: Tracer): EmailProvider[] {
-  return emailProviderNames(readSettings()).map((name) => observedEmail(MAKERS[name](), tracer));
+export function makeEmailProviders(log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
+  const config = readSettings();
+  return emailProviderNames(config).map((name) => {
+    const isReady = config[CREDENTIALS[name]] !== undefined;
+    if (!isReady)
+      log.error({ provider: name, missing: CREDENTIALS[name] }, 'provider without credentials: its emails wait');
+    return observedEmail(isReady ? MAKERS[name]() : unready(name), tracer);
+  });
 }
 
 /** The names of those, whether they have what they need or not. */
@@ -49,3 +56,21 @@ const MAKERS: Readonly<Record<EmailProviderName, () => EmailProvider>> = {
   postmark: () => postmark(postmarkSettings()),
   smtp: () => smtp(readSettings('SMTP_URL').SMTP_URL),
 };
+
+/** The setting without which a provider cannot be called. */
+const CREDENTIALS = { postmark: 'POSTMARK_SERVER_TOKEN', smtp: 'SMTP_URL' } as const;
+
+/**
+ * Stands for a provider whose credentials are missing. Its emails wait as those of a refused account do, and are sent by
+ * another provider if there is one: a worker that ended at its start would say less, and do nothing else either.
+ */
+function unready(name: EmailProviderName): EmailProvider {
+  const detail = `There are no credentials for this provider: ${CREDENTIALS[name]} is not set.`;
+  return {
+    name,
+    callSize: 500,
+    overlap: 0,
+    refusal: () => undefined,
+    send: (emails) => Promise.resolve(emails.map(() => ({ kind: 'account', detail }))),
+  };
+}

@@ -11,6 +11,7 @@ import {
   makeDomainActivities,
   makeEmailActivities,
   makeGroupActivities,
+  makeProviderPauses,
   makeUpkeepActivities,
   makeWebhookActivities,
 } from '../../activities/index.ts';
@@ -114,6 +115,8 @@ const FLEETS = {
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
         believeDenialAfter: config.CONFIRM_NOT_FOUND_AFTER,
+        pauses: makeProviderPauses(pool, log),
+        accountRetryForMs: config.ACCOUNT_RETRY_FOR,
         recorder,
         stopping: ending.signal,
         log,

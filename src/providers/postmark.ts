@@ -279,9 +279,13 @@ function isAboutAccount(code: number): boolean {
   return ACCOUNT.has(code) || (code >= from && code <= to && !aboutMessage.has(code));
 }
 
+/** Codes about the account as a whole; others may be about one sender, such as 400 (not confirmed), or not be known yet. */
+const WHOLE_ACCOUNT = new Set([10, 405, 412, 413, 1235, 1236, 1480]);
+
 function classifyCode(code: number, message: string): SendOutcome {
   const detail = `Postmark refused it: ${message} (ErrorCode ${code})`;
   if (code === INACTIVE_RECIPIENTS) return { kind: 'bounced', reason: 'provider_suppressed', detail };
   if (code === MAINTENANCE) return { kind: 'busy', detail };
-  return isAboutAccount(code) ? { kind: 'account', detail } : { kind: 'rejected', detail };
+  if (!isAboutAccount(code)) return { kind: 'rejected', detail };
+  return { kind: 'account', detail, ...(!WHOLE_ACCOUNT.has(code) && { scope: 'sender' as const }) };
 }

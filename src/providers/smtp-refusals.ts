@@ -31,8 +31,11 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   const detail = sentence(reply);
   if (responseCode < 500) return { kind: 'busy', detail };
   // Greeting, EHLO, AUTH and MAIL FROM are about us; RCPT TO and DATA about this message, if they do not say otherwise.
+  // What comes after the sender was named may be about this sender alone.
+  if (command === 'MAIL FROM') return { kind: 'account', detail, scope: 'sender' };
   if (command !== 'RCPT TO' && command !== 'DATA') return { kind: 'account', detail };
-  if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error)))) return { kind: 'account', detail };
+  if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error))))
+    return { kind: 'account', detail, scope: 'sender' };
   if (command === 'DATA') return aboutData(reply, recipientCount);
 
   const refused = refusedRecipients(rejectedErrors);

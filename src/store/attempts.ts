@@ -130,7 +130,7 @@ export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string,
 }
 
 /** How an attempt ended: see the comments on the table `attempts`. */
-export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked';
+export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account';
 
 /** What a provider's answer about one email changes: at its copies, and by the transition of the projection. */
 export interface AttemptChanges {
@@ -143,7 +143,10 @@ export interface AttemptChanges {
 export interface Attempt {
   message_id: string;
   n: number;
-  /** Attempts since a provider last took or refused a part of the message for good, this one included. */
+  /**
+   * Attempts since a provider last took or refused a part of the message for good, this one included; those that ended
+   * because of our account do not count.
+   */
   failures: number;
   call: string;
   provider: string;
@@ -160,6 +163,8 @@ export interface Attempt {
   age: number;
   /** Milliseconds since the provider first said that it does not have it; null when it has not said so. */
   denied_for: number | null;
+  /** Milliseconds since the first attempt that ended because of our account; null when none did. */
+  account_for: number | null;
 }
 
 /** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
@@ -167,7 +172,10 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
   const { rows } = await db.query<Attempt>({
     name: 'last_attempts',
     text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
-                  n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0) AS failures,
+                  greatest(n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0)
+                             - count(*) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id), 0)::integer AS failures,
+                  (extract(epoch FROM clock_timestamp()
+                     - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS account_for,
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
@@ -228,10 +236,7 @@ export interface AttemptEnding {
  * Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. Rows are locked in the
  * order of their keys, so that two that end the same attempts wait for each other, never in a circle.
  */
-export async function endAttempts(
-  db: Db,
-  endings: readonly AttemptEnding[],
-): Promise<void> {
+export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;
   await db.query({
     name: 'end_attempts',

@@ -20,9 +20,17 @@ export interface UpkeepAge {
   readonly interval_seconds: number;
 }
 
+/** A provider account, or one sender of it, that cannot send now. */
+export interface PausedAccount {
+  readonly provider: string;
+  /** Empty for the whole account. */
+  readonly sender: string;
+}
+
 /** What waits in the database, whichever process looks. */
 export interface WaitingInDatabase {
   readonly upkeep: readonly UpkeepAge[];
+  readonly pauses: readonly PausedAccount[];
   readonly outbox: readonly Waiting[];
   readonly backlog: readonly Waiting[];
 }
@@ -121,6 +129,18 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
     'How often a maintenance task is scheduled.',
     (age) => age.interval_seconds,
   );
+  new Gauge({
+    name: 'sendwright_provider_paused',
+    help: 'Provider accounts that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
+    labelNames: ['provider', 'scope'],
+    registers,
+    async collect() {
+      const waiting = await look();
+      this.reset();
+      for (const { provider, sender } of waiting?.pauses ?? [])
+        this.inc({ provider, scope: sender === '' ? 'account' : 'sender' });
+    },
+  });
   each('sendwright_backlog_oldest_seconds', 'How long the oldest of what is due has been due.', ({ backlog }) =>
     backlog.map((row) => [row, row.oldest]),
   );

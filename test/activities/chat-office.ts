@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import type { ChatDeps, ChatResult } from '../../activities/chat-contract.ts';
 import { deliver } from '../../activities/chat-deliver.ts';
 import { makeChatPace } from '../../activities/chat-pace.ts';
+import { makeProviderPauses } from '../../activities/pauses.ts';
 import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
@@ -72,6 +73,8 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),
     stopping: new AbortController().signal,
     log,

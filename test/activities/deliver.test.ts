@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -15,6 +15,10 @@ before(async () => {
   orgId = await organization(pool);
 });
 after(() => database.drop());
+// All tests share one account.
+afterEach(async () => {
+  await pool.query('DELETE FROM provider_pauses');
+});
 
 function make(settings: Parameters<typeof office>[3] = {}) {
   const provider = new ScriptedProvider();
@@ -56,7 +60,7 @@ describe('what a provider says of an email', () => {
   const again: [string, SendOutcome, string, number | undefined][] = [
     ['busy: the retry policy decides', { kind: 'busy', detail: '503' }, 'again', undefined],
     ['busy with a time: that time', { kind: 'busy', detail: '429', after: 17_000 }, 'again', 17_000],
-    ['account: as slowly as can be', { kind: 'account', detail: '401' }, 'again', 1_800_000],
+    ['account: in a minute, when it is paused', { kind: 'account', detail: '401' }, 'account', 60_000],
     ['unknown: it is asked next, by policy', { kind: 'unknown', detail: 'lost' }, 'unknown', undefined],
   ];
   for (const [name, outcome, attempt, wait] of again)
@@ -82,7 +86,7 @@ describe('what a provider says of an email', () => {
   test('is tried again as another attempt with another call', async () => {
     const { accept, deliverOne, provider, attempts } = make();
     const member = await accept();
-    provider.acts.push({ kind: 'busy', detail: '503' }, { kind: 'account', detail: '401' });
+    provider.acts.push({ kind: 'busy', detail: '503' }, { kind: 'busy', detail: '429' });
     for (const state of ['again', 'again', 'ended']) assert.equal((await deliverOne(member)).state, state);
     const rows = await attempts(member.id);
     assert.deepEqual(
@@ -123,12 +127,16 @@ describe('what a provider says of an email', () => {
 
   test('about our account raises an alarm', async () => {
     const { accept, deliverOne, provider, lines } = make();
-    provider.acts.push({ kind: 'account', detail: 'wrong token' }, { kind: 'busy', detail: 'later' });
-    const member = await accept();
-    await deliverOne(member);
-    await deliverOne(member);
-    const levels = lines.map((line) => (JSON.parse(line) as { level: number }).level);
-    assert.deepEqual(levels, [50, 30]);
+    provider.acts.push({ kind: 'account', detail: 'wrong token' });
+    await deliverOne(await accept());
+    const told = lines.map((line) => JSON.parse(line) as { level: number; msg: string });
+    assert.deepEqual(
+      told.map(({ level, msg }) => [level, msg]),
+      [
+        [50, 'provider account paused'],
+        [50, 'the provider refuses our account'],
+      ],
+    );
   });
 });
 
@@ -160,7 +168,7 @@ describe('a group', () => {
         { id: bounced.id, state: 'ended', status: 'bounced', provider: 'postmark' },
         { id: rejected.id, state: 'ended', status: 'rejected', provider: 'postmark' },
         { id: busy.id, state: 'again', reason: 'u', after: 5_000 },
-        { id: account.id, state: 'again', reason: 'a', after: 1_800_000 },
+        { id: account.id, state: 'again', reason: 'a', after: 60_000 },
         { id: unknown.id, state: 'again', reason: '?' },
         { id: canceled.id, state: 'ended', status: 'canceled' },
         { id: twice.id, state: 'ended', status: 'sent', provider: 'postmark' },
@@ -171,7 +179,7 @@ describe('a group', () => {
     const statuses = await Promise.all(members.map(async ({ id }) => (await email(id)).status));
     assert.deepEqual(statuses, ['sent', 'bounced', 'rejected', 'queued', 'queued', 'queued', 'canceled', 'sent']);
     const outcomes = await Promise.all(members.map(async ({ id }) => (await attempts(id))[0]?.outcome));
-    assert.deepEqual(outcomes, ['sent', 'refused', 'refused', 'again', 'again', 'unknown', undefined, 'sent']);
+    assert.deepEqual(outcomes, ['sent', 'refused', 'refused', 'again', 'account', 'unknown', undefined, 'sent']);
     assert.deepEqual(await timeline(bounced.id), ['queued', 'bounced']);
   });
 

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import type { EmailDeps, Member, MemberResult } from '../../activities/contract.ts';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeProviderPauses } from '../../activities/pauses.ts';
 import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email.ts';
@@ -109,6 +110,8 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     largeEmails: makeLargeEmails(NO_STORE, log),
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),
     stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
-import { makeAttemptRecorder, makeEmailActivities } from '../../activities/index.ts';
+import { makeAttemptRecorder, makeEmailActivities, makeProviderPauses } from '../../activities/index.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { addDomain } from '../../src/intake/domains.ts';
@@ -57,6 +57,8 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 1_000,
     largeEmails: { use: async () => 'unreadable' },
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),
     stopping: new AbortController().signal,
     sendingDomains: async () => () => ({ signer: null }),

@@ -4,6 +4,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeProviderPauses } from '../../activities/pauses.ts';
 import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import { makeSendingDomains } from '../../activities/sending-domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
@@ -56,6 +57,8 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     ambiguousSendMaxRepeats: 1,
     believeDenialAfter: 60_000,
     largeEmails: makeLargeEmails(service.files, log),
+    pauses: makeProviderPauses(service.pool, log),
+    accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(service.pool, log),
     stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),

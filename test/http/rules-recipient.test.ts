@@ -3,6 +3,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { deliver } from '../../activities/deliver.ts';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
+import { makeProviderPauses } from '../../activities/pauses.ts';
 import { makeAttemptRecorder } from '../../activities/recorder.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { postmark } from '../../src/providers/postmark.ts';
@@ -55,6 +56,8 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       ambiguousSendMaxRepeats: 1,
       believeDenialAfter: 60_000,
       largeEmails: makeLargeEmails(service.files, log),
+      pauses: makeProviderPauses(service.pool, log),
+      accountRetryForMs: 72 * 3_600_000,
       recorder: makeAttemptRecorder(service.pool, log),
       stopping: new AbortController().signal,
       sendingDomains: async () => () => ({ signer: null }),

@@ -49,6 +49,7 @@ describe('attempts', () => {
       changes: null,
       checks: 0,
       denied_for: null,
+      account_for: null,
     });
     assert.ok(age >= 0 && age < 60_000);
     await pool.query(`UPDATE attempts SET started_at = started_at - interval '90 s' WHERE message_id = $1`, [

@@ -112,6 +112,11 @@ test('the database is asked once in five seconds, and once for all that it is as
     return {
       outbox: [{ fleet: 'email', count: 5, oldest: 1.5 }],
       upkeep: [{ task: 'putBackOverdue', age_seconds: 12.5, interval_seconds: 60 }],
+      pauses: [
+        { provider: 'postmark', sender: '' },
+        { provider: 'twilio', sender: 'num_1' },
+        { provider: 'twilio', sender: 'num_2' },
+      ],
       backlog: [
         { fleet: 'email', count: 10_001, oldest: 60 },
         { fleet: 'webhooks', count: 1, oldest: 2 },
@@ -126,8 +131,10 @@ test('the database is asked once in five seconds, and once for all that it is as
     'sendwright_database_up 1',
     'sendwright_outbox_oldest_seconds{fleet="email"} 1.5',
     'sendwright_outbox_rows{fleet="email"} 5',
+    'sendwright_provider_paused{provider="postmark",scope="account"} 1',
+    'sendwright_provider_paused{provider="twilio",scope="sender"} 2',
   ];
-  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up)/;
+  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|provider_paused)/;
   for (let i = 0; i < 3; i++) assert.deepEqual(await samples(registry.metrics(), watched), expected);
   assert.equal(asked, 1);
 });

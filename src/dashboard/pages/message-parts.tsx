@@ -39,6 +39,7 @@ const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = 
   sent: 'taken',
   refused: 'refused for good',
   again: 'not taken, to be tried again',
+  account: 'not taken, because of the account at the provider',
   unknown: 'not known; the provider is asked',
   lost: 'never arrived there, by its own word',
   risked: 'not known, and sent again',

@@ -27,3 +27,10 @@ COMMENT ON COLUMN provider_pauses.next_probe_at IS
   'When one message may be sent to find out whether the account works again. The worker that sends it moves this time first, so that workers never probe at the same time.';
 COMMENT ON COLUMN provider_pauses.probes IS 'Failed probes so far; the time between them grows with it.';
 COMMENT ON INDEX provider_pauses_pkey IS 'Claiming a message: which accounts are paused?';
+
+-- NOT VALID: the rows that there are keep to the narrower list, and need not be read again.
+ALTER TABLE attempts
+  DROP CONSTRAINT attempts_outcome_check,
+  ADD CONSTRAINT attempts_outcome_check CHECK (outcome IN ('sent', 'refused', 'again', 'unknown', 'lost', 'risked', 'account')) NOT VALID;
+COMMENT ON COLUMN attempts.outcome IS
+  'sent: taken. refused: for good. again: not taken, worth another try. account: not taken because of our account with the provider, which does not count as an attempt. unknown: it may have been taken. lost: asked, and it was not. risked: nobody could say, and it was sent again.';

@@ -1,0 +1,139 @@
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../src/store/provider-pauses.ts';
+import type { Db, Pool } from '../src/store/pool.ts';
+
+/** Milliseconds for which a worker uses the pauses that it has read. */
+const FRESH_MS = 1_000;
+/** Milliseconds until a message that waits for a paused account comes back: the longer the pause, the less often. */
+const MIN_RETRY_MS = 5_000;
+const MAX_RETRY_MS = 600_000;
+
+/** Milliseconds until a message comes back that our account was refused for; by then the account is paused. */
+export const PAUSE_RETRY_MS = 60_000;
+
+/** What an answer of a provider shows about its account. */
+export interface AccountAnswer {
+  readonly provider: string;
+  /** The sender's domain, or the id of the number. */
+  readonly sender: string;
+  /** Why the account, or this sender alone, is refused; undefined when the message was taken. */
+  readonly refusal?: { readonly reason: string; readonly isSenderOnly: boolean };
+}
+
+/** Circuit breakers of provider accounts, which all workers share in Postgres. */
+export interface ProviderPauses {
+  /** The pauses that there are; at most a second old. */
+  readonly current: () => Promise<readonly ProviderPause[]>;
+  /** Opens pauses for refused accounts, and closes those of accounts that took a message. Never rejects. */
+  readonly note: (answers: readonly AccountAnswer[]) => Promise<void>;
+}
+
+export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info' | 'warn'>): ProviderPauses {
+  let known: readonly ProviderPause[] = [];
+  let readAt = -Infinity;
+  let reading: Promise<readonly ProviderPause[]> | undefined;
+
+  async function read(): Promise<readonly ProviderPause[]> {
+    known = await readPauses(pool);
+    readAt = performance.now();
+    return known;
+  }
+
+  async function open(answers: readonly AccountAnswer[]): Promise<void> {
+    const refused = answers.flatMap(({ provider, sender, refusal }) =>
+      refusal ? { provider, sender: refusal.isSenderOnly ? sender : '', reason: refusal.reason } : [],
+    );
+    if (refused.length === 0) return;
+    await openPauses(pool, refused);
+    const fresh = refused.find((each) => !known.some((pause) => isSame(pause, each)));
+    if (fresh) log.error(fresh, 'provider account paused');
+    readAt = -Infinity;
+  }
+
+  async function close(answers: readonly AccountAnswer[]): Promise<void> {
+    const taken = answers.filter(({ refusal }) => refusal === undefined);
+    const ended = known.filter((pause) => taken.some((answer) => isPaused(pause, answer.provider, answer.sender)));
+    if (ended.length === 0) return;
+    await closePauses(pool, ended);
+    known = known.filter((pause) => !ended.includes(pause));
+    for (const { provider, sender, ageMs } of ended) log.info({ provider, sender, ageMs }, 'provider account resumed');
+  }
+
+  return {
+    current() {
+      if (performance.now() - readAt <= FRESH_MS) return Promise.resolve(known);
+      reading ??= read().finally(() => (reading = undefined));
+      return reading;
+    },
+    async note(answers) {
+      try {
+        await close(answers);
+        await open(answers);
+      } catch (error) {
+        // The next answer tells it again.
+        log.warn({ err: error }, 'the pauses of provider accounts cannot be written now');
+      }
+    },
+  };
+}
+
+function isSame(a: Pick<ProviderPause, 'provider' | 'sender'>, b: Pick<ProviderPause, 'provider' | 'sender'>): boolean {
+  return a.provider === b.provider && a.sender === b.sender;
+}
+
+function isPaused(pause: ProviderPause, provider: string, sender: string): boolean {
+  return pause.provider === provider && (pause.sender === '' || pause.sender === sender);
+}
+
+/** Whether messages of a sender may go to a provider now. */
+export type Gate = (db: Db, provider: string, sender: string) => Promise<ProviderPause | undefined>;
+
+/**
+ * Finds the pause that keeps messages of a sender from a provider; undefined when one may be sent, as the probe of a paused
+ * account too. One claim takes at most one probe of a pause.
+ */
+export function makeGate(pauses: readonly ProviderPause[]): Gate {
+  const probed = new Set<ProviderPause>();
+  return async (db, provider, sender) => {
+    for (const pause of pauses.filter((each) => isPaused(each, provider, sender))) {
+      if (probed.has(pause) || pause.probeInMs > 0) return pause;
+      probed.add(pause);
+      if (!(await takeProbe(db, pause))) return pause;
+    }
+    return undefined;
+  };
+}
+
+/** The first of some providers whose account may be used for this sender, else the pause of the first. */
+export async function firstOpen<P extends { readonly name: string }>(
+  gate: Gate,
+  db: Db,
+  providers: readonly P[],
+  sender: string,
+): Promise<{ readonly provider: P } | { readonly pause: ProviderPause }> {
+  const pauses: ProviderPause[] = [];
+  for (const provider of providers) {
+    const pause = await gate(db, provider.name, sender);
+    if (!pause) return { provider };
+    pauses.push(pause);
+  }
+  return { pause: pauses[0] as ProviderPause };
+}
+
+/** What becomes of a message whose only way out is paused. */
+export type PausedVerdict =
+  { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
+
+/** @param waitedMs for how long the message has waited because of its account */
+export function judgePaused({ reason, ageMs }: ProviderPause, waitedMs: number, retryForMs: number): PausedVerdict {
+  if (waitedMs >= retryForMs) return { kind: 'fail', error: givenUp(reason, retryForMs) };
+  const afterMs = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
+  return { kind: 'wait', afterMs };
+}
+
+/** Why a message fails whose account was not mended in time, as a sentence. */
+export function givenUp(reason: string, retryForMs: number): string {
+  const hours = Math.round(retryForMs / 360_000) / 10;
+  return `${reason} Given up after ${hours} hours.`;
+}
