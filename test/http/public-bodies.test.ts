@@ -80,7 +80,8 @@ describe('a request body without an API key', () => {
   it('that arrives too slowly gets 408; one with a key may be slow while nobody waits for its budget', async () => {
     const keyed = JSON.stringify(org.mail({ text: 'x'.repeat(100_000) }));
     const slow = await open(
-      head('/v1/emails', org.key, 'Content-Type: application/json', `Content-Length: ${keyed.length}`) + keyed.slice(0, 1),
+      head('/v1/emails', org.key, 'Content-Type: application/json', `Content-Length: ${keyed.length}`) +
+        keyed.slice(0, 1),
     );
     const dripping = await Promise.all(
       PUBLIC_POSTS.map(([path, ...headers]) =>
