@@ -8,7 +8,8 @@ import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/message-details.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
-interface AgainDeps extends IntakeDeps {
+/** What sending a stored email again needs. */
+export interface AgainDeps extends IntakeDeps {
   readonly files: FileStore;
 }
 

@@ -10,6 +10,7 @@ import { EMAILS } from './admin/emails.ts';
 import { LISTEN } from './admin/listen.ts';
 import { NUMBERS } from './admin/numbers.ts';
 import { RESTORE } from './admin/restore.ts';
+import { RETRY } from './admin/retry.ts';
 import { ERASURE } from './admin/erasure.ts';
 import { SECRETS } from './admin/secrets.ts';
 import { SUPPRESSIONS } from './admin/suppressions.ts';
@@ -29,6 +30,7 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand | ApiCommand>> = {
   ...EMAILS,
   ...LISTEN,
   ...RESTORE,
+  ...RETRY,
   ...SECRETS,
   ...ERASURE,
 };

@@ -143,13 +143,15 @@ export async function listNumbers(
   return rows;
 }
 
-/** Forgets a number, its credentials and its templates. @returns whether there was one */
+/** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
   const { rows } = await db.query<{ deleted: boolean }>(
     `WITH deleted AS (
        DELETE FROM chat_numbers WHERE id = $1 AND org_id = $2 RETURNING id
      ), templates AS (
        DELETE FROM chat_templates WHERE number_id IN (SELECT id FROM deleted)
+     ), pauses AS (
+       DELETE FROM provider_pauses WHERE sender IN (SELECT id FROM deleted)
      )
      SELECT EXISTS (SELECT FROM deleted) AS deleted`,
     [id, orgId],

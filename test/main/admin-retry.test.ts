@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
+import { findContent } from '../../src/store/message-details.ts';
+import { SECRET_KEY, type Organization, type Service, startService } from '../http/service.ts';
+import { command } from './command-line.ts';
+
+let service: Service;
+let ours: Organization;
+before(async () => {
+  service = await startService();
+  ours = await service.organization();
+});
+after(() => service.close());
+
+const HOUR = 3_600_000;
+const since = (hours: number) => new Date(Date.now() - hours * HOUR).toISOString();
+
+async function failed(error: string, hours: number, fields: Record<string, unknown> = {}): Promise<string> {
+  const id = await ours.sent(fields);
+  await service.pool.query(
+    `UPDATE emails SET status = 'failed', error = $2, last_event_at = now() - make_interval(hours => $3) WHERE id = $1`,
+    [id, error, hours],
+  );
+  return id;
+}
+
+function retry(...args: string[]) {
+  const env = { DATABASE_URL: service.databaseUrl, SECRET_KEY, ATTACHMENT_STORE: `file:${service.folder}` };
+  return command(['emails', 'retry', ...args], env);
+}
+
+async function printed<T>(...args: string[]): Promise<T> {
+  const { code, out, err } = await retry(...args);
+  assert.deepEqual([code, err], [0, '']);
+  return JSON.parse(out) as T;
+}
+
+interface Summary {
+  readonly matched: number;
+  readonly sent: readonly { readonly id: string; readonly sent_as: string }[];
+  readonly refused: readonly { readonly id: string; readonly reason: string }[];
+}
+
+describe('emails retry --organization O --status failed --since T [--error TEXT] [--dry-run]', () => {
+  it('sends the emails that failed since then with this error again, once, with their files', async () => {
+    const attachments = [{ filename: 'a.txt', content: Buffer.from('a file').toString('base64') }];
+    const wrongToken = await failed('The token is wrong. Given up after 72 hours.', 1, { attachments, subject: 'One' });
+    const old = await failed('The token is wrong. Given up after 72 hours.', 30);
+    const other = await failed('Its attachments are lost.', 1);
+    const sent = await ours.sent();
+    const of = ['--organization', ours.id, '--status', 'failed', '--since', since(24)];
+    const count = async () => (await service.pool.query('SELECT FROM emails')).rowCount;
+    const before = await count();
+
+    const listed = await printed<{ matched: number; emails: { id: string }[] }>(...of, '--dry-run');
+    assert.deepEqual([listed.matched, listed.emails.map(({ id }) => id)], [2, [wrongToken, other]]);
+    assert.equal(await count(), before, 'a dry run sends nothing');
+
+    const first = await printed<Summary>(...of, '--error', 'token is wrong');
+    assert.deepEqual([first.matched, first.sent.map(({ id }) => id), first.refused], [1, [wrongToken], []]);
+    const again = first.sent[0]?.sent_as ?? '';
+    const email = await ours.email(again);
+    assert.deepEqual([email['subject'], email['status']], ['One', 'queued']);
+    assert.equal((email['attachments'] as unknown[]).length, 1);
+    const content = await findContent(service.pool, makeEmailContents(SECRET_KEY), ours.id, again);
+    assert.equal(content?.text, 'Hi there.');
+
+    const second = await printed<Summary>(...of, '--error', 'token is wrong');
+    assert.deepEqual([second.matched, second.sent.length, second.refused.length], [1, 0, 1]);
+    assert.equal(await count(), (before ?? 0) + 1);
+    for (const id of [old, other]) assert.equal((await ours.email(id))['status'], 'failed');
+    assert.equal((await ours.email(sent))['status'], 'queued');
+  });
+
+  it('does not touch another organization', async () => {
+    const theirs = await service.organization();
+    await failed('x', 1);
+    const of = ['--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+    assert.deepEqual(await printed<Summary>(...of), { matched: 0, sent: [], refused: [] });
+  });
+
+  for (const [what, args, sentence] of [
+    ['a status that is not final', ['--status', 'queued', '--since', since(1)], /^status: cannot be retried/],
+    ['a time that is none', ['--status', 'failed', '--since', 'yesterday'], /^since: is not a time/],
+    ['no time', ['--status', 'failed'], /^--since is missing/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { code, out, err } = await retry('--organization', ours.id, ...args);
+      assert.deepEqual([code, out], [1, '']);
+      assert.match(err, sentence);
+    });
+  }
+});
