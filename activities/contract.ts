@@ -109,11 +109,12 @@ export interface LargeEmails {
   ) => Promise<T | 'no memory' | 'unreadable'>;
 }
 
-/** A process of its own in which one email after the other is delivered. */
+/** A process of its own in which one email after the other is begun. */
 export interface Isolation {
   /**
+   * @param overlap whether the next email may begin almost at once, while the provider is still at this one
    * @returns `busy` when it had to wait too long for its turn, `crashed` when the process ended by itself just when it had
    * begun this email, `ended` when it ended otherwise
    */
-  readonly deliver: (member: Member) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
+  readonly deliver: (member: Member, overlap: boolean) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
 }

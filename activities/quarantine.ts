@@ -15,8 +15,11 @@ import { persist } from './persist.ts';
  *   machine or a fault test ends workers too. All that were in flight are suspects.
  * - Their provider is asked first, as always. What it does not have is delivered after all other members of the claim,
  *   each by itself, by a child process of the worker (`Isolation`). It cannot harm the worker or another email there.
- * - Only what a living parent sees is counted: the child ended by itself within moments of beginning this email. What ends
- *   the worker from outside counts for nobody, however often that is, since nobody is left to count. Counting in the worker
+ * - Hundreds may be in flight when a worker ends, so a child that has lived on for a moment may begin the next email while
+ *   the provider is at this one. The moment is longer where a provider cannot be asked: an email that ends the child then
+ *   makes what is in flight ambiguous once more.
+ * - Only what a living parent sees is counted: the child ended by itself within that moment of beginning this email, or had
+ *   no other. What ends the worker from outside counts for nobody, however often that is, since nobody is left to count. Counting in the worker
  *   itself would go wrong: with a kill every few seconds and hundreds of suspects, each kill hits one of them in its
  *   delivery, and some of them twice.
  * - A suspect that was delivered or refused without harm is none any more. One that ended two child processes fails with a
@@ -26,6 +29,10 @@ export const MAX_CRASHES = 2;
 
 const QUARANTINED =
   'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';
+
+/** Suspects of one activity that wait for the isolated process at a time, when it begins ten of them a second, and two. */
+const WAITING_OVERLAPPING = 10;
+const WAITING = 3;
 
 /** Milliseconds until an email is tried again that found the isolated process busy; up to twice that. */
 const BUSY_RETRY_MS = 3_000;
@@ -61,26 +68,33 @@ export async function quarantine(
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }
 
-/** Delivers suspects one after the other in the isolated process. */
+/** Has suspects delivered by the isolated process. */
 export async function deliverIsolated(
   deps: EmailDeps,
   members: readonly Member[],
   onResults: (count: number) => void,
 ): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
+  const overlap = !deps.providers.some((provider) => !provider.find);
+  const size = overlap ? WAITING_OVERLAPPING : WAITING;
   let isBusy = false;
-  for (const member of members) {
-    const result: MemberResult | 'busy' = isBusy ? 'busy' : await deliverAlone(deps, member);
-    // The others have just as little chance, and this activity has a slot that others wait for.
-    isBusy = result === 'busy';
-    onResults(1);
-    results.push(result === 'busy' ? postponed(member, 'It waits for the isolated process.') : result);
+  for (let from = 0; from < members.length; from += size) {
+    const some = members.slice(from, from + size);
+    const deliver = async (member: Member): Promise<MemberResult> => {
+      const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
+      onResults(1);
+      if (result !== 'busy') return result;
+      // The others have just as little chance, and this activity has a slot that others wait for.
+      isBusy = true;
+      return postponed(member, 'It waits for the isolated process.');
+    };
+    results.push(...(await Promise.all(some.map(deliver))));
   }
   return results;
 }
 
-async function deliverAlone(deps: EmailDeps, member: Member): Promise<MemberResult | 'busy'> {
-  const result = (await deps.isolation?.deliver(member)) ?? 'busy';
+async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): Promise<MemberResult | 'busy'> {
+  const result = (await deps.isolation?.deliver(member, overlap)) ?? 'busy';
   if (result === 'busy') return 'busy';
   if (result === 'ended') return postponed(member, 'The isolated process ended.');
   if (result === 'crashed') {

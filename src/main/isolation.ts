@@ -37,6 +37,8 @@ export interface IsolationTimes {
    * provider that does not answer holds up one email and not all of them.
    */
   readonly beginning: number;
+  /** The same where emails may overlap. */
+  readonly overlapping: number;
   /** A process that does not show it for this long has been stopped by the email that it has begun. */
   readonly hang: number;
   /** The process ends when it has had nothing to do for this long. */
@@ -44,7 +46,14 @@ export interface IsolationTimes {
   readonly start: number;
 }
 
-const TIMES: IsolationTimes = { turn: 2_000, beginning: 3_000, hang: 30_000, idle: 60_000, start: 60_000 };
+const TIMES: IsolationTimes = {
+  turn: 2_000,
+  beginning: 500,
+  overlapping: 100,
+  hang: 30_000,
+  idle: 60_000,
+  start: 60_000,
+};
 
 type Answer = MemberResult | 'crashed' | 'ended';
 
@@ -62,7 +71,7 @@ export function forkIsolated(): ChildProcess {
   return fork(fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url)), { serialization: 'advanced' });
 }
 
-/** A child process that delivers one email at a time and is started when there is one. See `activities/quarantine.ts`. */
+/** A child process that begins one email at a time and is started when there is one. See `activities/quarantine.ts`. */
 export function makeIsolation(
   start: () => ChildProcess,
   log: Logger,
@@ -79,13 +88,13 @@ export function makeIsolation(
   }
 
   return {
-    async deliver(member) {
+    async deliver(member, overlap) {
       const release = await turns.take(1, { signal: AbortSignal.timeout(times.turn) }).catch(() => undefined);
       if (!release) return 'busy';
       clearTimeout(idle);
       try {
         if (!isolated?.isAlive()) isolated = open(start(), log, times);
-        return (await isolated.ready) ? await isolated.deliver(member, release) : 'ended';
+        return (await isolated.ready) ? await isolated.deliver(member, overlap, release) : 'ended';
       } finally {
         release();
         clearTimeout(idle);
@@ -101,7 +110,7 @@ interface IsolatedProcess {
   readonly ready: Promise<boolean>;
   readonly isAlive: () => boolean;
   readonly isBusy: () => boolean;
-  readonly deliver: (member: Member, onBegun: () => void) => Promise<Answer>;
+  readonly deliver: (member: Member, overlap: boolean, onBegun: () => void) => Promise<Answer>;
   readonly stop: () => void;
 }
 
@@ -149,13 +158,13 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
-    async deliver(member, onBegun) {
+    async deliver(member, overlap, onBegun) {
       const request = ++lastRequest;
       const send = (what: IsolatedRequest): void => {
         // Its end is reported by the event.
         child.send(what, () => undefined);
       };
-      const ping = setTimeout(() => send({ ping: request }), times.beginning);
+      const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapping : times.beginning);
       const hang = setTimeout(() => {
         if (pending.get(request)?.isBeginning) kill();
       }, times.hang);

@@ -86,33 +86,40 @@ export async function startWorkerProcess(
     workflowBundle: await workflowBundle(),
   });
   const running = workflows.run();
-  const child: ChildProcess = fork(script, ['--fleets', 'email'], {
-    cwd: ROOT,
-    execArgv: [`--max-old-space-size=${heapMb}`, '--import', 'tsx'],
-    env: {
-      ...process.env,
-      DATABASE_URL: database.url,
-      SECRET_KEY: 'a secret key for tests, and long enough',
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: namespace,
-      LOG_LEVEL: 'error',
-      PUBLIC_URL: 'https://mail.example',
-      ...env,
-    },
-  });
+  const forkWorker = (): ChildProcess =>
+    fork(script, ['--fleets', 'email'], {
+      cwd: ROOT,
+      execArgv: [`--max-old-space-size=${heapMb}`, '--import', 'tsx'],
+      env: {
+        ...process.env,
+        DATABASE_URL: database.url,
+        SECRET_KEY: 'a secret key for tests, and long enough',
+        TEMPORAL_ADDRESS: temporal.address,
+        TEMPORAL_NAMESPACE: namespace,
+        LOG_LEVEL: 'error',
+        PUBLIC_URL: 'https://mail.example',
+        ...env,
+      },
+    });
   let peakMb = 0;
   let ended: string | undefined;
-  child.once('exit', (code, signal) => (ended = `the worker ended with ${signal ?? `exit code ${code}`}`));
+  let child: ChildProcess;
+  const start = async (): Promise<void> => {
+    ended = undefined;
+    child = forkWorker();
+    child.once('exit', (code, signal) => (ended = `the worker ended with ${signal ?? `exit code ${code}`}`));
+    await once(child, 'message');
+    // Compiling the source took memory too.
+    await writeFile(`/proc/${child.pid}/clear_refs`, '5').catch(() => undefined);
+    peakMb = 0;
+  };
   const residentMb = async (): Promise<number> => {
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
     const [, kilobytes = '0'] = /VmHWM:\s+(\d+)/.exec(status) ?? [];
     return Number(kilobytes) / 1_024;
   };
+  await start();
   const sampling = setInterval(() => void residentMb().then((mb) => (peakMb = Math.max(peakMb, mb))), 100);
-  await once(child, 'message');
-  // Compiling the source took memory too.
-  await writeFile(`/proc/${child.pid}/clear_refs`, '5').catch(() => undefined);
-  peakMb = 0;
   const relay = { current: undefined as ReturnType<typeof startRelay> | undefined };
   t.after(async () => {
     clearInterval(sampling);
@@ -133,6 +140,11 @@ export async function startWorkerProcess(
         carryOut: temporalCarrier(client, RETRY),
         startsPerSecond,
       });
+    },
+    /** Ends the worker as a failing machine does, and starts another. */
+    restart: async (): Promise<void> => {
+      await endChild(child);
+      await start();
     },
     /** How the worker has ended, if it has. */
     ended: () => ended,

@@ -8,7 +8,14 @@ import { eventually } from '../support/eventually.ts';
 
 const CHILD = fileURLToPath(new URL('isolated-child.ts', import.meta.url));
 const log = pino({ level: 'silent' });
-const TIMES: IsolationTimes = { turn: 20_000, beginning: 300, hang: 3_000, idle: 60_000, start: 60_000 };
+const TIMES: IsolationTimes = {
+  turn: 20_000,
+  beginning: 300,
+  overlapping: 30,
+  hang: 3_000,
+  idle: 60_000,
+  start: 60_000,
+};
 
 function make(t: TestContext, times: Partial<IsolationTimes> = {}) {
   const children: ChildProcess[] = [];
@@ -19,7 +26,7 @@ function make(t: TestContext, times: Partial<IsolationTimes> = {}) {
   };
   const isolation = makeIsolation(start, log, { ...TIMES, ...times });
   t.after(() => isolation.stop());
-  return { children, deliver: (id: string) => isolation.deliver({ id, version: 0 }) };
+  return { children, deliver: (id: string, overlap = false) => isolation.deliver({ id, version: 0 }, overlap) };
 }
 
 const sent = (id: string) => ({ id, state: 'ended', status: 'sent' });
@@ -27,7 +34,7 @@ const sent = (id: string) => ({ id, state: 'ended', status: 'sent' });
 describe('the isolated process', () => {
   test('delivers one email after the other, and is started once', async (t) => {
     const { children, deliver } = make(t);
-    assert.deepEqual(await Promise.all(['a', 'b', 'c'].map(deliver)), ['a', 'b', 'c'].map(sent));
+    assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((id) => deliver(id))), ['a', 'b', 'c'].map(sent));
     assert.equal(children.length, 1);
   });
 
@@ -54,6 +61,14 @@ describe('the isolated process', () => {
     assert.deepEqual(await deliver('a'), sent('a'));
     assert.equal(await deliver('crash'), 'crashed');
     assert.equal(await slow, 'ended');
+  });
+
+  test('has many emails in flight where they may overlap', async (t) => {
+    const { deliver } = make(t, { beginning: 30_000 });
+    await deliver('a', true);
+    const ids = Array.from({ length: 20 }, (_, i) => `slow 20000 ${i}`);
+    // One after the other they would take six minutes.
+    assert.deepEqual(await Promise.all(ids.map((id) => deliver(id, true))), ids.map(sent));
   });
 
   test('that begins another email for long is reported as busy', async (t) => {
@@ -84,6 +99,6 @@ describe('the isolated process', () => {
     const start = () => fork(CHILD, { execArgv: ['--no-such-option'], stdio: 'ignore' });
     const isolation = makeIsolation(start, log, TIMES);
     t.after(() => isolation.stop());
-    assert.equal(await isolation.deliver({ id: 'a', version: 0 }), 'ended');
+    assert.equal(await isolation.deliver({ id: 'a', version: 0 }, false), 'ended');
   });
 });
