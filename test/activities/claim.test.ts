@@ -198,9 +198,13 @@ describe('a worker that was frozen between its claim and its call', () => {
     const { accept, deliverOne, provider, attempts } = make();
     const member = await accept();
     const real = performance.now.bind(performance);
-    let calls = 0;
-    // The first look at the clock is at the claim.
-    t.mock.method(performance, 'now', () => real() + (calls++ === 0 ? 0 : 21_000));
+    let frozenMs = 0;
+    // Its provider is chosen when it is claimed.
+    provider.refuses = () => {
+      frozenMs = 21_000;
+      return undefined;
+    };
+    t.mock.method(performance, 'now', () => real() + frozenMs);
     const result = await deliverOne(member);
     t.mock.restoreAll();
     assert.deepEqual(result, { id: member.id, state: 'again', reason: 'The worker was too slow to send it.' });
