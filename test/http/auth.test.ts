@@ -151,7 +151,7 @@ describe('presets', () => {
     }
   });
 
-  it('a key with domains reads and moves everything of its organization, and sends from its domains only', async () => {
+  it('a key with domains reads everything of its organization; it sends and reschedules for its domains only', async () => {
     await ours.addDomain('limited.example');
     await ours.addDomain('second.example');
     for (const preset of ['full_access', 'sending_access'] as const) {
@@ -168,7 +168,10 @@ describe('presets', () => {
       );
       assertRefused(await send('a@mail.limited.example'), 403, 'domain_not_found', 'from');
       const other = await ours.sent({ scheduled_at: inFuture({ hours: 3 }) });
-      assert.equal((await service.call('PATCH', `/v1/emails/${other}`, { key, json: at })).status, 200);
+      const own = await ours.sent({ from: 'a@limited.example', scheduled_at: inFuture({ hours: 3 }) });
+      const reschedule = (email: string) => service.call('PATCH', `/v1/emails/${email}`, { key, json: at });
+      assertRefused(await reschedule(other), 403, 'insufficient_scope');
+      assert.equal((await reschedule(own)).status, 200);
     }
   });
 
