@@ -58,7 +58,7 @@ const WEAK_BITS = 100;
  * words. A key that passes may still be weak.
  */
 export function isWeakSecretKey(secretKey: string): boolean {
-  const isWords = /^(?:[a-z]+|[A-Z]+|[A-Z][a-z]*)(?:[\s_.,-]+(?:[a-z]+|[A-Z]+|[A-Z][a-z]*))*$/.test(secretKey);
+  const isWords = /^(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)(?:[\s_.,-]+(?:[a-z]+|[A-Z]+|[A-Z][a-z]+))*$/.test(secretKey);
   const isPeriodic = (secretKey + secretKey).indexOf(secretKey, 1) < secretKey.length;
   return isWords || isPeriodic || characterEntropy(secretKey) * secretKey.length < WEAK_BITS;
 }

@@ -23,7 +23,7 @@ interface Found {
 
 /** Expressions that see nothing but what the operator has written: settings, and arguments of the command line. */
 const OPERATOR_ONLY = [
-  'src/config.ts: /\\/+$/',
+  'src/domain/setting-values.ts: /\\/+$/',
   'src/main/admin/listen.ts: /\\/+$/',
   'src/store/files/open.ts: /^\\/+|\\/+$/g',
 ];
