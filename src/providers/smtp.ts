@@ -1,10 +1,10 @@
 import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
-import DKIM from 'nodemailer/lib/dkim';
 import type { DkimSigner } from '../domain/dkim.ts';
 import { type OutgoingEmail, recipients } from '../domain/outgoing.ts';
 import type { SendOutcome } from '../domain/retry.ts';
 import type { EmailProvider } from './email-provider.ts';
+import { signDkim } from './dkim.ts';
 import { classifyRefusal, refusedRecipients, type SmtpError } from './smtp-refusals.ts';
 
 /** Milliseconds. */
@@ -37,15 +37,6 @@ interface Progress {
 interface Given {
   readonly progress: Progress;
   readonly signer: DkimSigner | null;
-}
-
-/** What is signed: all that a reader sees or his program acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 ask. */
-const SIGNED =
-  'From:Sender:Reply-To:Subject:Date:Message-ID:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding:' +
-  'In-Reply-To:References:List-Id:List-Unsubscribe:List-Unsubscribe-Post';
-
-function makeDkim({ domain, selector, key }: DkimSigner): DKIM {
-  return new DKIM({ domainName: domain, keySelector: selector, privateKey: key, headerFieldNames: SIGNED });
 }
 
 /**
@@ -111,7 +102,7 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     const { progress, signer } = mail.data as unknown as Given;
     // Here and not by nodemailer's own option, which signs what has passed this: then its end would be noted too early,
     // since a signature needs the whole message before its first byte leaves.
-    if (signer) mail.message.processFunc((message) => makeDkim(signer).sign(message));
+    if (signer) mail.message.processFunc((message) => signDkim(message, signer));
     // Its end comes when the last of it is read, and nothing is read before the server has asked for it.
     mail.message.processFunc((message) =>
       message.once('end', () => {
