@@ -35,6 +35,7 @@ export const providerFaults: Readonly<Record<string, Fault>> = {
   'provider-hangs': some('the provider takes it and never answers', 'hang'),
   'provider-resets': some('the provider takes it and resets', 'reset_after_accept'),
   'provider-resets-before': some('the provider resets and takes nothing', 'reset_before_accept'),
+  'provider-500-taken': some('the provider takes it and answers 500', 'fail_after_accept'),
   'provider-garbage': some('the provider takes it and answers HTML', 'garbage'),
   'callbacks-shuffled': behaves('reports come six times, in any order', { repeat_reports: 5, shuffle_reports: true }),
 };
