@@ -37,7 +37,6 @@ import { startWatchdog } from './watchdog.ts';
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 startWatchdog('api');
-warnOfWeakSecretKey(config.SECRET_KEY, log);
 const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
 tendHeap();
@@ -45,7 +44,6 @@ tendHeap();
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
 );
-void checkDatabase(pool, log);
 const ending = new AbortController();
 
 let carryOut: ReturnType<typeof temporalCarrier> = () => Promise.reject(new TemporalUnreachable('not connected yet'));
@@ -139,6 +137,9 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   await Promise.all([pool.end(), tracer?.stop()]);
 });
 
+// All settings are read by now: a malformed one ends the process with its own line alone.
+warnOfWeakSecretKey(config.SECRET_KEY, log);
+void checkDatabase(pool, log);
 const url = await app.listen({ port: config.PORT, host: config.HOST });
 sayReady({ url });
 
