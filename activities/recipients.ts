@@ -1,3 +1,4 @@
+import { groupBy } from '../src/domain/group.ts';
 import { personalize } from '../src/domain/marketing.ts';
 import { type OutgoingEmail, recipients, toCopy } from '../src/domain/outgoing.ts';
 import { project } from '../src/projection/emails.ts';
@@ -88,13 +89,14 @@ export async function chooseRecipients(
 type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
 async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
-  const wishes: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
-  for (const { email, outgoing } of emails) {
-    const addresses = recipients(outgoing).map(({ address }) => address.toLowerCase());
-    const hashes = await deps.contents.hashAddresses(client, email.org_id, addresses);
-    wishes.push(...addresses.map((address, i) => ({ org_id: email.org_id, email: address, hash: hashes?.[i] })));
+  const requested: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
+  // One look-up of the key for each organization, not for each email.
+  for (const [orgId, own] of groupBy(emails, ({ email }) => email.org_id)) {
+    const addresses = own.flatMap(({ outgoing }) => recipients(outgoing).map(({ address }) => address.toLowerCase()));
+    const hashes = await deps.contents.hashAddresses(client, orgId, addresses);
+    requested.push(...addresses.map((address, i) => ({ org_id: orgId, email: address, hash: hashes?.[i] })));
   }
-  const found = await findSuppressed(client, wishes);
+  const found = await findSuppressed(client, requested);
   const standings = new Map(found.map(({ org_id, email, all }) => [`${org_id} ${email}`, all]));
   return ({ org_id, marketing }, address) => {
     const all = standings.get(`${org_id} ${address.toLowerCase()}`);

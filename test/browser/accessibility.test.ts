@@ -6,6 +6,10 @@ import type { AxeResults, RunOptions } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { findPages, patternOf, PATTERNS } from '../dashboard/links.ts';
 import { visitor } from '../dashboard/visitor.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { invite } from '../../src/intake/invitations.ts';
+import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { makePool } from '../../src/store/pool.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
@@ -27,10 +31,22 @@ async function faults(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}\n  ${failureSummary}`));
 }
 
+/** Invites the user of `npm start` to another organization, which the account page then links to. */
+async function inviteElsewhere({ database_url, dashboard_email }: DevFile): Promise<void> {
+  const pool = makePool(database_url, 'test', 1, () => undefined);
+  try {
+    const { id } = await createOrganization(pool, 'Northwind Wholesale');
+    await invite(pool, id, dashboard_email, 'member');
+  } finally {
+    await pool.end();
+  }
+}
+
 test('axe finds nothing serious on any page, light or dark, wide or narrow', async (t) => {
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
   await fillOrganization(t, dev);
+  await inviteElsewhere(dev);
   const tab = await openTab(t, browser);
   await signIn(tab, dev, '/members');
   // An invitation's link is shown once, to who invites.
