@@ -42,7 +42,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   let asked = await askForRecords(deps.dns, name, wanted, before);
   const isOurs = asked.certain.has(ownershipKey(name)) && asked.findings[ownershipKey(name)]?.status === 'verified';
   // Not before it is proved whose it is: all organizations share one account there.
-  if (deps.postmark && isOurs && (await askPostmark(deps, name, domain.provider_id))) {
+  if (deps.postmark && isOurs && domain.provider_id !== null && (await askPostmark(deps, name, domain.provider_id))) {
     domain = await findDomain(deps.pool, domain.org_id, domain.id);
     if (!domain) return;
     wanted = wantedRecords(domain, deps.senders);
@@ -61,22 +61,16 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   });
 }
 
-/**
- * Has Postmark look at DNS, after creating the domain there if it lacks it.
- * @param id null for a domain that was not created at Postmark yet
- * @returns whether its records may have changed
- */
+/** @returns whether Postmark told us something new */
 async function askPostmark(
   { pool, postmark, log, ...deps }: SenderDomainDeps,
   name: string,
-  id: number | null,
+  id: number,
 ): Promise<boolean> {
-  const connection = { pool, postmark, log, ...deps };
-  if (id === null) return addToPostmark(connection, name);
   try {
     const known = await postmark?.verify(id);
     if (known) await keepProviderDomain(pool, name, known, false);
-    else await addToPostmark(connection, name);
+    else await addToPostmark({ pool, postmark, log, ...deps }, name);
     return true;
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked about a domain now');
