@@ -50,7 +50,7 @@ describe('keys', () => {
       const key = newKey({ preset, domain_ids: domainIds, allowed_ips: ['::/0'] });
       await insertKey(pool, key);
       const { id, org_id, sha256 } = key;
-      const limits = { domain_ids: domainIds, allowed_ips: ['::/0'], expires_in: null };
+      const limits = { domain_ids: domainIds, allowed_ips: ['::/0'], expires_in: null, expires_at: null };
       assert.deepEqual(await findKey(pool, id), { id, org_id, preset, sha256, ...limits });
       assert.equal(await revokeKey(pool, key.id), true);
       assert.equal(await findKey(pool, key.id), undefined);
