@@ -1,4 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
+import { CHAT_PROVIDERS } from '../domain/chat.ts';
+import { EMAIL_PROVIDERS } from '../domain/email.ts';
+
+const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
+const SCOPES = ['account', 'sender'];
 
 /** Milliseconds for which an answer of the database is good enough, and those that a scrape waits for one. */
 const FRESH = 5_000;
@@ -137,7 +142,10 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
     async collect() {
       const waiting = await look();
       this.reset();
-      for (const { provider, sender } of waiting?.pauses ?? [])
+      if (!waiting) return;
+      // A series that is 0 while nothing is paused: an alert can tell that from a metric that is missing.
+      for (const provider of PROVIDERS) for (const scope of SCOPES) this.set({ provider, scope }, 0);
+      for (const { provider, sender } of waiting.pauses)
         this.inc({ provider, scope: sender === '' ? 'account' : 'sender' });
     },
   });
