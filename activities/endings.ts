@@ -54,8 +54,9 @@ export function whyGivenUp(
 }
 
 /**
- * The last attempt that is allowed, when it is ambiguous and its provider can be asked, leaves time for as many questions as
- * there are attempts: until one is answered with "not found", or a further attempt has shown that they are answered.
+ * If the last allowed attempt is ambiguous and its provider can be asked, the message is given up after the provider's first
+ * "not found", or after as many questions as there are attempts. "Not found" may be confirmed before this is called: then
+ * the message was sent once more, and it is given up after that attempt.
  */
 function isUsedUp({ failures, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
   if (!isAsked) return failures >= maximumAttempts;

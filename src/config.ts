@@ -296,7 +296,8 @@ export const SETTINGS = {
     fallback: '20',
   },
   SEND_MAX_ATTEMPTS: {
-    meaning: 'attempts to hand a message to a provider before it is given up',
+    meaning:
+      'attempts to hand a message to a provider before it is given up; at most one more after the provider was asked about an ambiguous attempt',
     example: '16',
     parse: integer(1, 1_000),
     fallback: '16',

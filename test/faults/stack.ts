@@ -57,7 +57,13 @@ export interface Stack {
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 /** Messages are tried again soon, so that a run ends soon, and for long enough to outlast every fault. */
-const RETRIES = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
+const RETRIES = {
+  SEND_MAX_ATTEMPTS: '60',
+  SEND_INITIAL_INTERVAL: '500ms',
+  SEND_MAX_INTERVAL: '5s',
+  // The simulator finds a message as soon as it has taken it.
+  CONFIRM_NOT_FOUND_AFTER: '1s',
+};
 
 /** Starts all of it in a folder of its own, which goes with it. */
 export async function startStack(options: StackOptions): Promise<Stack> {
