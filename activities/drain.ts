@@ -1,7 +1,8 @@
 import { FAILING_DAYS } from '../src/domain/webhooks.ts';
-import { transaction } from '../src/store/pool.ts';
+import { disableAndNotify } from '../src/projection/endpoints.ts';
+import { type Pool, transaction } from '../src/store/pool.ts';
 import {
-  disableEndpoint,
+  type Health,
   layToSleep,
   noteAwake,
   noteHealth,
@@ -47,7 +48,10 @@ export async function drain(deps: WebhookDeps, id: string): Promise<Drained> {
       if (!isServing && flight.isOver()) return await leave(deps, shift);
       if (isServing && isQuiet(deps, shift)) {
         const inMs = await sleepUnlessDue(deps, shift);
-        if (inMs !== undefined) return { state: 'asleep', inMs };
+        if (inMs !== undefined) {
+          const isDisabled = await isDisabledForFailing(deps.pool, id, flight.health());
+          return isDisabled ? { state: 'closed' } : { state: 'asleep', inMs };
+        }
       }
       await flight.news(isServing ? shift.lookAt : Infinity);
     }
@@ -58,10 +62,19 @@ export async function drain(deps: WebhookDeps, id: string): Promise<Drained> {
 
 /** Ends a shift although there may be more to do. */
 async function leave({ pool }: WebhookDeps, { id, flight, endpoint }: Shift): Promise<Drained> {
-  if (flight.isGone()) await disableEndpoint(pool, id, 'it answered 410 Gone');
+  if (flight.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
   if (flight.isGone() || endpoint === null || endpoint?.status === 'disabled') return { state: 'closed' };
-  await noteHealth(pool, id, flight.health(), FAILING_DAYS);
-  return { state: 'again' };
+  await noteHealth(pool, id, flight.health());
+  return (await isDisabledForFailing(pool, id, flight.health())) ? { state: 'closed' } : { state: 'again' };
+}
+
+/**
+ * Disables an endpoint that has done nothing but fail for five days. In a transaction of its own: one that marks an endpoint
+ * idle holds its row FOR UPDATE, and two of those that notify each other's endpoint would wait in a circle.
+ */
+async function isDisabledForFailing(pool: Pool, id: string, { succeeded, telling }: Health): Promise<boolean> {
+  if (succeeded || !telling) return false;
+  return disableAndNotify(pool, id, `every try of ${FAILING_DAYS} days has failed`, FAILING_DAYS);
 }
 
 /**
@@ -113,6 +126,6 @@ function isQuiet({ lingers }: WebhookDeps, { flight, busyAt }: Shift): boolean {
 
 /** @returns milliseconds until the next is due, null for none; undefined when something is, or a writer is about to say so */
 async function sleepUnlessDue(deps: WebhookDeps, { id, flight }: Shift): Promise<number | null | undefined> {
-  const rest = await transaction(deps.pool, (client) => layToSleep(client, id, flight.health(), FAILING_DAYS));
+  const rest = await transaction(deps.pool, (client) => layToSleep(client, id, flight.health()));
   return typeof rest === 'object' ? rest.inMs : undefined;
 }

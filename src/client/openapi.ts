@@ -2790,6 +2790,8 @@ export interface paths {
                 status: 'enabled' | 'disabled';
                 /** @description Why it was disabled, when you did not do that yourself */
                 disabled_reason: string | null;
+                /** @description When it was disabled; null while it is enabled */
+                disabled_at: string | null;
                 /** @description When the first of the failures came that no success has followed */
                 failing_since: string | null;
                 /**
@@ -2875,6 +2877,7 @@ export interface paths {
                   | 'domain.deleted'
                   | 'suppression.added'
                   | 'suppression.removed'
+                  | 'webhook.disabled'
                   | 'webhook.test'
                 )[]
               | null;
@@ -2906,6 +2909,8 @@ export interface paths {
               status: 'enabled' | 'disabled';
               /** @description Why it was disabled, when you did not do that yourself */
               disabled_reason: string | null;
+              /** @description When it was disabled; null while it is enabled */
+              disabled_at: string | null;
               /** @description When the first of the failures came that no success has followed */
               failing_since: string | null;
               /**
@@ -2969,6 +2974,8 @@ export interface paths {
               status: 'enabled' | 'disabled';
               /** @description Why it was disabled, when you did not do that yourself */
               disabled_reason: string | null;
+              /** @description When it was disabled; null while it is enabled */
+              disabled_at: string | null;
               /** @description When the first of the failures came that no success has followed */
               failing_since: string | null;
               /**
@@ -3079,6 +3086,7 @@ export interface paths {
                   | 'domain.deleted'
                   | 'suppression.added'
                   | 'suppression.removed'
+                  | 'webhook.disabled'
                   | 'webhook.test'
                 )[]
               | null;
@@ -3116,6 +3124,8 @@ export interface paths {
               status: 'enabled' | 'disabled';
               /** @description Why it was disabled, when you did not do that yourself */
               disabled_reason: string | null;
+              /** @description When it was disabled; null while it is enabled */
+              disabled_at: string | null;
               /** @description When the first of the failures came that no success has followed */
               failing_since: string | null;
               /**
@@ -3175,6 +3185,8 @@ export interface paths {
               status: 'enabled' | 'disabled';
               /** @description Why it was disabled, when you did not do that yourself */
               disabled_reason: string | null;
+              /** @description When it was disabled; null while it is enabled */
+              disabled_at: string | null;
               /** @description When the first of the failures came that no success has followed */
               failing_since: string | null;
               /**
@@ -4423,7 +4435,7 @@ export interface webhooks {
     };
     get?: never;
     put?: never;
-    /** Somebody asked for a test */
+    /** An endpoint was disabled, or a test was requested */
     post: {
       parameters: {
         query?: never;
@@ -4443,10 +4455,13 @@ export interface webhooks {
           /**
            * @example {
            *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-           *       "type": "webhook.test",
+           *       "type": "webhook.disabled",
            *       "created_at": "2026-03-01T09:30:02.431Z",
            *       "data": {
-           *         "webhookId": "wh_01kajcc2m3r8v5x7y1b4d6f9gh"
+           *         "webhookId": "wh_01kajcc2m3r8v5x7y1b4d6f9gh",
+           *         "url": "https://example.com/webhooks/sendwright",
+           *         "reason": "every try of 5 days has failed",
+           *         "failingSince": "2026-02-24T09:12:40.118Z"
            *       }
            *     }
            */
@@ -4454,7 +4469,7 @@ export interface webhooks {
             /** @description The same for every try, and in `webhook-id` */
             id: string;
             /** @enum {unknown} */
-            type: 'webhook.test';
+            type: 'webhook.disabled' | 'webhook.test';
             /**
              * Format: date-time
              * @description UTC with milliseconds
@@ -4463,6 +4478,16 @@ export interface webhooks {
             created_at: string;
             data: {
               webhookId: string;
+              /** @description Of `webhook.disabled`: the URL of the endpoint that was disabled */
+              url?: string;
+              /** @description Of `webhook.disabled`: why Sendwright disabled it */
+              reason?: string;
+              /**
+               * Format: date-time
+               * @description UTC with milliseconds
+               * @example 2026-03-01T09:30:00.000Z
+               */
+              failingSince?: string;
             };
           };
         };

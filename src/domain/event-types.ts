@@ -34,7 +34,9 @@ export const EVENT_TYPES = [
   'domain.deleted',
   'suppression.added',
   'suppression.removed',
-  /** Somebody asked for it, to see whether it arrives. */
+  /** Sendwright disabled an endpoint, which itself no longer gets anything: the organization's other endpoints get this. */
+  'webhook.disabled',
+  /** Requested by a person, to see whether it arrives. */
   'webhook.test',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -67,8 +67,13 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   webhook: {
-    summary: 'Somebody asked for a test',
-    example: event('webhook.test', { webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh' }),
+    summary: 'An endpoint was disabled, or a test was requested',
+    example: event('webhook.disabled', {
+      webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
+      url: 'https://example.com/webhooks/sendwright',
+      reason: 'every try of 5 days has failed',
+      failingSince: '2026-02-24T09:12:40.118Z',
+    }),
   },
 };
 

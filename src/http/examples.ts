@@ -73,6 +73,7 @@ const endpoint = {
   events: ['email.delivered', 'email.bounced'],
   status: 'enabled',
   disabled_reason: null,
+  disabled_at: null,
   failing_since: null,
   created_at: AT,
 };

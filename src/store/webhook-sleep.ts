@@ -53,7 +53,7 @@ export type Rest = 'due' | 'held' | { readonly inMs: number | null };
  * whoever comes later finds it idle and wakes it. Also notes how it has fared.
  * @returns milliseconds until the next delivery is due; null without one
  */
-export async function layToSleep(db: Db, id: string, health: Health, failingDays: number): Promise<Rest> {
+export async function layToSleep(db: Db, id: string, health: Health): Promise<Rest> {
   const { rowCount } = await db.query({
     name: 'hold_endpoint',
     // FOR UPDATE: the only row lock that waits for writers, and that they wait for.
@@ -69,45 +69,56 @@ export async function layToSleep(db: Db, id: string, health: Health, failingDays
   });
   const inMs = rows[0]?.in_ms ?? null;
   if (inMs !== null && inMs <= 0) return 'due';
-  await noteHealth(db, id, health, failingDays, true);
+  await noteHealth(db, id, health, true);
   return { inMs };
 }
 
 /**
- * Notes how an endpoint has fared, unless another transaction changes the row: then the next time will do. One that has done nothing
- * but fail for so many days is disabled.
- * @param sleeps whether its workflow sleeps from now on
+ * Records whether an endpoint has done nothing but fail, and since when; skipped while another transaction changes the row,
+ * since the next call records it as well.
+ * @param sleeps whether its workflow is idle from now on
  */
-export async function noteHealth(
-  db: Db,
-  id: string,
-  { succeeded, failed, telling }: Health,
-  failingDays: number,
-  sleeps = false,
-): Promise<void> {
+export async function noteHealth(db: Db, id: string, { succeeded, failed }: Health, sleeps = false): Promise<void> {
   await db.query({
     name: 'note_health',
     text: `UPDATE webhook_endpoints AS endpoint SET
-             idle            = idle OR $5,
-             failing_since   = CASE WHEN $2 THEN NULL WHEN $3 THEN coalesce(failing_since, now()) ELSE failing_since END,
-             status          = CASE WHEN fails THEN 'disabled' ELSE status END,
-             disabled_reason = CASE WHEN fails THEN 'every try of ' || $6::int || ' days has failed' ELSE disabled_reason END
-           FROM (
-             SELECT id AS held, NOT $2 AND $4 AND status = 'enabled' AND failing_since <= now() - make_interval(hours => 24 * $6)
-                      IS TRUE AS fails
-             FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED
-           ) AS one
-           WHERE id = held AND ($5 OR fails OR ($2 AND failing_since IS NOT NULL) OR (NOT $2 AND $3 AND failing_since IS NULL))`,
-    values: [id, succeeded, failed, telling, sleeps, failingDays],
+             idle          = idle OR $4,
+             failing_since = CASE WHEN $2 THEN NULL WHEN $3 THEN coalesce(failing_since, now()) ELSE failing_since END
+           FROM (SELECT id AS held FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED) AS one
+           WHERE id = held AND ($4 OR ($2 AND failing_since IS NOT NULL) OR (NOT $2 AND $3 AND failing_since IS NULL))`,
+    values: [id, succeeded, failed, sleeps],
   });
 }
 
-/** Disables an endpoint at once, for a reason that its owner is told. */
-export async function disableEndpoint(db: Db, id: string, reason: string): Promise<void> {
-  await db.query(
-    `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2 WHERE id = $1 AND status = 'enabled'`,
-    [id, reason],
-  );
+/** An endpoint that Sendwright has just disabled. */
+export interface DisabledEndpoint {
+  id: string;
+  org_id: string;
+  url: string;
+  disabled_reason: string;
+  failing_since: string | null;
+}
+
+/**
+ * Disables an endpoint that is enabled.
+ * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
+ * @returns the endpoint if this call has disabled it
+ */
+export async function disableEndpoint(
+  db: Db,
+  id: string,
+  reason: string,
+  failingDays: number | null,
+): Promise<DisabledEndpoint | undefined> {
+  const { rows } = await db.query<DisabledEndpoint>({
+    name: 'disable_endpoint',
+    text: `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2, disabled_at = now()
+           WHERE id = $1 AND status = 'enabled'
+             AND ($3::integer IS NULL OR failing_since <= now() - make_interval(hours => 24 * $3))
+           RETURNING id, org_id, url, disabled_reason, failing_since`,
+    values: [id, reason, failingDays],
+  });
+  return rows[0];
 }
 
 /**

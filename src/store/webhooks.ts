@@ -11,11 +11,13 @@ export interface Endpoint {
   status: EndpointStatus;
   /** Why we disabled it; null when its owner did. */
   disabled_reason: string | null;
+  /** Null while it is enabled. */
+  disabled_at: string | null;
   failing_since: string | null;
   created_at: string;
 }
 
-const ENDPOINT = 'id, url, description, events, status, disabled_reason, failing_since, created_at';
+const ENDPOINT = 'id, url, description, events, status, disabled_reason, disabled_at, failing_since, created_at';
 
 export async function insertEndpoint(
   db: Db,
@@ -79,6 +81,7 @@ export async function changeEndpoint(
          events          = coalesce($5, events),
          status          = coalesce($6, status),
          disabled_reason = CASE WHEN $6::text IS NULL THEN disabled_reason END,
+         disabled_at     = CASE WHEN $6 = 'enabled' THEN NULL WHEN $6 = 'disabled' AND status = 'enabled' THEN now() ELSE disabled_at END,
          failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END,
          idle            = idle OR $6::text IS NOT NULL
        WHERE id = $1 AND org_id = $2

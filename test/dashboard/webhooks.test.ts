@@ -101,7 +101,7 @@ describe('an endpoint', () => {
     assert.deepEqual([url, description, events], [`${HOOK}/2`, null, []]);
   });
 
-  it('is disabled and enabled, and says why it was disabled', async () => {
+  it('is disabled and enabled, and shows why and when Sendwright disabled it', async () => {
     const { id } = await make();
     const off = await owner.change(`${PATH}/${id}/disable`);
     assert.ok(textOf(off.html).includes('Nothing goes to this endpoint'), textOf(off.html));
@@ -111,13 +111,18 @@ describe('an endpoint', () => {
     await owner.change(`${PATH}/${id}/enable`);
     assert.equal((await endpointOf(id)).status, 'enabled');
     const reason = 'it answered 410 Gone';
-    await service.pool.query(`UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2 WHERE id = $1`, [
-      id,
-      reason,
-    ]);
+    await service.pool.query(
+      `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2, disabled_at = '2026-03-01T09:30:00Z'
+       WHERE id = $1`,
+      [id, reason],
+    );
     for (const path of [PATH, `${PATH}/${id}`]) {
       assert.ok(textOf((await viewer.get(path)).html).includes(reason), path);
     }
+    assert.match(
+      (await viewer.get(`${PATH}/${id}`)).html,
+      /Sendwright disabled it\s+at <time datetime="2026-03-01T09:30/,
+    );
   });
 
   it('gets another secret, and is deleted, and the log tells who did what', async () => {

@@ -48,6 +48,7 @@ describe('POST /v1/webhooks', () => {
       events: ['email.sent'],
       status: 'enabled',
       disabled_reason: null,
+      disabled_at: null,
       failing_since: null,
     };
     assert.deepEqual(rest, shown);

@@ -79,13 +79,13 @@ describe('an endpoint that is written to all the time', () => {
     const id = await endpoint();
     await transaction(pool, async (writer) => {
       await write(writer);
-      assert.equal(await transaction(pool, (client) => layToSleep(client, id, FINE, 5)), 'held');
+      assert.equal(await transaction(pool, (client) => layToSleep(client, id, FINE)), 'held');
     });
     await pool.query('DELETE FROM webhook_deliveries');
     await pool.query('DELETE FROM outbox');
     let adding: Promise<unknown> | undefined;
     await transaction(pool, async (client) => {
-      assert.deepEqual(await layToSleep(client, id, FINE, 5), { inMs: null });
+      assert.deepEqual(await layToSleep(client, id, FINE), { inMs: null });
       const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: {} };
       const refused = withoutWaiting((writer) => addDelivery(writer, id, event));
       await assert.rejects(refused, { code: '55P03' }, 'it must not pass an endpoint that is being marked idle');

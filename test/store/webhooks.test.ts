@@ -42,7 +42,7 @@ describe('deliveries to endpoints', () => {
   };
   const told = async (id: string) =>
     (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length;
-  const sleep = (id: string) => transaction(pool, (client) => layToSleep(client, id, FINE, 5));
+  const sleep = (id: string) => transaction(pool, (client) => layToSleep(client, id, FINE));
   const tried = (id: string, fields: Partial<Try> = {}): Try => ({
     id,
     tries: 0,
@@ -93,7 +93,7 @@ describe('deliveries to endpoints', () => {
     let writing: Promise<void> | undefined;
     let written = false;
     await transaction(pool, async (client) => {
-      assert.deepEqual(await layToSleep(client, id, FINE, 5), { inMs: null });
+      assert.deepEqual(await layToSleep(client, id, FINE), { inMs: null });
       writing = happen().then(() => {
         written = true;
       });

@@ -73,7 +73,7 @@ const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
   ['Chat messages', 'chatapp.'],
   ['Domains', 'domain.'],
   ['Suppressions', 'suppression.'],
-  ['Tests', 'webhook.'],
+  ['Webhooks', 'webhook.'],
 ];
 
 function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {

@@ -164,7 +164,8 @@ function Actions({ context, endpoint: { id, status } }: EndpointProps): Html {
 }
 
 function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
-  const { id, url, events, status, disabled_reason: reason, failing_since: failing, created_at: created } = endpoint;
+  const { id, url, events, status, disabled_reason: reason, disabled_at: disabledAt } = endpoint;
+  const { failing_since: failing, created_at: created } = endpoint;
   return (
     <>
       {status === 'disabled' && (
@@ -172,7 +173,13 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
           Nothing goes to this endpoint, and what happens meanwhile is not sent later.{' '}
           {reason !== null && (
             <>
-              It was disabled by Sendwright: <strong safe>{reason}</strong>
+              Sendwright disabled it{' '}
+              {disabledAt !== null && (
+                <>
+                  at <Time at={disabledAt} />
+                </>
+              )}
+              : <strong safe>{reason}</strong>
             </>
           )}
         </p>

@@ -73,5 +73,10 @@ export const EVENTS = {
     bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
     emailId: text('The email that led to it'),
   }),
-  webhook: eventOf('webhook', { webhookId: Type.String() }),
+  webhook: eventOf('webhook', {
+    webhookId: Type.String(),
+    url: text('Of `webhook.disabled`: the URL of the endpoint that was disabled'),
+    reason: text('Of `webhook.disabled`: why Sendwright disabled it'),
+    failingSince: Type.Optional(Timestamp),
+  }),
 };

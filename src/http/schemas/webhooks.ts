@@ -74,6 +74,7 @@ const endpoint = {
   disabled_reason: Type.Union([Type.String(), Type.Null()], {
     description: 'Why it was disabled, when you did not do that yourself',
   }),
+  disabled_at: Type.Union([Timestamp, Type.Null()], { description: 'When it was disabled; null while it is enabled' }),
   failing_since: Type.Union([Timestamp, Type.Null()], {
     description: 'When the first of the failures came that no success has followed',
   }),

@@ -1,0 +1,35 @@
+import { newId } from '../domain/ids.ts';
+import { insertAudit } from '../store/audit.ts';
+import { type Pool, transaction } from '../store/pool.ts';
+import { tellEndpoints } from '../store/webhook-events.ts';
+import { disableEndpoint } from '../store/webhook-sleep.ts';
+
+/**
+ * Disables an endpoint, and notifies its organization in the same transaction: through its other endpoints, and in its audit
+ * log. The disabled endpoint gets nothing.
+ * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
+ * @returns whether this call has disabled it
+ */
+export async function disableAndNotify(
+  pool: Pool,
+  id: string,
+  reason: string,
+  failingDays: number | null,
+): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    const endpoint = await disableEndpoint(client, id, reason, failingDays);
+    if (!endpoint) return false;
+    const { org_id, url, failing_since } = endpoint;
+    const data = { webhookId: id, url, reason, ...(failing_since !== null && { failingSince: failing_since }) };
+    await tellEndpoints(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'webhook.disabled', data }]);
+    await insertAudit(client, {
+      org_id,
+      actor_kind: 'system',
+      actor_id: 'webhooks',
+      action: 'webhooks.disable',
+      target: id,
+      detail: { url, reason },
+    });
+    return true;
+  });
+}
