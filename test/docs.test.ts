@@ -129,7 +129,7 @@ function problems(examples: readonly Document[]): string[] {
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   // What others set in their projects is theirs: these are the compiler's own, as strict as they go by one word.
   const strict = { ...options, noUnusedLocals: false, noPropertyAccessFromIndexSignature: false };
-  const compilerOptions = { ...strict, paths: { 'sendwright/client': [join(ROOT, 'src/client/index.ts')] } };
+  const compilerOptions = { ...strict, paths: { '@sendwright/client': [join(ROOT, 'client/index.ts')] } };
   const host = ts.createCompilerHost(compilerOptions);
   const readFile = host.readFile.bind(host);
   const fileExists = host.fileExists.bind(host);
@@ -158,7 +158,7 @@ test('the TypeScript of README.md and docs/ compiles', () => {
 
 test('TypeScript that does not compile is found out, with its line', () => {
   const wrong =
-    "# Wrong\n\n```ts\nimport { Sendwright } from 'sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
+    "# Wrong\n\n```ts\nimport { Sendwright } from '@sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
   const [problem, ...more] = problems([{ path: 'docs/wrong.md', text: wrong }]);
   assert.match(problem ?? '', /^docs\/wrong\.md:5: Type 'number' is not assignable to type 'string'/);
   assert.deepEqual(more, []);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Sendwright, SendwrightError } from '../../src/client/index.ts';
+import { Sendwright, SendwrightError } from '../../client/index.ts';
 import { inFuture, type Organization, REQUEST_ID, type Service, startService } from '../http/service.ts';
 
 /** Operations without a method of their own: a link that needs no key, and what load balancers ask. */
@@ -147,7 +147,8 @@ describe('the client', () => {
     const before = asked.length;
     await assert.rejects(sendwright.emails.get('a/../../x?y#z'), { code: 'not_found' });
     assert.deepEqual(asked.slice(before), ['GET /v1/emails/a%2F..%2F..%2Fx%3Fy%23z']);
-    for (const id of ['', '.', '..']) await assert.rejects(sendwright.emails.get(id), TypeError);
+    for (const id of ['', '.', '..'])
+      await assert.rejects(sendwright.emails.get(id), { code: 'invalid_argument', param: 'id' });
     assert.equal(asked.length, before + 1);
   });
 

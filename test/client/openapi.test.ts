@@ -6,7 +6,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
 import { startService } from '../http/service.ts';
 
-const FILE = fileURLToPath(new URL('../../src/client/openapi.ts', import.meta.url));
+const FILE = fileURLToPath(new URL('../../client/openapi.ts', import.meta.url));
 const HEADING = '/** Types of the API, made from /openapi.json by `npm run client:types`. Not written by hand. */\n\n';
 
 interface Described {
@@ -37,5 +37,5 @@ test('the types of the client are those of the API: npm run client:types writes 
   const types = astToString(await openapiTS(plain(body as Described), { silent: true }));
   const made = await format(HEADING + types, { ...(await resolveConfig(FILE)), parser: 'typescript' });
   if (process.env['CLIENT_TYPES'] === 'write') await writeFile(FILE, made);
-  assert.ok((await readFile(FILE, 'utf8')) === made, 'src/client/openapi.ts is out of date: npm run client:types');
+  assert.ok((await readFile(FILE, 'utf8')) === made, 'client/openapi.ts is out of date: npm run client:types');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../src/client/index.ts';
+import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../client/index.ts';
 import { newSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 
 const BODY = JSON.stringify({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ChatRequest } from '../../src/client/index.ts';
+import type { ChatRequest } from '../../client/index.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 import { eventually } from '../support/eventually.ts';
 import { ended, killBeforeTheAnswer, nothingRuns, numbers, PATIENCE, taken } from './chats.ts';

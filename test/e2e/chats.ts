@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import type { ChatMessage } from '../../src/client/index.ts';
+import type { ChatMessage } from '../../client/index.ts';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { behave } from '../support/behave.ts';

@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import { type EventType, verifyWebhook, type WebhookEvent } from '../../src/client/index.ts';
+import { type EventType, verifyWebhook, type WebhookEvent } from '../../client/index.ts';
 import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import { assertPresent } from '../client/always-present.ts';
 import { assertEvent, type Described } from '../http/described.ts';
 import { blocks, commands, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
@@ -154,7 +155,10 @@ test(
       60_000,
     ).catch((error: unknown) => assert.fail(`${String(error)}: ${missing.join(', ')}`));
     const api = (await (await fetch(`${dev.base_url}/openapi.json`)).json()) as Described;
-    for (const event of heard.values()) assertEvent(api, event);
+    for (const event of heard.values()) {
+      assertEvent(api, event);
+      assertPresent(event);
+    }
   },
 );
 

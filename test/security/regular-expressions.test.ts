@@ -30,7 +30,7 @@ const OPERATOR_ONLY = [
 
 async function sources(): Promise<string[]> {
   const all = await Promise.all(
-    ['src', 'activities', 'workflows'].map(async (folder) =>
+    ['client', 'src', 'activities', 'workflows'].map(async (folder) =>
       (await readdir(new URL(folder, ROOT), { recursive: true })).map((file) => `${folder}/${file}`),
     ),
   );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from './compose-file.ts';
 
-const SOURCES = ['src', 'activities', 'workflows'];
+const SOURCES = ['client', 'src', 'activities', 'workflows'];
 const NEWEST = 'dist/workflow-bundle.js';
 
 /** Makes sure that `dist/` is of the sources as they are: `npm run build`, unless nothing has changed since. */

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Sendwright } from '../../src/client/index.ts';
+import { Sendwright } from '../../client/index.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { type DevFile, readDevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from './eventually.ts';

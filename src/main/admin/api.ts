@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Sendwright, SendwrightError } from '../../client/index.ts';
+import { Sendwright, SendwrightError } from '../../../client/index.ts';
 import { type DevFile, readDevFile } from '../embedded/dev-file.ts';
 import { readSettings } from '../env.ts';
 

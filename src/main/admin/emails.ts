@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { EmailStatus } from '../../client/index.ts';
+import type { EmailStatus } from '../../../client/index.ts';
 import { Refusal } from './api.ts';
 import { type ApiCommand, each, needed, optional, UsageError } from './command.ts';
 

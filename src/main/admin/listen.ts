@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isIPv6, type AddressInfo } from 'node:net';
-import { SendwrightError } from '../../client/index.ts';
+import { SendwrightError } from '../../../client/index.ts';
 import { type Api, Refusal, sentence } from './api.ts';
 import { type ApiCommand, eventTypes, needed, optional, type Options, UsageError } from './command.ts';
 import { type Forwarded, startReceiver } from './receiver.ts';

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../client/index.ts';
+import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
 
 /** What became of one delivery. */

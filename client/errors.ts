@@ -1,23 +1,27 @@
 import type { components } from './openapi.ts';
 
-/** The API's own codes, and three of the client's: nothing came back, not in time, or not from a Sendwright. */
-export type ErrorCode = components['schemas']['Error']['error']['code'] | 'no_answer' | 'timeout' | 'unexpected_answer';
+/**
+ * The codes of the API, and those of the client: no answer arrived, it was late, it did not come from Sendwright, or an
+ * argument is not valid and no request was made.
+ */
+export type ErrorCode =
+  components['schemas']['Error']['error']['code'] | 'no_answer' | 'timeout' | 'unexpected_answer' | 'invalid_argument';
 
-/** What is known of a failed request besides its message. */
+/** The details of an error besides its message. */
 export interface ErrorDetails {
   readonly code: ErrorCode;
-  /** Of the answer; undefined when none came. */
+  /** The HTTP status; undefined without an answer. */
   readonly status?: number | undefined;
-  /** Dotted path of the first field at fault, such as `to.3`. */
+  /** Dotted path of the first field at fault, such as `to.3`, or the client's option. */
   readonly param?: string | undefined;
-  /** What to name when asking about the request. */
+  /** Identifies the request in the service's log. */
   readonly requestId?: string | undefined;
-  /** Seconds after which the same request may be granted. */
+  /** Seconds after which the same request may succeed. */
   readonly retryAfter?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A request that was not obeyed. The message is for people; it begins with `param` if there is one. */
+/** A request that failed. The message is for people; it begins with `param` if there is one. */
 export class SendwrightError extends Error {
   override readonly name = 'SendwrightError';
   readonly code: ErrorCode;

@@ -1,10 +1,11 @@
 import type { BatchMember, Body, ChatRequest, EmailRequest, Query, Suppression } from './api.ts';
-import { makeCall, type Options, type SendOptions } from './http.ts';
+import { makeCall, type SendOptions } from './http.ts';
 import { makeList } from './list.ts';
+import type { Options } from './options.ts';
 
 /**
- * The API of one Sendwright, as far as the key may use it. Every method throws a SendwrightError when the API does not do
- * what it is asked, or does not answer.
+ * The API of one Sendwright, within the permissions of the key. Every method throws a SendwrightError when the API refuses
+ * the request or does not answer.
  */
 export class Sendwright {
   readonly emails;
@@ -17,6 +18,7 @@ export class Sendwright {
   readonly webhooks;
   readonly keys;
 
+  /** @throws SendwrightError with the code `invalid_argument` when an option is not valid */
   constructor(options: Options) {
     const call = makeCall(options);
 

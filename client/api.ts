@@ -61,6 +61,33 @@ export type Webhook = Answer<'/v1/webhooks/{id}'>;
 export type Delivery = Answer<'/v1/webhooks/{id}/deliveries/{deliveryId}'>;
 export type ApiKey = Answer<'/v1/keys/{id}'>;
 
-/** What endpoints are told. `type` says which fields `data` has. */
-export type WebhookEvent = ValueOf<{ [Name in keyof webhooks]: Json<webhooks[Name]['post']['requestBody']> }>;
-export type EventType = WebhookEvent['type'];
+/** An event in any of the families that the API describes, such as all events of emails. */
+type DescribedEvent = ValueOf<{ [Name in keyof webhooks]: Json<webhooks[Name]['post']['requestBody']> }>;
+export type EventType = DescribedEvent['type'];
+
+/** Fields of `data` that are optional in a family of events and that events of these types always have. */
+export interface AlwaysPresent {
+  'email.delivery_delayed': 'recipient';
+  'email.delivered': 'recipient';
+  'email.opened': 'recipient';
+  'email.clicked': 'recipient';
+  'email.bounced': 'recipient' | 'error' | 'bounceReason';
+  'email.complained': 'recipient';
+  'email.unsubscribed': 'recipient';
+  'email.rejected': 'error';
+  'email.failed': 'error';
+  'batch.completed': 'completedAt';
+  'chatapp.failed': 'error';
+  'webhook.disabled': 'url' | 'reason';
+}
+
+type WithRequired<T, Name> = Omit<T, Name & keyof T> & Required<Pick<T, Name & keyof T>>;
+type DataOf<Data, Type> = Type extends keyof AlwaysPresent ? WithRequired<Data, AlwaysPresent[Type]> : Data;
+/** One event type per member, so that comparing `type` narrows `data`. */
+type EventOf<E extends DescribedEvent, Type extends E['type']> = Type extends unknown
+  ? Omit<E, 'type' | 'data'> & { type: Type; data: DataOf<E['data'], Type> }
+  : never;
+type EachEvent<E extends DescribedEvent> = E extends unknown ? EventOf<E, E['type']> : never;
+
+/** The body of a webhook delivery. `type` determines the fields of `data`. */
+export type WebhookEvent = EachEvent<DescribedEvent>;

@@ -1,4 +1,4 @@
-/** What `import … from 'sendwright/client'` gives. It depends on nothing but Node's own modules. */
+/** The exports of `@sendwright/client`. It depends on Node's own modules only. */
 export type {
   ApiKey,
   Attachment,
@@ -20,7 +20,8 @@ export type {
   WebhookEvent,
 } from './api.ts';
 export { type ErrorCode, SendwrightError } from './errors.ts';
-export type { Options, SendOptions } from './http.ts';
+export type { SendOptions } from './http.ts';
 export type { List } from './list.ts';
+export type { Options } from './options.ts';
 export { Sendwright } from './sendwright.ts';
 export { verifyWebhook, type VerifyOptions, type WebhookHeaders, WebhookVerificationError } from './verify-webhook.ts';

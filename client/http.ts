@@ -2,22 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Body, Method, Path, Place, Query } from './api.ts';
 import { SendwrightError } from './errors.ts';
+import { checkOptions, type Options } from './options.ts';
 
-export interface Options {
-  /** Where the API is, such as `https://mail.example.com`. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** Milliseconds for one try of a request; 60,000 without it. */
-  readonly timeout?: number | undefined;
-  /** How often a request that failed in passing is made again; 3 without it. */
-  readonly retries?: number | undefined;
-  /** Instead of the global one: for tests, or a proxy. */
-  readonly fetch?: typeof fetch | undefined;
-}
-
-/** What may be said of one request that sends. */
 export interface SendOptions {
-  /** The request is carried out once for each key in 24 hours. Without it one is made up, so that tries are not. */
+  /** Requests with the same key send once in 24 hours. By default each call generates a key, which its retries share. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -32,20 +20,19 @@ export interface Given<P extends Path, M extends Method> {
 
 export type Call = <P extends Path, M extends Method>(method: M, path: P, given?: Given<P, M>) => Promise<Answer<P, M>>;
 
-const TIMEOUT = 60_000;
-const RETRIES = 3;
 /** Milliseconds before the second try; they double from there. */
 const WAIT = 500;
-/** Milliseconds that a program may be kept waiting before a try. What takes longer, it is told. */
+/** The longest pause before a retry, in milliseconds. A longer Retry-After is reported to the program instead. */
 const LONGEST_WAIT = 60_000;
 
 /**
- * Makes requests. One that failed in passing is made again when that can do no harm: reading, changing and deleting may be
- * repeated, and sending carries an Idempotency-Key; anything else only after 429, which says that nothing was done.
+ * Makes requests, and repeats those that failed transiently when that is safe: reads, changes and deletions can be
+ * repeated, and requests that send carry an Idempotency-Key. Other requests are repeated only after 429, when the
+ * service has done nothing.
+ * @throws SendwrightError when an option is not valid
  */
-export function makeCall({ baseUrl, apiKey, timeout = TIMEOUT, retries = RETRIES, fetch: ask = fetch }: Options): Call {
-  let base = new URL(baseUrl).href;
-  while (base.endsWith('/')) base = base.slice(0, -1);
+export function makeCall(options: Options): Call {
+  const { base, apiKey, timeoutMs, retries, fetch } = checkOptions(options);
   return async (method, path, { place, query, body, send } = {}) => {
     const url = base + filled(path, place) + written(query);
     const key = send && (send.idempotencyKey ?? randomUUID());
@@ -60,12 +47,12 @@ export function makeCall({ baseUrl, apiKey, timeout = TIMEOUT, retries = RETRIES
     let lost = false;
     for (let tries = 0; ; tries++) {
       try {
-        const signal = AbortSignal.timeout(timeout);
+        const signal = AbortSignal.timeout(timeoutMs);
         // A redirect would carry the key elsewhere.
         const init: RequestInit = { method: method.toUpperCase(), headers, body: json, redirect: 'manual', signal };
-        return (await readAnswer(base, await ask(url, init))) as never;
+        return (await readAnswer(base, await fetch(url, init))) as never;
       } catch (thrown) {
-        const error = thrown instanceof SendwrightError ? thrown : silence(base, timeout, thrown);
+        const error = thrown instanceof SendwrightError ? thrown : noAnswer(base, timeoutMs, thrown);
         // The try before, whose answer was lost, has deleted it.
         if (lost && method === 'delete' && error.status === 404) return undefined as never;
         const wait = waitBefore(error, tries, mayRepeat);
@@ -117,17 +104,20 @@ function secondsIn(header: string | null): number | undefined {
   return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }
 
-function silence(base: string, timeout: number, cause: unknown): SendwrightError {
+function noAnswer(base: string, timeoutMs: number, cause: unknown): SendwrightError {
   const isLate = (cause as { name?: unknown } | undefined)?.name === 'TimeoutError';
-  const problem = isLate ? `has not answered within ${timeout / 1_000} seconds` : 'does not answer';
+  const problem = isLate ? `has not answered within ${timeoutMs / 1_000} seconds` : 'does not answer';
   return new SendwrightError(`the API at ${base} ${problem}`, { code: isLate ? 'timeout' : 'no_answer', cause });
 }
 
 function filled(path: string, place: object = {}): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String((place as Record<string, string>)[name]);
-    // Either would lead to another operation's address.
-    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an id, not ${JSON.stringify(value)}`);
+    // These would lead to the address of another operation.
+    if (/^\.{0,2}$/.test(value)) {
+      const message = `${name}: ${JSON.stringify(value)} is not an id; the id of an existing object is required`;
+      throw new SendwrightError(message, { code: 'invalid_argument', param: name });
+    }
     return encodeURIComponent(value);
   });
 }

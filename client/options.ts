@@ -1,0 +1,71 @@
+import { SendwrightError } from './errors.ts';
+
+export interface Options {
+  /** The URL of the service, such as `https://mail.example.com`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Milliseconds for one attempt of a request; 60,000 by default. */
+  readonly timeout?: number | undefined;
+  /** How often a request is repeated after a transient failure; 3 by default. */
+  readonly retries?: number | undefined;
+  /** Replaces the global `fetch`, for tests or a proxy. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** Options that were checked, with the defaults filled in. */
+export interface CheckedOptions {
+  /** Without a slash at its end. */
+  readonly base: string;
+  readonly apiKey: string;
+  readonly timeoutMs: number;
+  readonly retries: number;
+  readonly fetch: typeof fetch;
+}
+
+/** The longest delay of a timer in Node. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/**
+ * Programs in JavaScript, and environment variables that are not set, can pass values of other types.
+ * @throws SendwrightError with the code `invalid_argument` and the option in `param`
+ */
+export function checkOptions(options: Options): CheckedOptions {
+  const { baseUrl, apiKey, timeout = 60_000, retries = 3, fetch: ownFetch = fetch } = options;
+  const base = checkBaseUrl(baseUrl);
+  if (!Number.isInteger(timeout) || timeout < 1 || timeout > MAX_TIMEOUT_MS) {
+    throw invalid('timeout', `is not a whole number of milliseconds; 1 to ${MAX_TIMEOUT_MS} are allowed`);
+  }
+  if (!Number.isInteger(retries) || retries < 0) {
+    throw invalid('retries', 'is not a whole number; 0 and more are allowed');
+  }
+  return { base, apiKey: checkApiKey(apiKey), timeoutMs: timeout, retries, fetch: ownFetch };
+}
+
+function checkBaseUrl(value: unknown): string {
+  const needed = 'an http or https URL such as https://mail.example.com is required';
+  if (typeof value !== 'string' || value.trim() === '') throw invalid('baseUrl', `is missing; ${needed}`);
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw invalid('baseUrl', `${JSON.stringify(value)} is not an http or https URL; ${needed}`);
+  }
+  if (url.username !== '' || url.password !== '') throw invalid('baseUrl', `contains credentials; ${needed}`);
+  if (url.search !== '' || url.hash !== '') throw invalid('baseUrl', `has a query or a fragment; ${needed}`);
+  let base = url.href;
+  while (base.endsWith('/')) base = base.slice(0, -1);
+  return base;
+}
+
+/** White space around the key, such as the line break at the end of a file, is removed. */
+function checkApiKey(value: unknown): string {
+  const key = typeof value === 'string' ? value.trim() : '';
+  if (key === '') throw invalid('apiKey', 'is missing; an API key of the service (sw_live_…) is required');
+  // Any other character is not allowed in a header or cannot be part of a key.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid('apiKey', 'contains characters that no key has; only visible ASCII characters are allowed');
+  }
+  return key;
+}
+
+function invalid(param: string, problem: string): SendwrightError {
+  return new SendwrightError(`${param}: ${problem}`, { code: 'invalid_argument', param });
+}
