@@ -22,7 +22,7 @@ import { settleChat } from './chat-settle.ts';
 import { APPLY_DEADLINE_MS, DETAIL_LENGTH } from './call.ts';
 import { hasFinalOutcome, isClaimExpired, isUnsettled } from './claim.ts';
 import { claimBlocker } from './deliver.ts';
-import { type AccountAnswer, judgePaused, makeGate, PAUSE_RETRY_MS } from './pauses.ts';
+import { type AccountAnswer, judgePaused, makeGate, PAUSE_RETRY_MS, waitForOrganization } from './pauses.ts';
 import { persist } from './persist.ts';
 import { endOfCall } from './settle.ts';
 import { UNAPPLIED } from './unapplied.ts';
@@ -87,6 +87,7 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     if (attempt && hasFinalOutcome(attempt)) {
       return { is: 'unapplied', answer: { ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' } };
     }
+    if (message.suspended_for !== null) return { is: 'over', result: waitForOrganization(message.suspended_for) };
     const { number } = message;
     if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
     const provider = deps.providerOf(number);

@@ -40,6 +40,8 @@ export function makeChatActivities(deps: ChatDeps) {
       return transaction(deps.pool, async (client) => {
         const message = await lockChat(client, id);
         if (message?.status !== 'queued') return message?.status ?? 'failed';
+        // Time passes while its organization is suspended, and that must not end a message.
+        if (message.suspended_for !== null) return 'queued';
         const [last] = await lastAttempts(client, [id]);
         const canBeAsked = message.number !== null && deps.providerOf(message.number).find !== undefined;
         const error = last && whyGivenUp(last, maximumAttempts, canBeAsked, deps.accountRetryForMs);

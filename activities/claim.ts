@@ -17,7 +17,7 @@ import { clearSuspects, markSuspects } from '../src/store/suspects.ts';
 import { claimed } from '../src/telemetry/topics.ts';
 import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';
-import { firstOpen, type Gate, judgePaused, makeGate } from './pauses.ts';
+import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from './pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
 import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
@@ -128,6 +128,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
       else if (attempt && isUnsettled(attempt)) {
         unsettled.push({ member, attempt, isCopied: email.copies_left });
         doubtful.push(email);
+      } else if (email.suspended_for !== null) {
+        results.push({ id: email.id, ...waitForOrganization(email.suspended_for), postponed: true });
       } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
       else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
       else if (contents.get(email.id)?.files === 'lost' && email.late < LOST_AFTER)

@@ -2,6 +2,7 @@ import type { EmailStatus } from '../src/domain/email.ts';
 import { project } from '../src/projection/emails.ts';
 import { type Attempt, lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
+import { findSuspendedEmails } from '../src/store/suspension.ts';
 import { hasFinalOutcome, isUnsettled } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
@@ -28,7 +29,10 @@ export async function giveUp(
       if (statuses.get(last.message_id) === 'queued' && error !== undefined)
         failed.push({ id: last.message_id, error });
     }
-    for (const [id, status] of await fail(client, failed)) statuses.set(id, status);
+    // Time passes while its organization is suspended, and that must not end an email.
+    const suspended = failed.length > 0 ? await findSuspendedEmails(client, ids) : new Set();
+    const ended = failed.filter(({ id }) => !suspended.has(id));
+    for (const [id, status] of await fail(client, ended)) statuses.set(id, status);
     return statuses;
   });
 }

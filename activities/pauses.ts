@@ -5,7 +5,7 @@ import type { Db, Pool } from '../src/store/pool.ts';
 
 /** Milliseconds for which a worker uses the pauses that it has read. */
 const FRESH_MS = 1_000;
-/** Milliseconds until a message that waits for a paused account comes back: the longer the pause, the less often. */
+/** Bounds of the milliseconds until a message is claimed again that waits for a paused account or a suspended organization. */
 const MIN_RETRY_MS = 5_000;
 const MAX_RETRY_MS = 600_000;
 
@@ -128,8 +128,18 @@ export type PausedVerdict =
 /** @param waitedMs for how long the message has waited because of its account */
 export function judgePaused({ reason, ageMs }: ProviderPause, waitedMs: number, retryForMs: number): PausedVerdict {
   if (waitedMs >= retryForMs) return { kind: 'fail', error: givenUp(reason, retryForMs) };
-  const afterMs = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
-  return { kind: 'wait', afterMs };
+  return { kind: 'wait', afterMs: pauseRetryMs(ageMs) };
+}
+
+/** Milliseconds until a waiting message is claimed again: the longer the pause, the later. */
+function pauseRetryMs(ageMs: number): number {
+  return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
+}
+
+/** Why a message of a suspended organization is not sent now; it waits without an attempt. */
+export function waitForOrganization(suspendedForMs: number) {
+  const after = pauseRetryMs(suspendedForMs);
+  return { state: 'again', reason: 'Its organization is suspended.', after } as const;
 }
 
 /** Why a message fails whose account was not mended in time, as a sentence. */

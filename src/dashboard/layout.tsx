@@ -1,4 +1,6 @@
 import type { Children } from '@kitajs/html';
+import type { Belonging } from '../store/sessions.ts';
+import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
 import type { Context, Html, SignedIn, Visit } from './page.ts';
 
@@ -66,6 +68,7 @@ export function Layout({ context, title, crumbs = [], actions, charts = false, c
           <h1 safe>{title}</h1>
           {actions !== undefined && <div class="actions">{actions}</div>}
         </div>
+        <Suspended organization={organization} />
         {session.flash !== null && (
           <p class="flash" role="status" safe>
             {session.flash}
@@ -74,6 +77,23 @@ export function Layout({ context, title, crumbs = [], actions, charts = false, c
         {children}
       </main>
     </Document>
+  );
+}
+
+/** Why nothing is sent, on every page of a suspended organization. */
+function Suspended({ organization }: { organization: Belonging }): Html {
+  const { suspended_at: since, suspended_reason: reason } = organization;
+  if (since === null) return <></>;
+  return (
+    <p class="notice bad" role="status">
+      The operator of this service suspended this organization at <Time at={since} />
+      {reason !== null && (
+        <>
+          : <strong safe>{reason}</strong>
+        </>
+      )}
+      . Nothing is sent, and new messages are refused. Accepted messages wait until the organization is resumed.
+    </p>
   );
 }
 

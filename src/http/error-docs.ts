@@ -43,7 +43,7 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
     message: 'a valid API key is required: Authorization: Bearer <API_KEY>',
   },
   insufficient_scope: {
-    when: 'The API key does not allow this.',
+    when: 'The API key does not allow this, or the organization is suspended and may not send.',
     message: 'this API key has read_only, which does not allow this request',
   },
   domain_not_found: {

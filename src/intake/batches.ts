@@ -39,7 +39,8 @@ export async function acceptBatch(
   const id = newId('bt', Date.now());
   const parsed = await parse(requests);
   const refuse = (index: number, refusal: Refusal): never => {
-    throw refused(refusal, requests[index] as EmailRequest).within(`emails.${index}`);
+    const error = refused(refusal, requests[index] as EmailRequest);
+    throw refusal === 'suspended' ? error : error.within(`emails.${index}`);
   };
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;

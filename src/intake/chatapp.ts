@@ -10,6 +10,7 @@ import type { Once } from '../store/idempotency.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { IntakeDeps } from './emails.ts';
 import { unlessUsed } from './once.ts';
+import { organizationSuspended } from './suspension.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {
@@ -27,7 +28,7 @@ export type AcceptedChat = Omit<Extract<ChatAcceptance, { refusal: null }>, 'ref
  * Stores one chat-app message for delivery.
  * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError validation_error for a link that is not public, for numbers, or for a `from` that is needed;
- *   no_chatapp_account; concurrent_idempotent_requests when the key has been used meanwhile
+ *   insufficient_scope for a suspended organization; no_chatapp_account; concurrent_idempotent_requests when the key has been used meanwhile
  */
 export async function sendChat(
   { pool, wakeRelay, tracer }: Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>,
@@ -69,6 +70,7 @@ function phone(text: string, param: string): Phone {
 }
 
 function refused(refusal: ChatRefusal, from: string | null): ServiceError {
+  if (refusal === 'suspended') return organizationSuspended();
   if (refusal === 'several') {
     return new ServiceError('validation_error', 'is required, since several numbers are connected', 'from');
   }

@@ -33,6 +33,7 @@ import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from './organization-
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
+import { organizationSuspended } from './suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
 
 /** How much organizations may send. Quotas themselves are in the database. */
@@ -68,7 +69,7 @@ export interface IntakeDeps {
  * Stores one email for delivery, with its files.
  * @param once the request's idempotency key, which this answer will stand for
  * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from`; then invalid_attachment; then rate_limit_exceeded, quota_exceeded or
+ *   insufficient_scope for its `from` or a suspended organization; then invalid_attachment; then rate_limit_exceeded, quota_exceeded or
  *   limit_exceeded; concurrent_idempotent_requests when the key has been used meanwhile
  */
 export async function acceptEmail(
@@ -186,6 +187,8 @@ export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
     case 'past':
     case 'far':
       return new ServiceError('validation_error', SCHEDULE_PROBLEMS[refusal], 'scheduled_at');
+    case 'suspended':
+      return organizationSuspended();
     case 'domain_not_found':
       return new ServiceError(refusal, `the domain ${domain} is not registered on this account`, 'from');
     case 'domain_not_verified':

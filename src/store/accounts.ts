@@ -4,6 +4,8 @@ export interface Organization {
   id: string;
   name: string;
   created_at: string;
+  /** When the operator suspended it; null while it is active. */
+  suspended_at: string | null;
 }
 
 export async function insertOrganization(db: Db, id: string, name: string): Promise<void> {
@@ -11,7 +13,9 @@ export async function insertOrganization(db: Db, id: string, name: string): Prom
 }
 
 export async function listOrganizations(db: Db): Promise<Organization[]> {
-  const { rows } = await db.query<Organization>(`SELECT id, name, created_at FROM organizations ORDER BY id`);
+  const { rows } = await db.query<Organization>(
+    `SELECT id, name, created_at, suspended_at FROM organizations ORDER BY id`,
+  );
   return rows;
 }
 

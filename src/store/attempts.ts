@@ -5,6 +5,7 @@ import type { ChangedEmail } from './email-changes.ts';
 import type { StoredContent } from './email-contents.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './email-recipients.ts';
 import type { Db } from './pool.ts';
+import { SUSPENDED_FOR } from './suspension.ts';
 
 /** An email locked for delivery, with all that goes out: its content as it is stored. */
 export interface LockedEmail extends StoredContent {
@@ -36,6 +37,8 @@ export interface LockedEmail extends StoredContent {
   is_suspect: boolean;
   /** How often it has ended an isolated process. */
   crashes: number;
+  /** Milliseconds since its organization was suspended; null while that is active. */
+  suspended_for: number | null;
 }
 
 /**
@@ -67,7 +70,7 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
                   greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
                     AS late,
-                  ${HAS_COPIES_LEFT('email')} AS copies_left
+                  ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS suspended_for
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
                 CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,

@@ -1,5 +1,6 @@
 import type { ChatContent, ChatProviderName, ChatStatus, ChatType } from '../domain/chat.ts';
 import type { Db } from './pool.ts';
+import { SUSPENDED_FOR } from './suspension.ts';
 
 /** What it takes to send from a number. */
 export interface SendingNumber {
@@ -25,6 +26,8 @@ export interface StoredChat {
   readonly provider_message_id: string | null;
   /** Milliseconds since it was accepted. */
   readonly late: number;
+  /** Milliseconds since its organization was suspended; null while that is active. */
+  readonly suspended_for: number | null;
   /** Null when it is not connected any more. */
   readonly number: SendingNumber | null;
 }
@@ -57,7 +60,8 @@ interface ChatRow extends Omit<StoredChat, 'number'>, Omit<SendingNumber, 'id' |
 const SELECT_CHATS = `
   SELECT message.id, message.org_id, message."from", message."to", message.type, message.content, message.status,
          message.provider_message_id,
-         (extract(epoch FROM clock_timestamp() - message.created_at) * 1000)::float8 AS late, message.number_id, number.provider AS number_provider, number.phone_number_id,
+         (extract(epoch FROM clock_timestamp() - message.created_at) * 1000)::float8 AS late,
+         ${SUSPENDED_FOR('message.org_id')} AS suspended_for, message.number_id, number.provider AS number_provider, number.phone_number_id,
          number.account_sid, number.credentials
   FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id`;
 

@@ -2,6 +2,7 @@ import type { ChatContent, ChatStatus, ChatType } from '../domain/chat.ts';
 import { wireTime } from './emails.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
+import { IS_SUSPENDED } from './suspension.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
 /** A valid request on its way into the table, with what intake decided about it. */
@@ -19,8 +20,8 @@ export interface NewChat {
   readonly traceparent?: string | undefined;
 }
 
-/** Why a message was not stored: no number fits, or several do. */
-export type ChatRefusal = 'none' | 'several';
+/** Why a message was not stored: its organization is suspended, no number fits, or several do. */
+export type ChatRefusal = 'suspended' | 'none' | 'several';
 
 export type ChatAcceptance =
   | { id: string; status: 'queued'; type: ChatType; from: string; country: string; created_at: string; refusal: null }
@@ -71,8 +72,11 @@ function acceptValues(orgId: string, chat: NewChat): unknown[] {
 
 /** @param also further parts of the statement, each with a comma before it */
 const accepting = (also = ''): string => `
-  WITH fitting AS MATERIALIZED (
-    SELECT id, number FROM chat_numbers WHERE org_id = $1 AND ($2::text IS NULL OR number = $2) LIMIT 2
+  WITH organization AS MATERIALIZED (
+    SELECT ${IS_SUSPENDED('$1')} AS is_suspended
+  ), fitting AS MATERIALIZED (
+    SELECT id, number FROM chat_numbers
+    WHERE org_id = $1 AND ($2::text IS NULL OR number = $2) AND NOT (SELECT is_suspended FROM organization) LIMIT 2
   ), accepted AS MATERIALIZED (
     SELECT $3::text AS id, $4::text AS event_id, id AS number_id, number AS "from", $5::text AS "to",
            $6::text AS country, $7::text AS type, $8::json AS content
@@ -91,7 +95,8 @@ const accepting = (also = ''): string => `
     FROM accepted
   )${TELL_ENDPOINTS}${also}
   SELECT accepted.id, 'queued' AS status, type, "from", country, now()::timestamptz(3) AS created_at,
-         CASE fits.count WHEN 0 THEN 'none' WHEN 2 THEN 'several' END AS refusal
+         CASE WHEN (SELECT is_suspended FROM organization) THEN 'suspended'
+              WHEN fits.count = 0 THEN 'none' WHEN fits.count = 2 THEN 'several' END AS refusal
   FROM (SELECT count(*) FROM fitting) AS fits LEFT JOIN accepted ON true`;
 
 const ACCEPT_CHAT = accepting();

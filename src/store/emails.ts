@@ -8,6 +8,7 @@ import type { EmailContents } from './email-contents.ts';
 import type { Once } from './idempotency.ts';
 import type { Db } from './pool.ts';
 import { COUNT_AGAINST_QUOTA } from './quota.ts';
+import { IS_SUSPENDED } from './suspension.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
@@ -32,8 +33,8 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   traceparent?: string | undefined;
 }
 
-/** Why an email was not stored; the first two are told by the database's clock. */
-export type Refusal = 'past' | 'far' | 'domain_not_found' | 'insufficient_scope' | 'domain_not_verified';
+/** Why an email was not stored; the database's clock decides about the first two. */
+export type Refusal = 'past' | 'far' | 'suspended' | 'domain_not_found' | 'insufficient_scope' | 'domain_not_verified';
 
 export interface Acceptance {
   id: string;
@@ -135,6 +136,7 @@ const JUDGED = `
     SELECT mail.*,
       CASE WHEN mail.scheduled_at IS NULL THEN 'queued' ELSE 'scheduled' END AS status,
       coalesce(${IN_TIME}, CASE
+        WHEN ${IS_SUSPENDED('$1')} THEN 'suspended'
         WHEN domain.id IS NULL THEN 'domain_not_found'
         WHEN domain.id <> ALL ($2::text[]) THEN 'insufficient_scope'
         WHEN domain.status <> 'verified' THEN 'domain_not_verified'

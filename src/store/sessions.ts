@@ -1,3 +1,4 @@
+import { wireTime } from './emails.ts';
 import type { Db } from './pool.ts';
 import type { Role, User } from './users.ts';
 
@@ -9,6 +10,9 @@ export interface Belonging {
   id: string;
   name: string;
   role: Role;
+  /** When the operator suspended it; null while it is active. */
+  suspended_at: string | null;
+  suspended_reason: string | null;
 }
 
 export interface Session {
@@ -38,7 +42,9 @@ export async function findSession(db: Db, sha256: Buffer): Promise<Session | und
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
              session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
-             (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role)
+             (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role,
+                                                         'suspended_at', ${wireTime('organization.suspended_at')},
+                                                         'suspended_reason', organization.suspended_reason)
                                        ORDER BY organization.name, organization.id), '[]')
               FROM memberships JOIN organizations AS organization ON organization.id = org_id
               WHERE user_id = session.user_id) AS organizations

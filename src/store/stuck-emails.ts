@@ -1,5 +1,6 @@
 import { HAS_COPIES_LEFT } from './email-recipients.ts';
 import type { Db } from './pool.ts';
+import { SUSPENDED_ORGANIZATIONS } from './suspension.ts';
 
 /** An email that its provider took and has told too little about. */
 export interface UnreportedEmail {
@@ -49,7 +50,7 @@ export interface OverdueEmail {
 
 /**
  * Emails that have been due for more than ten minutes, and marketing emails with unsent copies that have, unless an outbox
- * row concerns them or their workflow.
+ * row concerns them or their workflow. Emails of suspended organizations wait on purpose: they are left out.
  */
 export async function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
   const { rows } = await db.query<OverdueEmail>({
@@ -61,9 +62,11 @@ export async function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]
                AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
              ORDER BY created_at, id LIMIT $1
            ) AS queued
+           WHERE organizations.suspended_at IS NULL
            UNION ALL
            (SELECT id, workflow_id FROM emails
             WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${WITHOUT_OUTBOX_ROW}
+              AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
             ORDER BY scheduled_at LIMIT $1)
            UNION ALL
            (SELECT email.id, email.workflow_id

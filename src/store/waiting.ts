@@ -1,4 +1,5 @@
 import type { Db } from './pool.ts';
+import { SUSPENDED_ORGANIZATIONS } from './suspension.ts';
 
 /** Where counting ends. */
 const COUNTED = 10_000;
@@ -45,32 +46,33 @@ const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
 
 /**
  * What is due and not done: messages that no provider has taken, with those that wait between two attempts and those that
- * should have been claimed by now; deliveries to customers' endpoints. From indexes, a bounded part of each.
+ * should have been claimed by now; deliveries to customers' endpoints. From indexes, a bounded part of each. Messages of
+ * suspended organizations are not late: they are left out.
  */
 export async function readDue(db: Db): Promise<WaitingRow[]> {
   const { rows } = await db.query<WaitingRow>({
     name: 'read_due',
     text: `WITH late AS MATERIALIZED (
              SELECT scheduled_at AS since FROM emails
-             WHERE status = 'scheduled' AND scheduled_at <= now() ORDER BY scheduled_at LIMIT $1
+             WHERE status = 'scheduled' AND scheduled_at <= now() AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS}) ORDER BY scheduled_at LIMIT $1
            ), queued AS MATERIALIZED (
              SELECT FROM organizations AS org CROSS JOIN LATERAL (
                SELECT FROM emails WHERE org_id = org.id AND status = 'queued' LIMIT $1
-             ) AS email LIMIT $1
+             ) AS email WHERE org.suspended_at IS NULL LIMIT $1
            ), oldest AS MATERIALIZED (
              SELECT min(since) AS since FROM organizations AS org CROSS JOIN LATERAL (
                SELECT coalesce(scheduled_at, created_at) AS since FROM emails
                WHERE org_id = org.id AND status = 'queued' ORDER BY created_at, id LIMIT $2
-             ) AS email
+             ) AS email WHERE org.suspended_at IS NULL
            ), chats AS MATERIALIZED (
              SELECT FROM organizations AS org CROSS JOIN LATERAL (
                SELECT FROM chat_messages WHERE org_id = org.id AND status = 'queued' LIMIT $1
-             ) AS message LIMIT $1
+             ) AS message WHERE org.suspended_at IS NULL LIMIT $1
            ), oldest_chat AS MATERIALIZED (
              SELECT min(since) AS since FROM organizations AS org CROSS JOIN LATERAL (
                SELECT created_at AS since FROM chat_messages WHERE org_id = org.id AND status = 'queued'
                ORDER BY created_at, id LIMIT 1
-             ) AS message
+             ) AS message WHERE org.suspended_at IS NULL
            ), deliveries AS MATERIALIZED (
              SELECT FROM webhook_endpoints AS endpoint CROSS JOIN LATERAL (
                SELECT FROM webhook_deliveries

@@ -90,7 +90,29 @@ describe('organization, key and domain', { concurrency: 2 }, () => {
     }
   });
 
+  it('organization suspend --organization O [--reason R] and resume, each recorded in the audit log', async () => {
+    const { id } = await printed<{ id: string }>('organization', 'create', '--name', 'Paused');
+    const listed = async () =>
+      (await printed<Record<string, unknown>[]>('organization', 'list')).find((each) => each['id'] === id);
+    const suspended = await printed('organization', 'suspend', '--organization', id, '--reason', 'Spam');
+    assert.deepEqual([suspended['id'], suspended['suspended_reason']], [id, 'Spam']);
+    assert.equal((await listed())?.['suspended_at'], suspended['suspended_at']);
+    const resumed = await printed('organization', 'resume', '--organization', id);
+    assert.deepEqual(resumed, { id, suspended_at: null, suspended_reason: null });
+    assert.equal((await listed())?.['suspended_at'], null);
+    const { rows } = await database.pool.query<object>(
+      `SELECT action, actor_kind, target, detail FROM audit_log WHERE org_id = $1 AND action <> 'organizations.create' ORDER BY at, id`,
+      [id],
+    );
+    const entry = { actor_kind: 'system', target: id };
+    assert.deepEqual(rows, [
+      { action: 'organizations.suspend', ...entry, detail: { reason: 'Spam' } },
+      { action: 'organizations.resume', ...entry, detail: {} },
+    ]);
+  });
+
   for (const [args, sentence] of [
+    [['organization', 'suspend', '--organization', 'x'], 'organization: there is no organization x'],
     [['organization', 'create', '--name', ' '], 'name: must not be empty'],
     [['quota', 'set', '--organization', 'x', '--monthly', '1'], 'organization: there is no organization x'],
     [['organization', 'create', '--name', 'a\nb'], 'name: must not hold control characters or line breaks'],

@@ -3,13 +3,14 @@ import { OPERATOR } from '../../intake/actor.ts';
 import { giveBodyRetention } from '../../intake/body-retention.ts';
 import { createKey, endKey } from '../../intake/keys.ts';
 import { giveQuota } from '../../intake/quota.ts';
+import { resumeOrganization, suspendOrganization } from '../../intake/suspension.ts';
 import { listOrganizations } from '../../store/accounts.ts';
 import { insertAudit } from '../../store/audit.ts';
 import { organizationOfKey, PRESETS } from '../../store/keys.ts';
 import { type Pool, transaction } from '../../store/pool.ts';
 import { endWith } from '../process.ts';
 import { audited, auditedTogether } from './audit.ts';
-import { type DatabaseCommand, each, needed } from './command.ts';
+import { type DatabaseCommand, each, needed, optional } from './command.ts';
 
 /** Organizations, their keys and what they may use. */
 export const ACCOUNTS = {
@@ -36,6 +37,24 @@ export const ACCOUNTS = {
       };
       await audited(pool, change, () => giveBodyRetention(pool, organization, bodyRetentionDays));
       return { organization, body_retention_days: bodyRetentionDays };
+    },
+  },
+  'organization suspend': {
+    usage: '--organization O [--reason R]',
+    run: async (pool, options) => {
+      const [organization, reason] = [needed(options, 'organization'), optional(options, 'reason') ?? null];
+      return auditedTogether(pool, { organization, action: 'organizations.suspend', detail: { reason } }, (db) =>
+        suspendOrganization(db, organization, reason),
+      );
+    },
+  },
+  'organization resume': {
+    usage: '--organization O',
+    run: async (pool, options) => {
+      const organization = needed(options, 'organization');
+      return auditedTogether(pool, { organization, action: 'organizations.resume' }, (db) =>
+        resumeOrganization(db, organization),
+      );
     },
   },
   'key create': {

@@ -58,6 +58,7 @@ export const OPTIONS = {
   'dry-run': { type: 'boolean' },
   error: { type: 'string' },
   since: { type: 'string' },
+  reason: { type: 'string' },
   'forward-to': { type: 'string' },
   'public-url': { type: 'string' },
   port: { type: 'string' },

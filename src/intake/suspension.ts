@@ -1,0 +1,49 @@
+import { ServiceError } from '../domain/errors.ts';
+import { controlProblem } from '../domain/text.ts';
+import type { Db } from '../store/pool.ts';
+import { resume, suspend, type Suspension } from '../store/suspension.ts';
+
+/** Characters of the reason, which the dashboard shows on every page. */
+const REASON_LENGTH = 500;
+
+/** The answer to a request that sends, while its organization is suspended. */
+export function organizationSuspended(): ServiceError {
+  return new ServiceError(
+    'insufficient_scope',
+    'this organization is suspended and may not send; the operator of this service can resume it',
+  );
+}
+
+/**
+ * Suspends an organization: requests that send are refused, and messages that were accepted before wait.
+ * @param reason why, for its members; null gives none
+ * @throws ServiceError not_found, or validation_error for the reason
+ */
+export async function suspendOrganization(
+  db: Db,
+  orgId: string,
+  reason: string | null,
+): Promise<Suspension & { id: string }> {
+  const problem = reason === null ? undefined : reasonProblem(reason);
+  if (problem !== undefined) throw new ServiceError('validation_error', problem, 'reason');
+  return found(orgId, await suspend(db, orgId, reason));
+}
+
+/**
+ * Lets a suspended organization send again, its waiting messages first.
+ * @throws ServiceError not_found
+ */
+export async function resumeOrganization(db: Db, orgId: string): Promise<Suspension & { id: string }> {
+  return found(orgId, await resume(db, orgId));
+}
+
+function reasonProblem(reason: string): string | undefined {
+  if (reason.trim() === '') return 'is empty; leave it out to give no reason';
+  if ([...reason].length > REASON_LENGTH) return `is too long; at most ${REASON_LENGTH} characters are allowed`;
+  return controlProblem(reason);
+}
+
+function found(orgId: string, suspension: Suspension | undefined): Suspension & { id: string } {
+  if (!suspension) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  return { id: orgId, ...suspension };
+}
