@@ -7,7 +7,7 @@ import { handedOver, tally } from '../src/telemetry/topics.ts';
 import { type ClaimedEmail, isClaimExpired } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { makeGatherer } from './gather.ts';
-import type { AccountAnswer } from './pauses.ts';
+import { type AccountAnswer, sendersOf } from './pauses.ts';
 import { persist } from './persist.ts';
 import { toMessage } from './recipients.ts';
 import { applyOutcomes, endingOf, outcomeOf, type Sent } from './record.ts';
@@ -66,10 +66,14 @@ async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<C
 /** What an email's outcome shows about our account. Other messages may fail with the reason: it names no recipient. */
 function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
   const outcome = outcomeOf(outcomes);
-  const answer = { provider: email.provider.name, sender: email.copies[0]?.from.domain ?? '' };
+  const { provider, copies } = email;
+  const [copy] = copies;
+  const answer = { provider: provider.name, senders: copy ? sendersOf(provider, copy) : [] };
   if (outcome.kind === 'sent') return [answer];
   if (outcome.kind !== 'account') return [];
-  return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), isSenderOnly: outcome.scope === 'sender' } }];
+  const [domain = '', stream = ''] = answer.senders;
+  const sender = outcome.scope === 'sender' ? domain : outcome.scope === 'stream' ? stream : '';
+  return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), sender } }];
 }
 
 /** @param onSent called for each email once the outcomes of all its copies are known */

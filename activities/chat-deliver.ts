@@ -94,7 +94,7 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     const refusal = provider.refusal(message);
     if (refusal !== undefined) return fail(client, id, refusal);
 
-    const pause = await gate(client, provider.name, number.id);
+    const pause = await gate(client, provider.name, [number.id]);
     if (pause) {
       const waitedMs = attempt?.account_for ?? Math.min(message.late, pause.ageMs);
       const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
@@ -146,10 +146,11 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
 
 /** Each number is paused by itself: its account may be its own. */
 function accountAnswers({ message, provider }: ClaimedChat, outcome: ChatOutcome): AccountAnswer[] {
-  const answer = { provider: provider.name, sender: message.number?.id ?? '' };
+  const sender = message.number?.id ?? '';
+  const answer = { provider: provider.name, senders: [sender] };
   if (outcome.kind === 'sent') return [answer];
   if (outcome.kind !== 'account') return [];
-  return [{ ...answer, refusal: { reason: maskNumbers(outcome.detail), isSenderOnly: true } }];
+  return [{ ...answer, refusal: { reason: maskNumbers(outcome.detail), sender } }];
 }
 
 async function callProvider({ message, provider, ...claim }: ClaimedChat): Promise<ChatOutcome> {

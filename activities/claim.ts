@@ -279,7 +279,7 @@ async function assign(
       failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
       continue;
     }
-    const chosen = await firstOpen(gate, client, able, outgoing.from.domain);
+    const chosen = await firstOpen(gate, client, able, outgoing);
     if ('pause' in chosen) {
       const { id, late } = email;
       const waitedMs = attempts.get(id)?.account_for ?? Math.min(late, chosen.pause.ageMs);
@@ -291,7 +291,7 @@ async function assign(
     const { provider } = chosen;
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
     const copies = few.slice(0, provider.callSize);
-    const call = callOf(provider, copies.length, copies.length * bytes);
+    const call = callOf(provider, provider.streamOf?.(outgoing), copies.length, copies.length * bytes);
     ready.push({
       id: email.id,
       copies,
@@ -325,18 +325,22 @@ function refusal(provider: EmailProvider, copies: readonly Copy[]): string | und
   return undefined;
 }
 
-/** Names the calls of a claim: each takes at most as many emails and bytes as its provider takes in one call. */
-function makeCalls(): (provider: EmailProvider, copies: number, bytes: number) => string {
-  const open = new Map<EmailProvider, { call: string; copiesLeft: number; bytesLeft: number }>();
-  return (provider, copies, bytes) => {
-    const last = open.get(provider);
+/**
+ * Names the calls of a claim: each takes emails of one stream, and at most as many emails and bytes as its provider takes
+ * in one call.
+ */
+function makeCalls(): (provider: EmailProvider, stream: string | undefined, copies: number, bytes: number) => string {
+  const open = new Map<string, { call: string; copiesLeft: number; bytesLeft: number }>();
+  return (provider, stream, copies, bytes) => {
+    const key = `${provider.name} ${stream ?? ''}`;
+    const last = open.get(key);
     const current =
       last && copies <= last.copiesLeft && bytes <= last.bytesLeft
         ? last
         : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: CALL_BYTES };
     current.copiesLeft -= copies;
     current.bytesLeft -= bytes;
-    open.set(provider, current);
+    open.set(key, current);
     return current.call;
   };
 }

@@ -1,5 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
+import type { OutgoingEmail } from '../src/domain/outgoing.ts';
+import type { EmailProvider } from '../src/providers/email-provider.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../src/store/provider-pauses.ts';
 import type { Db, Pool } from '../src/store/pool.ts';
 
@@ -15,10 +17,21 @@ export const PAUSE_RETRY_MS = 60_000;
 /** What an answer of a provider shows about its account. */
 export interface AccountAnswer {
   readonly provider: string;
-  /** The sender's domain, or the id of the number. */
-  readonly sender: string;
-  /** Why the account, or this sender alone, is refused; undefined when the message was taken. */
-  readonly refusal?: { readonly reason: string; readonly isSenderOnly: boolean };
+  /** What the message depends on beside the account, as pauses name it: see `sendersOf`, or the id of a number. */
+  readonly senders: readonly string[];
+  /** Why the provider refused and which of the senders, empty for the whole account; undefined if it took the message. */
+  readonly refusal?: { readonly reason: string; readonly sender: string };
+}
+
+/** The pause of one of a provider's streams. A domain holds no colon. */
+export function streamSender(stream: string): string {
+  return `stream:${stream}`;
+}
+
+/** What an email depends on beside the provider's account: its sender's domain and the provider's stream that carries it. */
+export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string[] {
+  const stream = provider.streamOf?.(email);
+  return [email.from.domain, ...(stream === undefined ? [] : [streamSender(stream)])];
 }
 
 /** Circuit breakers of provider accounts, which all workers share in Postgres. */
@@ -41,9 +54,7 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
   }
 
   async function open(answers: readonly AccountAnswer[]): Promise<void> {
-    const refused = answers.flatMap(({ provider, sender, refusal }) =>
-      refusal ? { provider, sender: refusal.isSenderOnly ? sender : '', reason: refusal.reason } : [],
-    );
+    const refused = answers.flatMap(({ provider, refusal }) => (refusal ? { provider, ...refusal } : []));
     if (refused.length === 0) return;
     await openPauses(pool, refused);
     const fresh = refused.find((each) => !known.some((pause) => isSame(pause, each)));
@@ -53,7 +64,7 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
 
   async function close(answers: readonly AccountAnswer[]): Promise<void> {
     const taken = answers.filter(({ refusal }) => refusal === undefined);
-    const ended = known.filter((pause) => taken.some((answer) => isPaused(pause, answer.provider, answer.sender)));
+    const ended = known.filter((pause) => taken.some((answer) => isPaused(pause, answer.provider, answer.senders)));
     if (ended.length === 0) return;
     await closePauses(pool, ended);
     known = known.filter((pause) => !ended.includes(pause));
@@ -82,21 +93,21 @@ function isSame(a: Pick<ProviderPause, 'provider' | 'sender'>, b: Pick<ProviderP
   return a.provider === b.provider && a.sender === b.sender;
 }
 
-function isPaused(pause: ProviderPause, provider: string, sender: string): boolean {
-  return pause.provider === provider && (pause.sender === '' || pause.sender === sender);
+function isPaused(pause: ProviderPause, provider: string, senders: readonly string[]): boolean {
+  return pause.provider === provider && (pause.sender === '' || senders.includes(pause.sender));
 }
 
-/** Whether messages of a sender may go to a provider now. */
-export type Gate = (db: Db, provider: string, sender: string) => Promise<ProviderPause | undefined>;
+/** Whether a message with these senders may go to a provider now. */
+export type Gate = (db: Db, provider: string, senders: readonly string[]) => Promise<ProviderPause | undefined>;
 
 /**
- * Finds the pause that keeps messages of a sender from a provider; undefined when one may be sent, as the probe of a paused
- * account too. One claim takes at most one probe of a pause.
+ * Finds the pause that keeps a message from a provider; undefined when it may be sent, also as the probe of a paused
+ * account. One claim takes at most one probe of a pause.
  */
 export function makeGate(pauses: readonly ProviderPause[]): Gate {
   const probed = new Set<ProviderPause>();
-  return async (db, provider, sender) => {
-    for (const pause of pauses.filter((each) => isPaused(each, provider, sender))) {
+  return async (db, provider, senders) => {
+    for (const pause of pauses.filter((each) => isPaused(each, provider, senders))) {
       if (probed.has(pause) || pause.probeInMs > 0) return pause;
       probed.add(pause);
       if (!(await takeProbe(db, pause))) return pause;
@@ -105,16 +116,16 @@ export function makeGate(pauses: readonly ProviderPause[]): Gate {
   };
 }
 
-/** The first of some providers whose account may be used for this sender, else the pause of the first. */
-export async function firstOpen<P extends { readonly name: string }>(
+/** The first of some providers whose account may be used for this email, else the pause of the first. */
+export async function firstOpen(
   gate: Gate,
   db: Db,
-  providers: readonly P[],
-  sender: string,
-): Promise<{ readonly provider: P } | { readonly pause: ProviderPause }> {
+  providers: readonly EmailProvider[],
+  email: OutgoingEmail,
+): Promise<{ readonly provider: EmailProvider } | { readonly pause: ProviderPause }> {
   const pauses: ProviderPause[] = [];
   for (const provider of providers) {
-    const pause = await gate(db, provider.name, sender);
+    const pause = await gate(db, provider.name, sendersOf(provider, email));
     if (!pause) return { provider };
     pauses.push(pause);
   }

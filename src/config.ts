@@ -144,10 +144,16 @@ export const SETTINGS = {
     fallback: 'https://api.postmarkapp.com',
   },
   POSTMARK_MESSAGE_STREAM: {
-    meaning: 'Postmark message stream for email',
+    meaning: 'Postmark message stream for email that is not marketing',
     example: 'outbound',
     parse: text,
     fallback: 'outbound',
+  },
+  POSTMARK_BROADCAST_STREAM: {
+    meaning: 'Postmark message stream for marketing email',
+    example: 'broadcast',
+    parse: text,
+    fallback: 'broadcast',
   },
   POSTMARK_WEBHOOK_USER: {
     meaning: 'user name that Postmark gives when it calls /callbacks/postmark',

@@ -171,6 +171,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['x', 'h', 'ftp://h', 'api.postmarkapp.com', 'https//h', 'javascript:x'],
   },
   POSTMARK_MESSAGE_STREAM: { fallback: 'outbound', good: any('broadcast'), bad: [] },
+  POSTMARK_BROADCAST_STREAM: { fallback: 'broadcast', good: any('news'), bad: [] },
   POSTMARK_WEBHOOK_USER: { fallback: undefined, good: any('postmark'), bad: [] },
   POSTMARK_WEBHOOK_PASSWORD: { fallback: undefined, good: any('a long random text'), bad: [] },
   SMTP_URL: {

@@ -16,6 +16,7 @@ export interface OutgoingEmail {
   readonly id: string;
   /** Of a marketing email to several, which of its recipients this copy is for, counted from 0; null for a whole email. */
   readonly copy: number | null;
+  readonly marketing: boolean;
   readonly from: Mailbox;
   readonly to: readonly Mailbox[];
   readonly cc: readonly Mailbox[];
@@ -34,6 +35,7 @@ export interface OutgoingEmail {
 
 interface StoredEmail {
   id: string;
+  marketing: boolean;
   from: string;
   to: readonly string[];
   cc: readonly string[] | null;
@@ -51,6 +53,7 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
   return {
     id: email.id,
     copy: null,
+    marketing: email.marketing,
     from,
     ...addressees(email),
     replyTo: (email.reply_to ?? []).map(stored),

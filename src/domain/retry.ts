@@ -19,10 +19,11 @@ export type SendOutcome =
    */
   | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
   /**
-   * Not taken because of our account with the provider: passes when somebody mends it. `scope` is `sender` when only this
-   * sender is refused, so that other senders of the account are not held up.
+   * Not taken because of our account with the provider: passes when an operator fixes the account. `scope` is set when the
+   * refusal concerns only this sender, or only the provider's stream that carries the email: the rest of the account
+   * continues to send.
    */
-  | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' }
+  | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' }
   /** It left us and no answer came back: it may have been taken. */
   | { readonly kind: 'unknown'; readonly detail: string };
 

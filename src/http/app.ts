@@ -71,7 +71,7 @@ export interface HttpDeps
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */
   readonly trustedProxies: Ranges;
   /** What Postmark must give to be believed; without it every callback is refused. */
-  readonly postmarkCallback: callbacks.Credentials | null;
+  readonly postmarkCallbacks: callbacks.PostmarkCallbacks;
   readonly chatCallbacks: chatCallbacks.ChatCallbackSecrets;
   readonly metrics: health.Metrics;
 }
@@ -144,7 +144,7 @@ export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow
     ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe(deps)],
     ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow(deps)],
 
-    ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallback)],
+    ['POST', '/callbacks/postmark', 'public', callbacks.postmark(deps, deps.postmarkCallbacks)],
     ['POST', '/callbacks/twilio', 'public', chatCallbacks.twilio(deps)],
     ['GET', '/callbacks/meta', 'public', chatCallbacks.metaChallenge(deps)],
     ['POST', '/callbacks/meta', 'public', chatCallbacks.meta(deps)],

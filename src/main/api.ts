@@ -97,7 +97,10 @@ const deps = {
   limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
-  postmarkCallback: user && password ? { user, password } : null,
+  postmarkCallbacks: {
+    credentials: user && password ? { user, password } : null,
+    broadcastStream: config.POSTMARK_BROADCAST_STREAM,
+  },
   senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),
   verifyNumber: makeVerifyNumber(config),
   chatCallbacks: {

@@ -37,8 +37,7 @@ export function makeAskPostmark(): EmailProvider['reports'] | undefined {
 /** Takes an address off Postmark's own list, also where new email goes out by others; undefined without its token. */
 export function makeRemoveFromProvider(): ((address: string) => Promise<boolean>) | undefined {
   if (readSettings().POSTMARK_SERVER_TOKEN === undefined) return undefined;
-  const settings = postmarkSettings();
-  const lists = postmarkSuppressions(settings, [settings.messageStream]);
+  const lists = postmarkSuppressions(postmarkSettings());
   return (address) => lists.removeSuppression(address);
 }
 
@@ -48,6 +47,7 @@ function postmarkSettings(): PostmarkSettings {
     serverToken: config.POSTMARK_SERVER_TOKEN,
     baseUrl: config.POSTMARK_BASE_URL,
     messageStream: config.POSTMARK_MESSAGE_STREAM,
+    broadcastStream: config.POSTMARK_BROADCAST_STREAM,
     signEmailId: config.SECRET_KEY === undefined ? undefined : makeMetadataSigner(config.SECRET_KEY).sign,
   };
 }

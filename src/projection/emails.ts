@@ -38,9 +38,9 @@ export async function projectClaims(
   const wishes = [...rows].map(([event_id, email]) => ({ ...email, event_id }));
   const results = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
   const changed = results.filter(({ is_refused }) => !is_refused);
-  const suppressions = changed.flatMap(({ id, event_id, org_id }) => {
+  const suppressions = changed.flatMap(({ id, event_id, org_id, marketing }) => {
     const { recipient, bounce_reason } = rows.get(event_id) as Change;
-    const origin = ORIGINS[change]?.(bounce_reason);
+    const origin = ORIGINS[change]?.(bounce_reason, marketing);
     if (recipient === undefined || origin === undefined) return [];
     return {
       id: newId('sup', now),
@@ -66,12 +66,16 @@ function tell(change: EmailChange, count: number, reasons?: ReadonlyMap<string, 
 }
 
 /** Why recipients are suppressed after a change, where they are. */
-const ORIGINS: { readonly [C in EmailChange]?: (reason: Change['bounce_reason']) => SuppressionOrigin | undefined } = {
+const ORIGINS: {
+  readonly [C in EmailChange]?: (reason: Change['bounce_reason'], marketing: boolean) => SuppressionOrigin | undefined;
+} = {
   complained: () => 'complaint',
   unsubscribed: () => 'unsubscribe',
-  bounced: (reason) => {
+  bounced: (reason, marketing) => {
     if (reason === undefined || !SUPPRESSING[reason]) return undefined;
-    return reason === 'provider_suppressed' ? 'provider' : 'bounce';
+    if (reason !== 'provider_suppressed') return 'bounce';
+    // Postmark refuses marketing email also to those who unsubscribed with its own link. They get all other email.
+    return marketing ? 'unsubscribe' : 'provider';
   },
 };
 

@@ -12,23 +12,27 @@ export interface ProviderSuppression {
   readonly recipient: string;
   /** How it came onto the provider's list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
+  /** Whether it is a list for marketing email. */
+  readonly isMarketing: boolean;
   readonly claim: ReportClaim;
 }
 
 /**
- * Makes the list of an email's organization say what the provider's says. Being taken off the provider's takes back what
- * only the provider said; what bounced, complained or was put there by hand stays.
+ * Applies a change of the provider's list to the suppression list of the email's organization. Removal from the provider's
+ * list removes entries that only the provider made, and an unsubscription only if that list is for marketing email. Entries
+ * of bounces, complaints and those made by hand stay.
  * @returns false when there is no such email, or the claim does not fit it
  */
 export async function projectProviderSuppression(pool: Pool, said: ProviderSuppression): Promise<boolean> {
-  const { emailId, recipient, origin, claim } = said;
+  const { emailId, recipient, origin, isMarketing, claim } = said;
   return transaction(pool, async (client) => {
     const orgId = await findOrganizationOf(client, emailId, recipient, claim);
     if (orgId === undefined) return false;
     const now = Date.now();
     if (origin === null) {
       const eventIds = [newId('evt', now), newId('evt', now)] as const;
-      await removeSuppressions(client, orgId, recipient.toLowerCase(), ['provider', 'unsubscribe'], eventIds);
+      const origins: SuppressionOrigin[] = isMarketing ? ['provider', 'unsubscribe'] : ['provider'];
+      await removeSuppressions(client, orgId, recipient.toLowerCase(), origins, eventIds);
     } else {
       const entry = { id: newId('sup', now), event_id: newId('evt', now), org_id: orgId, email: recipient, origin };
       await addSuppressions(client, [{ ...entry, message_id: emailId }]);

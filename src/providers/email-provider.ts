@@ -16,6 +16,11 @@ export interface EmailProvider {
   /** Why it cannot carry this email at all, as a sentence that names the limit; undefined when it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**
+   * The provider's stream that carries an email. A call carries emails of one stream only, because a provider may refuse a
+   * stream. Missing where a provider has no streams.
+   */
+  readonly streamOf?: (email: OutgoingEmail) => string;
+  /**
    * Hands emails over in one call.
    * @param call names the call, so that `find` can ask about it
    * @param onOutcome called with the outcome of the email at a position as soon as that is known, by a provider to whom

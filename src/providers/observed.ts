@@ -16,7 +16,7 @@ const TROUBLE = ['busy', 'account', 'unknown'];
 
 /** The same provider, with word of each call: how long it took, what it came to, and as a span where calls are followed. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
-  const { name, callSize, overlap, reports } = provider;
+  const { name, callSize, overlap, streamOf, reports } = provider;
   const find = provider.find?.bind(provider);
   const call = (operation: Call['operation'], attributes: Attributes) => ({
     provider: name,
@@ -29,6 +29,7 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
     callSize,
     overlap,
     refusal: (email) => provider.refusal(email),
+    ...(streamOf && { streamOf }),
     send(emails, callName, onOutcome) {
       const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
       const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };

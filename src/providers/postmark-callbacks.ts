@@ -19,6 +19,8 @@ export interface SuppressionChange {
   readonly recipient: string;
   /** How it came onto the list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
+  /** Whether it is the list of the stream that carries marketing email. Each stream has a list of its own. */
+  readonly isMarketing: boolean;
   readonly claim: ReportClaim;
 }
 
@@ -29,17 +31,21 @@ const KEPT: Callback = { is: 'kept' };
  * Our own id comes back in its metadata, with our signature, so a callback is accepted before our record of the hand-over
  * exists.
  * @param isSignature whether a text is our signature of an email id
+ * @param broadcastStream the message stream that carries marketing email
  */
 export function parsePostmarkCallback(
   body: unknown,
   isSignature: (emailId: string, signature: string) => boolean,
+  broadcastStream: string,
 ): Callback {
   if (!isObject(body)) return KEPT;
   const { email: emailId, sig: signature } = isObject(body['Metadata']) ? body['Metadata'] : {};
   if (!isText(emailId)) return KEPT;
   const isSigned = isText(signature) && isSignature(emailId, signature);
   const claim = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
-  if (body['RecordType'] === 'SubscriptionChange') return readSubscription(emailId, body, claim);
+  if (body['RecordType'] === 'SubscriptionChange') {
+    return readSubscription(emailId, body, claim, body['MessageStream'] === broadcastStream);
+  }
   const feedback = readFeedback(emailId, body);
   return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
 }
@@ -110,19 +116,21 @@ function keyOf(...words: string[]): string {
 }
 
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
-function readSubscription(emailId: string, record: Fields, claim: ReportClaim): Callback {
-  const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress } = record;
+function readSubscription(emailId: string, record: Fields, claim: ReportClaim, isMarketing: boolean): Callback {
+  const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress, SuppressionReason: reason } = record;
   if (!isText(recipient)) return KEPT;
-  if (suppress === false) return { is: 'suppression', suppression: { emailId, recipient, origin: null, claim } };
+  const change = { emailId, recipient, isMarketing, claim };
+  if (suppress === false) return { is: 'suppression', suppression: { ...change, origin: null } };
   if (suppress !== true) return KEPT;
-  if (record['SuppressionReason'] === 'ManualSuppression' && record['Origin'] === 'Recipient') {
+  if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
     const { messageId } = claim;
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
     return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
   }
-  // Its bounce or complaint is told besides, with its reason; whichever comes first makes the entry.
-  const origin = record['SuppressionReason'] === 'SpamComplaint' ? 'complaint' : 'provider';
-  return { is: 'suppression', suppression: { emailId, recipient, origin, claim } };
+  // Postmark also reports the bounce or complaint itself, with its reason; whichever report is first makes the entry.
+  const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';
+  const origin = reason === 'SpamComplaint' ? 'complaint' : provider;
+  return { is: 'suppression', suppression: { ...change, origin } };
 }
 
 function textOf(value: unknown): string {

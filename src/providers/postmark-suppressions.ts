@@ -1,27 +1,34 @@
 import { ServerClient } from 'postmark';
 import { tracedFetch } from './http-trace.ts';
-import { clientOptions, type PostmarkSettings } from './postmark.ts';
+import { clientOptions, isStreamMissing, type PostmarkSettings, streamsOf } from './postmark.ts';
 
 /** Postmark's own lists of addresses that it refuses. */
 export interface PostmarkSuppressions {
   /**
-   * Takes an address off the list of every stream; one that is on none is off. Rejects when Postmark cannot be asked now.
+   * Removes an address from the suppression lists of both message streams; an address on neither counts as removed. Rejects when Postmark cannot be asked now.
    * @returns false when Postmark keeps it on a list, as it does after a complaint
    */
   readonly removeSuppression: (address: string) => Promise<boolean>;
 }
 
-/** @param streams the message streams that emails go out by */
-export function postmarkSuppressions(settings: PostmarkSettings, streams: readonly string[]): PostmarkSuppressions {
+export function postmarkSuppressions(settings: PostmarkSettings): PostmarkSuppressions {
   const client = new ServerClient(settings.serverToken, { ...clientOptions(settings), fetch: tracedFetch });
+
+  async function removeFrom(stream: string, address: string): Promise<boolean> {
+    try {
+      const request = { Suppressions: [{ EmailAddress: address }] };
+      const { Suppressions: answers } = await client.deleteSuppressions(stream, request);
+      return answers.every(({ Status: status }) => status === 'Deleted');
+    } catch (error) {
+      if (isStreamMissing(error)) return true;
+      throw error;
+    }
+  }
+
   return {
     removeSuppression: async (address) => {
       let off = true;
-      for (const stream of new Set(streams)) {
-        const request = { Suppressions: [{ EmailAddress: address }] };
-        const { Suppressions: answers } = await client.deleteSuppressions(stream, request);
-        off &&= answers.every(({ Status: status }) => status === 'Deleted');
-      }
+      for (const stream of streamsOf(settings)) off = (await removeFrom(stream, address)) && off;
       return off;
     },
   };

@@ -14,7 +14,10 @@ export interface PostmarkApi {
 
 export interface PostmarkSettings extends PostmarkApi {
   readonly serverToken: string;
+  /** The message stream that carries email other than marketing email. */
   readonly messageStream: string;
+  /** The message stream that carries marketing email. */
+  readonly broadcastStream: string;
   /** Signs the email id that goes out in the metadata; callbacks return both. */
   readonly signEmailId?: ((emailId: string) => string) | undefined;
 }
@@ -62,11 +65,25 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
       : forAll(emails, classifyAnswer(value));
   }
 
+  /** Without a stream, Postmark searches its default stream only. */
+  async function search(stream: string, call: string): Promise<Models.OutboundMessage[]> {
+    const field = EMAIL_ID.test(call) ? 'metadata_email' : 'metadata_call';
+    // The SDK's type of the filter lacks the metadata fields that the API documents.
+    const filter = { count: MAX_BATCH, offset: 0, messagestream: stream, [field]: call };
+    try {
+      return (await client.getOutboundMessages(filter)).Messages;
+    } catch (error) {
+      if (isStreamMissing(error)) return [];
+      throw error;
+    }
+  }
+
   return {
     name: 'postmark',
     callSize: MAX_BATCH,
     overlap: 0,
     refusal: (email) => refusal(email, settings),
+    streamOf: (email) => streamOf(email, settings),
     async send(emails, call) {
       const began = performance.now();
       const outcomes: SendOutcome[] = [];
@@ -77,14 +94,14 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
       return outcomes;
     },
     async find(call) {
-      // The SDK's type of the filter lacks the metadata fields that the API documents.
-      const filter = { count: MAX_BATCH, offset: 0, [EMAIL_ID.test(call) ? 'metadata_email' : 'metadata_call']: call };
-      const found = await client.getOutboundMessages(filter);
+      const found = await Promise.all(streamsOf(settings).map((stream) => search(stream, call)));
       return new Map(
-        found.Messages.map(({ Metadata: { email = '', copy }, MessageID }) => [
-          copyKey(email, copy === undefined ? null : Number(copy)),
-          MessageID,
-        ]),
+        found
+          .flat()
+          .map(({ Metadata: { email = '', copy }, MessageID }) => [
+            copyKey(email, copy === undefined ? null : Number(copy)),
+            MessageID,
+          ]),
       );
     },
     reports: (emailId, messageId) => askForReports(client, emailId, messageId),
@@ -95,6 +112,20 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
 export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkApi) {
   const { protocol, host, pathname } = new URL(baseUrl);
   return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };
+}
+
+/** The message streams that emails are sent on, each once. */
+export function streamsOf({ messageStream, broadcastStream }: PostmarkSettings): string[] {
+  return [...new Set([messageStream, broadcastStream])];
+}
+
+function streamOf({ marketing }: OutgoingEmail, { messageStream, broadcastStream }: PostmarkSettings): string {
+  return marketing ? broadcastStream : messageStream;
+}
+
+/** Whether a request about a message stream failed because the server does not have that stream. */
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof Errors.PostmarkError && STREAM_MISSING.has(error.code);
 }
 
 function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | undefined {
@@ -109,13 +140,14 @@ function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | und
   return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
-function toMessage(email: OutgoingEmail, call: string, { messageStream, signEmailId }: PostmarkSettings): Message {
+function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSettings): Message {
+  const { signEmailId } = settings;
   const list = (mailboxes: OutgoingEmail['to']) => mailboxes.map(formatMailbox).join(', ');
   return {
     From: formatMailbox(email.from),
     To: list(email.to),
     Subject: email.subject,
-    MessageStream: messageStream,
+    MessageStream: streamOf(email, settings),
     Headers: [
       { Name: 'Message-ID', Value: email.messageId },
       ...email.headers.map(([name, value]) => ({ Name: name, Value: value })),
@@ -269,7 +301,11 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
 /** https://postmarkapp.com/developer/api/overview#error-codes. */
 const INACTIVE_RECIPIENTS = 406;
 const MAINTENANCE = 100;
-const ACCOUNT = new Set([10, 1235, 1236, 1480]);
+/** The message stream does not exist on the server; 1226 answers requests about a stream, 1235 emails on one. */
+const STREAM_MISSING = new Set([1226, 1235]);
+/** The message stream does not exist or cannot send. */
+const STREAM = new Set([1235, 1236]);
+const ACCOUNT = new Set([10, 1480, ...STREAM]);
 /** In a range of codes that are mostly about the account, those about the message. */
 const ACCOUNT_RANGE = { from: 400, to: 499, aboutMessage: new Set([402, 403, 409, 410, 411]) };
 
@@ -280,12 +316,13 @@ function isAboutAccount(code: number): boolean {
 }
 
 /** Codes about the account as a whole; others may be about one sender, such as 400 (not confirmed), or not be known yet. */
-const WHOLE_ACCOUNT = new Set([10, 405, 412, 413, 1235, 1236, 1480]);
+const WHOLE_ACCOUNT = new Set([10, 405, 412, 413, 1480]);
 
 function classifyCode(code: number, message: string): SendOutcome {
   const detail = `Postmark refused it: ${message} (ErrorCode ${code})`;
   if (code === INACTIVE_RECIPIENTS) return { kind: 'bounced', reason: 'provider_suppressed', detail };
   if (code === MAINTENANCE) return { kind: 'busy', detail };
   if (!isAboutAccount(code)) return { kind: 'rejected', detail };
+  if (STREAM.has(code)) return { kind: 'account', detail, scope: 'stream' };
   return { kind: 'account', detail, ...(!WHOLE_ACCOUNT.has(code) && { scope: 'sender' as const }) };
 }

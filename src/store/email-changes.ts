@@ -30,6 +30,7 @@ export interface ChangeResult {
   readonly id: string;
   readonly event_id: string;
   readonly org_id: string;
+  readonly marketing: boolean;
   readonly is_refused: boolean;
 }
 
@@ -100,7 +101,7 @@ const CHANGE_EMAILS = `
                 claimed_message_id, is_signed)
       ORDER BY email_id COLLATE "C"
     ) AS wish CROSS JOIN LATERAL (
-      SELECT id, org_id, batch_id, status, last_event_at, created_at AS accepted_at,
+      SELECT id, org_id, batch_id, marketing, status, last_event_at, created_at AS accepted_at,
              coalesce(scheduled_at, created_at) AS due_at,
              CASE WHEN wish.claimed_message_id IS NULL THEN false ELSE NOT coalesce(${CLAIM_FITS}, false) END AS is_refused
       FROM emails WHERE id = wish.email_id FOR UPDATE
@@ -149,8 +150,8 @@ const CHANGE_EMAILS = `
       last_event_at       = coalesce(first.latest_at, email.last_event_at)
     FROM first WHERE email.id = first.id
   )
-  SELECT id, event_id, org_id, false AS is_refused FROM changed
-  UNION ALL SELECT id, event_id, org_id, true FROM locked WHERE is_refused`;
+  SELECT id, event_id, org_id, marketing, false AS is_refused FROM changed
+  UNION ALL SELECT id, event_id, org_id, marketing, true FROM locked WHERE is_refused`;
 
 /** An entry of the audit log that is written with the change. */
 export type MoveAudit = { readonly id: string } & Pick<AuditChange, 'actor_kind' | 'actor_id'>;

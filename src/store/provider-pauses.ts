@@ -3,7 +3,10 @@ import type { Db } from './pool.ts';
 /** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
 export interface ProviderPause {
   readonly provider: string;
-  /** Empty for the whole account; else the sender's domain (email) or the id of the number (chat-app messages). */
+  /**
+   * Empty for the whole account; else the sender's domain or `stream:` and the provider's stream (email), or the id of the
+   * number (chat-app messages).
+   */
   readonly sender: string;
   /** The provider's answer, as a sentence. */
   readonly reason: string;

@@ -136,7 +136,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
   );
   new Gauge({
     name: 'sendwright_provider_paused',
-    help: 'Provider accounts that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
+    help: 'Provider accounts or message streams that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
     labelNames: ['provider', 'scope'],
     registers,
     async collect() {
@@ -146,7 +146,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
       // A series that is 0 while nothing is paused: an alert can tell that from a metric that is missing.
       for (const provider of PROVIDERS) for (const scope of SCOPES) this.set({ provider, scope }, 0);
       for (const { provider, sender } of waiting.pauses)
-        this.inc({ provider, scope: sender === '' ? 'account' : 'sender' });
+        this.inc({ provider, scope: sender === '' || sender.startsWith('stream:') ? 'account' : 'sender' });
     },
   });
   each('sendwright_backlog_oldest_seconds', 'How long the oldest of what is due has been due.', ({ backlog }) =>

@@ -133,6 +133,49 @@ describe('an account that the provider refuses', () => {
   });
 });
 
+describe('a message stream that the provider refuses', () => {
+  const streamOf = ({ marketing }: { marketing: boolean }) => (marketing ? 'broadcast' : 'outbound');
+
+  test('pauses the email on it, and no other email', async () => {
+    const { accept, deliverOne, provider } = workers(1);
+    Object.assign(provider, { streamOf });
+    provider.acts.push({ ...REFUSED, scope: 'stream' });
+    await deliverOne(await accept({ marketing: true }));
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: 'stream:broadcast', probes: 0 }]);
+    assert.equal((await deliverOne(await accept({ marketing: true }))).state, 'again');
+    assert.equal((await deliverOne(await accept())).state, 'ended');
+    assert.equal((await pauses()).length, 1, 'email on another stream does not end the pause');
+  });
+
+  test('resumes when an email on it is sent', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    Object.assign(provider, { streamOf });
+    provider.acts.push({ ...REFUSED, scope: 'stream' });
+    const member = await accept({ marketing: true });
+    await deliverOne(member);
+    await probeNow();
+    await forget({ deps });
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await pauses(), []);
+  });
+
+  test('has calls of its own within a group', async () => {
+    const { acceptMany, deliver, provider } = workers(1);
+    Object.assign(provider, { streamOf });
+    const members = await acceptMany(6, (i) => ({ marketing: i % 2 === 0 }));
+    await deliver(...members);
+    const streams = provider.calls.map(({ ids }) => {
+      return ids.map((id) =>
+        streamOf({ marketing: provider.given.some((email) => email.id === id && email.marketing) }),
+      );
+    });
+    assert.deepEqual(streams.map((each) => each.join(' ')).sort(), [
+      'broadcast broadcast broadcast',
+      'outbound outbound outbound',
+    ]);
+  });
+});
+
 describe('the wait for an account', () => {
   test('uses up no attempts, and ends in failed after ACCOUNT_RETRY_FOR', async () => {
     const { accept, deliverOne, provider, deps, email, attempts } = workers(1);

@@ -153,6 +153,7 @@ describe('emails of which a provider has reported nothing', () => {
         Metadata: { email: ids[0] },
       },
       () => false,
+      'broadcast',
     );
     assert.ok(callback.is === 'feedback');
     await projectFeedback(pool, [callback.feedback]);

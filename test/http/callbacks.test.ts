@@ -94,7 +94,7 @@ describe('POST /callbacks/postmark asks for its user and password (RFC 7617)', (
   });
 
   it('without credentials in the settings, 401 whatever is given', async (t) => {
-    const shut = await startService({ postmarkCallback: null });
+    const shut = await startService({ postmarkCallbacks: { credentials: null, broadcastStream: 'broadcast' } });
     t.after(() => shut.close());
     for (const each of [authorization, basic('', ''), basic('null', 'null'), basic('undefined', 'undefined')]) {
       const answer = await shut.call('POST', PATH, { json: {}, headers: { authorization: each } });
@@ -291,14 +291,17 @@ describe("changes of Postmark's own suppression list", () => {
     const to = `Listed${++count}@example.net`;
     const id = await sent({ to });
     const change = (fields: object) => report({ ...about(SUBSCRIPTION_CHANGE, id, to), ...fields });
-    await change({ Origin: 'Customer' });
-    await change({ Origin: 'Customer' });
+    const freed = { SuppressSending: false, SuppressionReason: null };
+    await change({ Origin: 'Customer', MessageStream: 'outbound' });
+    await change({ Origin: 'Customer', MessageStream: 'outbound' });
     await change({});
     assert.deepEqual(await suppressed(to.toLowerCase()), ['provider', 'unsubscribe']);
-    await change({ SuppressSending: false, SuppressionReason: null });
+    await change({ ...freed, MessageStream: 'outbound' });
+    assert.deepEqual(await suppressed(to.toLowerCase()), ['unsubscribe']);
+    await change(freed);
     assert.deepEqual(await suppressed(to.toLowerCase()), []);
     await report(about({ ...BOUNCE, Details: 'smtp;550 5.1.1 user unknown' }, id, to));
-    await change({ SuppressSending: false, SuppressionReason: null });
+    await change(freed);
     assert.deepEqual(await suppressed(to.toLowerCase()), ['bounce']);
     assert.equal((await told(id)).includes('email.suppressed'), false);
   });

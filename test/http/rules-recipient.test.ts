@@ -33,7 +33,8 @@ const WIRES: Readonly<Record<string, Wire>> = {
       request.on('data', (chunk: Buffer) => (text += chunk.toString()));
       request.once('end', () => response.end('{"ErrorCode":0,"MessageID":"x"}'));
     });
-    return { provider: postmark({ serverToken: 'token', baseUrl, messageStream: 'outbound' }), bytes: () => text };
+    const streams = { messageStream: 'outbound', broadcastStream: 'broadcast' };
+    return { provider: postmark({ serverToken: 'token', baseUrl, ...streams }), bytes: () => text };
   },
   SMTP: async (t) => {
     const server = await smtpScript(t, {});

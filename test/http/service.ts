@@ -148,7 +148,7 @@ export async function startService(
     contents: makeEmailContents(SECRET_KEY),
     webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
-    postmarkCallback: CALLBACK,
+    postmarkCallbacks: { credentials: CALLBACK, broadcastStream: 'broadcast' },
     chatCallbacks: CHAT_CALLBACKS,
     // What a provider answers is tested in chat-numbers-verified.test.ts, against the simulator.
     verifyNumber: async () => ({ kind: 'verified' }),

@@ -190,6 +190,20 @@ describe('what a report leads to', () => {
     ]);
   });
 
+  test('concerns marketing email only if the provider refused marketing email because of its own list', async () => {
+    const org = await organization(pool, 'news.example');
+    const email = { from: 'x@news.example', from_domain: 'news.example', marketing: true };
+    for (const bounceReason of ['provider_suppressed', 'mailbox_not_found'] as const) {
+      const recipient = `${bounceReason}@example.net`;
+      const id = await acceptOne(pool, org, { to: [recipient], ...email });
+      await projectFeedback(pool, [report(id, 'bounced', recipient, { bounceReason, error: 'no' })]);
+    }
+    assert.deepEqual(await suppressions(org), [
+      'provider_suppressed@example.net unsubscribe provider_suppressed',
+      'mailbox_not_found@example.net bounce mailbox_not_found',
+    ]);
+  });
+
   test('of an email that was given up is told too', async () => {
     const org = await organization(pool, 'fails.example');
     await pool.query(

@@ -7,6 +7,7 @@ export function outgoing(fields: Partial<Parameters<typeof toOutgoing>[0]> = {})
   const id = `em_${String(++count).padStart(26, '0')}`;
   return toOutgoing({
     id,
+    marketing: false,
     from: 'Acme <hello@acme.example>',
     to: [`person${count}@example.net`],
     cc: null,

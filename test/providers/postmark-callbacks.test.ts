@@ -10,7 +10,7 @@ const KEPT: Callback = { is: 'kept' };
 const CLAIM = { messageId: MESSAGE_ID, isSigned: false };
 
 function parse(body: unknown): Callback {
-  return parsePostmarkCallback(body, (emailId, signature) => signature === `signed ${emailId}`);
+  return parsePostmarkCallback(body, (emailId, signature) => signature === `signed ${emailId}`, 'broadcast');
 }
 
 function feedback(body: unknown): Feedback {
@@ -231,25 +231,33 @@ describe('two records are the same report', () => {
 
 describe("a change of Postmark's own suppression list", () => {
   const says = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
-  const change = (origin: string | null, claim = CLAIM) => ({
+  const change = (origin: string | null, isMarketing = true, claim = CLAIM) => ({
     is: 'suppression',
-    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, claim },
+    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, isMarketing, claim },
   });
+  const MessageStream = 'outbound';
 
-  test('that is not the wish of the recipient goes to our list with its origin', () => {
-    assert.deepEqual(says({ Origin: 'Customer' }), change('provider'));
-    assert.deepEqual(says({ Origin: 'Admin' }), change('provider'));
+  test('by a bounce or a complaint goes to our list with its origin, on any stream', () => {
     assert.deepEqual(says({ SuppressionReason: 'HardBounce' }), change('provider'));
     assert.deepEqual(says({ SuppressionReason: 'SpamComplaint' }), change('complaint'));
+    assert.deepEqual(says({ SuppressionReason: 'HardBounce', MessageStream }), change('provider', false));
   });
 
-  test('that frees an address takes it off ours', () => {
+  test('by hand concerns all email on the transactional stream, and only marketing email on the broadcast stream', () => {
+    for (const Origin of ['Customer', 'Admin']) {
+      assert.deepEqual(says({ Origin, MessageStream }), change('provider', false));
+      assert.deepEqual(says({ Origin }), change('unsubscribe'));
+    }
+  });
+
+  test('that frees an address names the stream whose list it left', () => {
     assert.deepEqual(says({ SuppressSending: false, SuppressionReason: null }), change(null));
+    assert.deepEqual(says({ SuppressSending: false, SuppressionReason: null, MessageStream }), change(null, false));
   });
 
   test('needs no message', () => {
     const claim = { messageId: '', isSigned: false };
-    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('provider', claim));
+    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, claim));
     assert.equal(says({ MessageID: null }).is, 'feedback');
   });
 

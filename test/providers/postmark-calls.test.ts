@@ -105,7 +105,7 @@ describe('a call for many', { concurrency: true }, () => {
 
   test('whose refusal is about our account is about it for all of them', async (t) => {
     const { postmarkUrl } = await simulator(t);
-    const outcomes = await at(postmarkUrl, 5, 'wrong').send(many(2), CALL);
+    const outcomes = await at(postmarkUrl, 60, 'wrong').send(many(2), CALL);
     assert.deepEqual(kinds(outcomes), ['account', 'account']);
   });
 });
@@ -125,6 +125,28 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual(await find(postmarkUrl, CALL), new Map([[first.id, sent.messageId]]));
     const found = await find(postmarkUrl, 'call_00000000000000000000000002');
     assert.deepEqual([...(found?.keys() ?? [])], [second.id]);
+  });
+
+  test('finds marketing email on the broadcast stream', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const [news, receipt] = [outgoing({ marketing: true }), outgoing()];
+    await at(postmarkUrl).send([news], CALL);
+    await at(postmarkUrl).send([receipt], 'call_00000000000000000000000002');
+    assert.deepEqual([...((await find(postmarkUrl, CALL))?.keys() ?? [])], [news.id]);
+    assert.deepEqual([...((await find(postmarkUrl, news.id))?.keys() ?? [])], [news.id]);
+    assert.deepEqual([...((await find(postmarkUrl, receipt.id))?.keys() ?? [])], [receipt.id]);
+  });
+
+  test('finds what is on one stream when the server does not have the other', async (t) => {
+    const answers = [
+      { status: 200, body: { Messages: [{ MessageID: 'x', Metadata: { email: 'em_1' } }] } },
+      { status: 422, body: { ErrorCode: 1226, Message: 'No such stream.' } },
+    ];
+    const url = await httpServer(t, (request, response) => {
+      const { status, body } = answers[request.url?.includes('messagestream=outbound') ? 0 : 1] as (typeof answers)[0];
+      response.writeHead(status).end(JSON.stringify(body));
+    });
+    assert.deepEqual(await find(url, CALL), new Map([['em_1', 'x']]));
   });
 
   test('tells the copies of one email apart', async (t) => {

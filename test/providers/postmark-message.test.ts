@@ -27,7 +27,7 @@ async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>) {
 }
 
 function at(baseUrl: string) {
-  return postmark({ serverToken: TOKEN, baseUrl, messageStream: 'a-stream' });
+  return postmark({ serverToken: TOKEN, baseUrl, messageStream: 'a-stream', broadcastStream: 'news' });
 }
 
 describe('a message', () => {
@@ -41,7 +41,8 @@ describe('a message', () => {
       });
     });
     let metadata: unknown;
-    const signed = { serverToken: TOKEN, baseUrl: url, messageStream: 's', signEmailId: (id: string) => `of ${id}` };
+    const streams = { messageStream: 's', broadcastStream: 'b' };
+    const signed = { serverToken: TOKEN, baseUrl: url, ...streams, signEmailId: (id: string) => `of ${id}` };
     const email = outgoing();
     await postmark(signed).send([email], CALL);
     assert.deepEqual(metadata, { email: email.id, call: CALL, sig: `of ${email.id}` });
@@ -88,6 +89,11 @@ describe('a message', () => {
       ],
       Metadata: { email: 'em_01jqz000000000000000000000', call: CALL },
     });
+  });
+
+  test('is on the broadcast stream if it is marketing email', async (t) => {
+    const { message } = await requestOf(t, outgoing({ marketing: true }));
+    assert.equal(message['MessageStream'], 'news');
   });
 
   test('has no field for what there is none of', async (t) => {

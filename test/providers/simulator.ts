@@ -9,8 +9,8 @@ export const TOKEN = 'server-token';
 export const CALL = 'call_00000000000000000000000001';
 
 /** Postmark's adapter for whatever answers there. @param timeout seconds */
-export function at(baseUrl: string, timeout = 5, serverToken = TOKEN) {
-  return postmark({ serverToken, baseUrl, messageStream: 'outbound', timeout });
+export function at(baseUrl: string, timeout = 60, serverToken = TOKEN) {
+  return postmark({ serverToken, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast', timeout });
 }
 
 /** Simulated providers on free ports that end with the test. */

@@ -128,7 +128,7 @@ for (const [address, expected] of Object.entries({
 test('each reason for a bounce is read back from its record, and from its reply by SMTP', async (t) => {
   for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {
     const [record] = await postedAbout(t, `bounced+${reason}@example.net`, 1);
-    const callback = parsePostmarkCallback(record, () => false);
+    const callback = parsePostmarkCallback(record, () => false, 'broadcast');
     assert.ok(callback.is === 'feedback', reason);
     assert.equal(callback.feedback.bounceReason, reason);
     assert.equal(classifyBounce(bounceOf(reason).reply).reason, reason);
@@ -161,7 +161,7 @@ test('what the details tell are the same reports as what is posted', async (t) =
     }),
   );
   await until(() => (hits.length >= 12 ? hits : undefined));
-  const posted = hits.map(({ body }) => parsePostmarkCallback(body, () => false));
+  const posted = hits.map(({ body }) => parsePostmarkCallback(body, () => false, 'broadcast'));
   const { reports } = at(postmarkUrl, 5, TOKEN);
   const told = (await reports?.('em_1', sent.MessageID)) ?? [];
   const byKey = (a: Feedback, b: Feedback) => a.dedupeKey.localeCompare(b.dedupeKey);

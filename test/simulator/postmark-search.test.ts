@@ -46,7 +46,11 @@ test('the SDK reads a found message in full', async (t) => {
   const { MessageID } = await postmark.sendEmail(
     mail({ To: '"To, the" <to@example.net>', Cc: 'cc@example.net', Tag: 'welcome', MessageStream: 'news' }),
   );
-  const { TotalCount, Messages } = await postmark.getOutboundMessages({ recipient: 'TO@example.net', tag: 'welcome' });
+  const { TotalCount, Messages } = await postmark.getOutboundMessages({
+    recipient: 'TO@example.net',
+    tag: 'welcome',
+    ...{ messagestream: 'news' },
+  });
   assert.equal(TotalCount, 1);
   const { ReceivedAt, ...message } = Messages[0] ?? { ReceivedAt: '' };
   assert.match(ReceivedAt, /\.\d{7}Z$/);

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postmarkSuppressions } from '../../src/providers/postmark-suppressions.ts';
+import { httpServer } from '../providers/servers.ts';
 import { mail, start, TOKEN } from './start.ts';
 
+const settings = (baseUrl: string) => {
+  return { serverToken: TOKEN, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast' };
+};
 const settled = () => new Promise((resolve) => setTimeout(resolve, 60));
 
 test('an address that bounced for good or complained is refused until it is taken off the list', async (t) => {
@@ -45,10 +49,7 @@ test('who is on the list from the start is left out of a message to several, whi
 
 test('addresses are put on the list, shown and taken off; complaints stay', async (t) => {
   const { postmark, postmarkUrl } = await start(t);
-  const { removeSuppression } = postmarkSuppressions(
-    { serverToken: TOKEN, baseUrl: postmarkUrl, messageStream: 'outbound' },
-    ['outbound', 'broadcast', 'outbound'],
-  );
+  const { removeSuppression } = postmarkSuppressions(settings(postmarkUrl));
   await postmark.createSuppressions('broadcast', { Suppressions: [{ EmailAddress: 'A@example.net' }] });
   await postmark.sendEmail(mail({ To: 'complained@example.net, bounced@example.net' }));
   await settled();
@@ -74,6 +75,24 @@ test('addresses are put on the list, shown and taken off; complaints stay', asyn
 test('taking an address off a list that cannot be reached is an error', async (t) => {
   const { postmarkUrl, close } = await start(t);
   await close();
-  const settings = { serverToken: TOKEN, baseUrl: postmarkUrl, messageStream: 'outbound' };
-  await assert.rejects(postmarkSuppressions(settings, ['outbound']).removeSuppression('a@example.net'));
+  await assert.rejects(postmarkSuppressions(settings(postmarkUrl)).removeSuppression('a@example.net'));
+});
+
+test('a stream that the server does not have counts as a list without entries', async (t) => {
+  const asked: unknown[] = [];
+  const url = await httpServer(t, (request, response) => {
+    asked.push(request.url);
+    const isMissing = request.url?.includes('/broadcast/');
+    response.statusCode = isMissing ? 422 : 200;
+    response.end(
+      JSON.stringify(
+        isMissing ? { ErrorCode: 1226, Message: 'No such stream.' } : { Suppressions: [{ Status: 'Deleted' }] },
+      ),
+    );
+  });
+  assert.equal(await postmarkSuppressions(settings(url)).removeSuppression('a@example.net'), true);
+  assert.deepEqual(asked, [
+    '/message-streams/outbound/suppressions/delete',
+    '/message-streams/broadcast/suppressions/delete',
+  ]);
 });

@@ -10,10 +10,12 @@ import { parsePostmarkCallback } from '../../providers/postmark-callbacks.ts';
 import { keepCallback } from '../../store/callbacks.ts';
 import { type Route, route } from '../route.ts';
 
-/** User name and password of HTTP Basic authentication (RFC 7617). */
-export interface Credentials {
-  readonly user: string;
-  readonly password: string;
+/** What is known of the callbacks that Postmark posts. */
+export interface PostmarkCallbacks {
+  /** User name and password of HTTP Basic authentication (RFC 7617); null while none are set. */
+  readonly credentials: { readonly user: string; readonly password: string } | null;
+  /** The message stream that carries marketing email. */
+  readonly broadcastStream: string;
 }
 
 /** Bytes of a record; the whole email that a bounce may carry is not asked for. */
@@ -25,7 +27,7 @@ const RECORD_BYTES = 1_048_576;
  */
 export function postmark(
   { pool, wakeRelay, secretKey }: IntakeDeps & { readonly secretKey: SecretKeys },
-  credentials: Credentials | null,
+  { credentials, broadcastStream }: PostmarkCallbacks,
 ): Route {
   const projectOne = gatherFeedback(pool);
   const signer = makeMetadataSigner(secretKey);
@@ -38,7 +40,7 @@ export function postmark(
       response: { 200: Type.Object({}) },
     },
     async (request) => {
-      const callback = parsePostmarkCallback(request.body, signer.verify);
+      const callback = parsePostmarkCallback(request.body, signer.verify, broadcastStream);
       const isAccepted =
         callback.is === 'feedback'
           ? await projectOne(callback.feedback)
@@ -56,7 +58,10 @@ export function postmark(
   return { ...callback, bodyLimit: RECORD_BYTES };
 }
 
-function knows(authorization: string | undefined, { user, password }: Credentials): boolean {
+function knows(
+  authorization: string | undefined,
+  { user, password }: NonNullable<PostmarkCallbacks['credentials']>,
+): boolean {
   const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   return isSame(authorization ?? '', expected);
 }

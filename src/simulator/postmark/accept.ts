@@ -41,6 +41,8 @@ const BODY_BYTES = 5 * 1_048_576;
 /** Of one message: both bodies and the attachments in base64. */
 export const MESSAGE_BYTES = 10 * 1_048_576;
 const METADATA = { fields: 10, name: 20, value: 80 };
+/** The stream of a message that names none. */
+export const DEFAULT_STREAM = 'outbound';
 const TAG_LENGTH = 1_000;
 const FORBIDDEN_EXTENSIONS = new Set(
   (
@@ -120,7 +122,7 @@ function accept(mail: Email, now: number): PostmarkError | Acceptable {
     recipients: bareAddresses(all),
     metadata: mail.Metadata ?? {},
     tag: mail.Tag || null,
-    stream: mail.MessageStream || 'outbound',
+    stream: mail.MessageStream || DEFAULT_STREAM,
   };
   const message: InboxMessage = {
     provider: 'postmark',

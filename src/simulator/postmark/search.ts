@@ -3,6 +3,7 @@ import type { Switches } from '../behaviour.ts';
 import type { Found, Inbox } from '../inbox/inbox.ts';
 import { type Head, type InboxMessage, KEY } from '../inbox/message.ts';
 import type { ReportKind } from '../magic.ts';
+import { DEFAULT_STREAM } from './accept.ts';
 import { parseAddress } from './addresses.ts';
 import { CODE, Refusal } from './errors.ts';
 import { bounceRecord, messageEvent, readBounceId, reportsOf, toReported } from './reports.ts';
@@ -74,7 +75,9 @@ function readQuery(query: Query): { count: number; offset: number; keys: string[
   const count = wholeNumber(query, 'count', 1, PAGE);
   const offset = wholeNumber(query, 'offset', 0, REACH);
   if (count + offset > REACH) throw badQuery(`count and offset must be at most ${REACH} together`);
-  const filters = Object.entries(query).filter(([name]) => name !== 'count' && name !== 'offset');
+  const filters = Object.entries({ messagestream: DEFAULT_STREAM, ...query }).filter(
+    ([name]) => name !== 'count' && name !== 'offset',
+  );
   if (filters.filter(([name]) => name.startsWith('metadata_')).length > 1)
     throw badQuery('only one metadata field can be asked for');
   return { count, offset, keys: filters.map(([name, value]) => filterKey(name, value)) };
