@@ -5,8 +5,11 @@ import { test } from 'node:test';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 import { SETTINGS } from '../src/config.ts';
+import { BLOCKED_EXTENSIONS } from '../src/domain/blocked-files.ts';
+import { CONTROL_HEADERS } from '../src/domain/control-headers.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email.ts';
 import { EVENT_TYPES } from '../src/domain/event-types.ts';
+import { REFUSED_HEADERS } from '../src/domain/rules.ts';
 import { SUPPRESSING } from '../src/domain/suppression.ts';
 import { STATUS } from '../src/http/errors.ts';
 import { blocks, type Document, documents } from './support/documents.ts';
@@ -78,6 +81,27 @@ test('docs/sending.md lists every reason of a bounce, and whether it suppresses'
   assert.deepEqual(
     listed,
     BOUNCE_REASONS.map((reason) => [`\`${reason}\``, SUPPRESSING[reason] ? 'yes' : 'no']),
+  );
+});
+
+/** The words in backticks below a heading, up to the next heading. */
+function wordsBelow(path: string, heading: string): string[] {
+  const { text } = documentAt(path);
+  const [, section] = text.split(`\n${heading}\n`);
+  assert.ok(section !== undefined, `${path} has ${heading}`);
+  return [...(section.split(/^#/m)[0] ?? '').matchAll(/`([^`]+)`/g)].map(({ 1: word = '' }) => word);
+}
+
+test('docs/sending.md lists every blocked file extension, and no other', () => {
+  const listed = wordsBelow('docs/sending.md', '### Blocked file types').filter((word) => /^\.\w/.test(word));
+  assert.deepEqual(listed.sort(), [...BLOCKED_EXTENSIONS].map((extension) => `.${extension}`).sort());
+});
+
+test('docs/sending.md lists every refused header name, and no other', () => {
+  const names = wordsBelow('docs/sending.md', '## Headers').filter((word) => /^[A-Z][A-Za-z-]*$/.test(word));
+  assert.deepEqual(
+    names.map((name) => name.toLowerCase()).sort(),
+    [...REFUSED_HEADERS, 'resent-', ...CONTROL_HEADERS].sort(),
   );
 });
 

@@ -3,7 +3,7 @@
  * refuses (https://postmarkapp.com/developer/user-guide/send-email-with-api#attachments), so that no accepted email
  * fails for it later. In lower case, without the dot.
  */
-const EXTENSIONS = new Set(
+export const BLOCKED_EXTENSIONS: ReadonlySet<string> = new Set(
   [
     // Programs and what they load.
     'exe ex_ com scr pif cpl sys drv dll ocx xll vxd bin elf out run so dylib o app air gadget wasm class jar jnlp',
@@ -22,7 +22,7 @@ const EXTENSIONS = new Set(
 
 /** @param extension in lower case, without its dot */
 export function blockedExtension(extension: string): boolean {
-  return EXTENSIONS.has(extension);
+  return BLOCKED_EXTENSIONS.has(extension);
 }
 
 /** MIME types of the same, by their essence in lower case. Many have several names. */

@@ -24,7 +24,7 @@ export type Rule = (value: never) => Problem | undefined;
 const problem = (message: string | undefined): Problem | undefined => (message === undefined ? undefined : { message });
 
 /** Names that Sendwright writes itself, or that would break the message's structure (interface.md, header rule 4). */
-const REFUSED_HEADERS = new Set([
+export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   'from',
   'sender',
   'to',
