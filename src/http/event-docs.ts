@@ -21,7 +21,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
       tags: [{ name: 'kind', value: 'receipt' }],
       status: 'bounced',
       recipient: 'ada@example.net',
-      error: 'smtp;550 5.1.1 The email account does not exist',
+      error: "The recipient's server refused it: 550 5.1.1 The email account does not exist",
       bounceReason: 'mailbox_not_found',
     }),
   },
