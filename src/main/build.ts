@@ -1,5 +1,5 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { compile, inRoot } from './compile.ts';
 
 /** `npm run build`: JavaScript, migrations and the workflow bundle into `dist/`, from which production runs. */
@@ -21,6 +21,7 @@ const config = {
     '../src/main/start.ts',
     '../src/main/build.ts',
     '../src/main/build-client.ts',
+    '../src/main/bundle-workflows.ts',
     '../src/main/compile.ts',
     '../src/main/simulator.ts',
     '../src/simulator',
@@ -34,10 +35,6 @@ for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {
   cpSync(inRoot(folder), inRoot(`dist/${folder}`), { recursive: true });
 }
 
-const { code } = await bundleWorkflowCode({
-  workflowsPath: inRoot('workflows/index.ts'),
-  workflowInterceptorModules: [inRoot('workflows/interceptors.ts')],
-  logger: new DefaultLogger('ERROR'),
-});
-writeFileSync(inRoot('dist/workflow-bundle.js'), code);
+const bundler = [...process.execArgv, inRoot('src/main/bundle-workflows.ts'), 'dist/workflow-bundle.js'];
+execFileSync(process.execPath, bundler, { cwd: inRoot(''), stdio: 'inherit' });
 console.log('Built dist/: start with node dist/src/main/api.js and node dist/src/main/worker.js');

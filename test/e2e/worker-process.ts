@@ -12,10 +12,10 @@ import { temporalCarrier } from '../../src/relay/temporal.ts';
 import { open } from '../providers/servers.ts';
 import { testDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
+import { programPath } from '../support/program.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
-const WORKER = fileURLToPath(new URL('../../src/main/worker.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RETRY = { maximumAttempts: 16, initialInterval: 1_000, maximumInterval: 5_000 };
 
@@ -72,7 +72,7 @@ export async function smtpSink(t: TestContext): Promise<{ url: string; requests:
 export async function startWorkerProcess(
   t: TestContext,
   env: NodeJS.ProcessEnv,
-  { heapMb, startsPerSecond, script = WORKER }: { heapMb: number; startsPerSecond: number; script?: string },
+  { heapMb, startsPerSecond }: { heapMb: number; startsPerSecond: number },
 ) {
   silenceTemporal();
   const log = pino({ level: 'silent' });
@@ -87,9 +87,9 @@ export async function startWorkerProcess(
   });
   const running = workflows.run();
   const forkWorker = (): ChildProcess =>
-    fork(script, ['--fleets', 'email'], {
+    fork(programPath('worker'), ['--fleets', 'email'], {
       cwd: ROOT,
-      execArgv: [`--max-old-space-size=${heapMb}`, '--import', 'tsx'],
+      execArgv: [`--max-old-space-size=${heapMb}`],
       env: {
         ...process.env,
         DATABASE_URL: database.url,
@@ -109,7 +109,7 @@ export async function startWorkerProcess(
     child = forkWorker();
     child.once('exit', (code, signal) => (ended = `the worker ended with ${signal ?? `exit code ${code}`}`));
     await once(child, 'message');
-    // Compiling the source took memory too.
+    // Loading the program took memory too.
     await writeFile(`/proc/${child.pid}/clear_refs`, '5').catch(() => undefined);
     peakMb = 0;
   };

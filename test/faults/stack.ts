@@ -14,6 +14,7 @@ import { temporalDatabase, temporalPart } from '../../src/main/embedded/temporal
 import { migrate } from '../../src/store/migrate.ts';
 import { makePool, type Pool } from '../../src/store/pool.ts';
 import { behave } from '../support/behave.ts';
+import { programPath } from '../support/program.ts';
 import { makeParts, type Parts } from './parts.ts';
 import { openWay, type Way } from './way.ts';
 
@@ -130,7 +131,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       const log = join(home.logs, `${name}.log`);
       const spec = production
         ? processPart(name, all, home.logs)
-        : nodePart(`src/main/${name}.ts`, [], all, home.logs, log, 10_000);
+        : nodePart(programPath(name), [], all, home.logs, log, 10_000);
       return parts.start(name, spec);
     };
     await Promise.all((['api', 'worker', 'simulator'] as const).map(startService));

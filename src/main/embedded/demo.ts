@@ -4,11 +4,13 @@ import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { createOrganization } from '../../intake/accounts.ts';
 import { addDomain } from '../../intake/domains.ts';
-import { parseApiKey } from '../../intake/keys.ts';
+import { createKey, parseApiKey } from '../../intake/keys.ts';
 import { createUser } from '../../intake/users.ts';
 import { CONTENTS } from '../../simulator/twilio/contents.ts';
+import { organizationExists } from '../../store/accounts.ts';
 import { addContents } from '../../store/chat-contents.ts';
 import { insertNumber, listNumbers } from '../../store/chat-numbers.ts';
+import { findDomains } from '../../store/domains.ts';
 import { findKey } from '../../store/keys.ts';
 import { isDuplicate, makePool, type Pool } from '../../store/pool.ts';
 import { findMember, findUserByEmail } from '../../store/users.ts';
@@ -36,13 +38,14 @@ export interface DemoEmail {
 }
 
 /**
- * The organization that the demonstration email comes from: that of the last start, or a new one with a verified domain
- * when the database does not know it any more. It has a chat-app number and a dashboard user.
+ * The organization that the demonstration email comes from: the one of the last start, or a new one if the database does
+ * not hold that. It has an API key, a verified domain, a chat-app number and a dashboard user; whichever was deleted is
+ * made again.
  */
 export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<Demo> {
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
   try {
-    const demo = await knownOrNew(pool, path, secrets);
+    const demo = await findOrCreateDemo(pool, path, secrets);
     await haveNumber(pool, demo.organization_id);
     return await haveUser(pool, demo, path, secrets);
   } finally {
@@ -50,15 +53,32 @@ export async function demoOrganization(databaseUrl: string, path: string, secret
   }
 }
 
-async function knownOrNew(pool: Pool, path: string, secrets: Secrets): Promise<DemoSecrets> {
-  if (secrets.demo && (await isKnown(pool, secrets.demo.api_key))) return secrets.demo;
-  const { id, api_key } = await createOrganization(pool, 'Demo');
-  const demo = { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
-  await writeSecrets(path, { ...secrets, demo });
+async function findOrCreateDemo(pool: Pool, path: string, secrets: Secrets): Promise<DemoSecrets> {
+  const demo = (await completeDemo(pool, secrets.demo)) ?? (await createDemo(pool));
+  if (demo !== secrets.demo) await writeSecrets(path, { ...secrets, demo });
   return demo;
 }
 
-async function isKnown(pool: Pool, apiKey: string): Promise<boolean> {
+/** @returns undefined if the organization does not exist; `demo` itself if nothing is missing */
+async function completeDemo(pool: Pool, demo: DemoSecrets | undefined): Promise<DemoSecrets | undefined> {
+  if (!demo || !(await organizationExists(pool, demo.organization_id))) return undefined;
+  const { organization_id: orgId, api_key, domain } = demo;
+  const hasKey = await isActiveKey(pool, api_key);
+  const [found] = await findDomains(pool, orgId, [domain]);
+  if (hasKey && found) return demo;
+  return {
+    ...demo,
+    api_key: hasKey ? api_key : (await createKey(pool, orgId, 'full_access', [])).api_key,
+    domain: found ? domain : await verifiedDomain(pool, orgId),
+  };
+}
+
+async function createDemo(pool: Pool): Promise<DemoSecrets> {
+  const { id, api_key } = await createOrganization(pool, 'Demo');
+  return { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
+}
+
+async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
   const parsed = parseApiKey(apiKey);
   return parsed !== undefined && (await findKey(pool, parsed.id)) !== undefined;
 }

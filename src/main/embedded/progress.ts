@@ -19,6 +19,8 @@ interface Running {
   name: string;
   detail: string;
   readonly started: number;
+  /** When it was last printed where nothing can be drawn again; `undefined` before the first time. */
+  printed?: number;
 }
 
 /** Where the story is told: standard output, or a test's ear. */
@@ -39,16 +41,15 @@ export interface Pace {
   /** How often a line is printed where nothing can be drawn again. */
   readonly repeat: number;
 }
-const PACE: Pace = { quiet: 2_000, redraw: 200, repeat: 5_000 };
+const PACE: Pace = { quiet: 2_000, redraw: 200, repeat: 60_000 };
 
 /**
- * Tells what is going on: finished steps a line each; unfinished ones, after two seconds, in one line that is drawn again
- * and again on a terminal, and elsewhere in a line of their own every five seconds.
+ * Reports what is going on. A finished step is one line. Steps that take longer than two seconds share one line that is
+ * redrawn on a terminal; elsewhere each of them prints a line, and another one every minute.
  */
 export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
   const running = new Set<Running>();
   let timer: NodeJS.Timeout | undefined;
-  let lastPrinted = 0;
 
   const slow = () => [...running].filter((step) => Date.now() - step.started >= pace.quiet);
   const print = (line: string) => {
@@ -60,9 +61,12 @@ export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
     if (terminal.isTTY) {
       const line = steps.map(describe).join(' · ');
       terminal.write(CLEAR_LINE + line.slice(0, (terminal.columns ?? 80) - 1));
-    } else if (Date.now() - lastPrinted >= pace.repeat) {
-      lastPrinted = Date.now();
-      for (const step of steps) print(describe(step));
+    } else {
+      const now = Date.now();
+      for (const step of steps.filter(({ printed = -Infinity }) => now - printed >= pace.repeat)) {
+        step.printed = now;
+        print(describe(step));
+      }
     }
   };
 

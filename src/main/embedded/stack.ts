@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Config } from '../../config.ts';
 import { migrate } from '../../store/migrate.ts';
 import { LOOPBACK } from '../webhook-settings.ts';
@@ -163,7 +164,8 @@ async function startApplication(
 
   const start = async (name: PartName, title: string, args: string[], own: NodeJS.ProcessEnv, stopWithin: number) => {
     const log = await freshLog(home.logs, name);
-    const spec = nodePart(`src/main/${name}.ts`, args, { ...env, ...own }, home.logs, log, stopWithin);
+    const program = fileURLToPath(new URL(`../${name}.js`, import.meta.url));
+    const spec = nodePart(program, args, { ...env, ...own }, home.logs, log, stopWithin);
     await progress.step(title, () => supervisor.start(name, spec));
   };
   try {

@@ -13,7 +13,7 @@ import { trySignIn } from '../../dashboard/try-sign-in.ts';
 import { demoOrganization, sendDemo, timeline } from '../../../src/main/embedded/demo.ts';
 import { readSecrets, writeSecrets } from '../../../src/main/embedded/secrets.ts';
 import { addresses } from '../../../src/main/embedded/welcome.ts';
-import { findDomains } from '../../../src/store/domains.ts';
+import { deleteDomain, findDomains } from '../../../src/store/domains.ts';
 import { listNumbers } from '../../../src/store/chat-numbers.ts';
 import { testDatabase } from '../../support/database.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -31,13 +31,34 @@ test('the demonstration has an organization with a verified domain, the same one
   const [number] = await listNumbers(pool, first.organization_id, null, 1);
   assert.equal(number?.number, '+12025550142');
   assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
+});
 
-  // Whose key is gone gets a new organization; its domain has another name, as the first one holds that.
+test('a deleted key and a deleted domain of the demonstration are made again in the same organization', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
   await endKey(pool, first.api_key);
+  const second = await demoOrganization(url, path, await readSecrets(path));
+  assert.notEqual(second.api_key, first.api_key);
+  assert.deepEqual({ ...second, api_key: first.api_key }, first);
+
+  const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
+  await deleteDomain(pool, first.organization_id, domain?.id ?? '');
+  const third = await demoOrganization(url, path, await readSecrets(path));
+  const [replacement] = await findDomains(pool, first.organization_id, [third.domain]);
+  assert.equal(replacement?.status, 'verified');
+  assert.deepEqual({ ...third, domain: second.domain }, second);
+  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), third);
+});
+
+test('the demonstration gets a new organization in a database that does not hold the last one', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
+  const { demo, ...others } = await readSecrets(path);
+  assert.ok(demo);
+  await writeSecrets(path, { ...others, demo: { ...demo, organization_id: 'org_of_another_database' } });
   const second = await demoOrganization(url, path, await readSecrets(path));
   assert.notEqual(second.organization_id, first.organization_id);
   assert.match(second.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
-  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), second);
 });
 
 test('the demonstration has one chat-app number, and none where there is another', async (t) => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { duration, makeProgress, type Terminal } from '../../../src/main/embedded/progress.ts';
 
-const PACE = { quiet: 100, redraw: 20, repeat: 60 };
+const PACE = { quiet: 2_000, redraw: 200, repeat: 60_000 };
 
 function ear(more: Partial<Terminal> = {}) {
   const heard: string[] = [];
@@ -24,42 +23,54 @@ test('a step that fails is a line too, and its error goes on', async () => {
   assert.deepEqual(heard, ['  ✗ Postgres  0.0 s\n']);
 });
 
-test('what takes longer is told every while, with what its tool says, where nothing can be drawn again', async () => {
-  const { heard, terminal } = ear();
-  await makeProgress(terminal, PACE).step('Build', async (step) => {
-    step.detail('\u001B[32mpackage\u001B[0m 12\r');
-    await sleep(90);
-    assert.deepEqual(heard, []);
-    await sleep(140);
+/** A step that lasts until `finish`, on a clock that moves with `pass` only. */
+function startStep(t: TestContext, terminal: Terminal) {
+  t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
+  let finish = () => {};
+  const done = makeProgress(terminal, PACE).step('Build', async (step) => {
+    step.detail(`\u001B[32mpackage\u001B[0m 12 ${'x'.repeat(100)}\r`);
+    await new Promise<void>((resolve) => (finish = resolve));
     step.rename('Build, done');
   });
-  assert.match(heard[0] ?? '', /^ {2}… Build {2}0\.\d s {2}package 12\n$/);
-  assert.ok(heard.length >= 3 && heard.length <= 5, heard.join(''));
-  assert.match(heard.at(-1) ?? '', /^ {2}✓ Build, done {2}0\.\d s\n$/);
+  const end = async () => {
+    finish();
+    await done;
+  };
+  const pass = (ms: number) => {
+    // Node 20 moves the clock before it runs the timers of a tick.
+    for (let passed = 0; passed < ms; passed += 100) t.mock.timers.tick(100);
+  };
+  return { pass, end };
+}
+
+test('reports a step that takes longer with one line, and another one a minute later, where nothing can be redrawn', async (t) => {
+  const { heard, terminal } = ear();
+  const { pass, end } = startStep(t, terminal);
+  pass(1_900);
+  assert.equal(heard.length, 0);
+  pass(58_000);
+  assert.equal(heard.length, 1);
+  assert.match(heard[0] ?? '', /^ {2}… Build {2}2\.0 s {2}package 12 x+\n$/);
+  pass(60_000);
+  await end();
+  assert.equal(heard.length, 3);
+  assert.match(heard[1] ?? '', /^ {2}… Build {2}1 min 2 s {2}package 12 x+\n$/);
+  assert.equal(heard[2], '  ✓ Build, done  2 min 0 s\n');
 });
 
-test('on a terminal it is one line that is drawn again, no wider than the terminal', async () => {
+test('redraws one line on a terminal, no wider than the terminal', async (t) => {
   const { heard, terminal } = ear({ isTTY: true, columns: 30 });
-  await makeProgress(terminal, PACE).step('Build', async (step) => {
-    step.detail('x'.repeat(200));
-    await sleep(200);
-  });
-  const drawn = heard.slice(0, -1);
-  assert.ok(drawn.length >= 2);
-  for (const text of drawn) {
+  const { pass, end } = startStep(t, terminal);
+  pass(2_600);
+  await end();
+  assert.equal(heard.length, 5);
+  for (const text of heard.slice(0, -1)) {
     assert.ok(text.startsWith('\r\u001B[2K  … Build') && !text.includes('\n'), text);
     assert.ok(text.length - '\r\u001B[2K'.length < 30);
   }
-  assert.match(heard.at(-1) ?? '', /✓ Build {2}0\.2 s\n$/);
-});
-
-test('nothing is drawn any more when nothing goes on', async () => {
-  const { heard, terminal } = ear({ isTTY: true });
-  const progress = makeProgress(terminal, { quiet: 0, redraw: 5, repeat: 5 });
-  await Promise.all([progress.step('one', () => sleep(20)), progress.step('two', () => sleep(40))]);
-  const { length } = heard;
-  await sleep(30);
-  assert.equal(heard.length, length);
+  assert.match(heard.at(-1) ?? '', /✓ Build, done {2}2\.6 s\n$/);
+  pass(10_000);
+  assert.equal(heard.length, 5);
 });
 
 test('times are told as people read them', () => {
