@@ -43,6 +43,8 @@ export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   'received',
 ]);
 
+export const REPEATED_HEADER = 'appears twice; header names are case-insensitive';
+
 function headers(value: Record<string, string>): Problem | undefined {
   const names = Object.keys(value);
   if (names.length > HEADERS) return { message: `must hold at most ${HEADERS} headers` };
@@ -62,7 +64,7 @@ function headerNameProblem(name: string, seen: ReadonlySet<string>): string | un
   if (name.length > HEADER_NAME_LENGTH) return `must have a name of at most ${HEADER_NAME_LENGTH} characters`;
   if (REFUSED_HEADERS.has(lower) || lower.startsWith('resent-')) return 'is set by Sendwright and cannot be given';
   if (isControlHeader(name)) return 'is a control header of an email provider; other custom headers are allowed';
-  return seen.has(lower) ? 'appears twice; header names are case-insensitive' : undefined;
+  return seen.has(lower) ? REPEATED_HEADER : undefined;
 }
 
 function headerValueProblem(value: string): string | undefined {

@@ -5,6 +5,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { shortParam } from './errors.ts';
 import { takeTurns } from '../intake/turns.ts';
 import { type LargeJson, LargeJsonReader, PROTOTYPE_KEYS } from './large-json.ts';
+import { repeatsHeader } from './repeated-headers.ts';
 
 /** Bytes from which a body is parsed while it comes. A shorter one costs at most some 20 ms, whatever it holds. */
 const LARGE = 131_072;
@@ -38,7 +39,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
       if (!isUtf8(body)) throw notJson();
       const text = body.toString();
       void parse(request, text, (error, value) => {
-        if (!error) resolve({ value });
+        if (!error) resolve(repeatsHeader(text) ? reread(body) : { value });
         else if (isJson(text)) resolve({ path: undefined, problem: PROTOTYPE_KEYS });
         else reject(notJson());
       });
@@ -133,6 +134,13 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
 
 function notJson(): ServiceError {
   return new ServiceError('invalid_json', 'the request body is not valid JSON');
+}
+
+/** Reads a body of valid JSON once more, to find the path of a header that is repeated. */
+function reread(body: Buffer): LargeJson {
+  const reader = new LargeJsonReader();
+  reader.feed(body);
+  return reader.end();
 }
 
 /** What Fastify's parser refuses is no JSON, or JSON with a key that it will not have. */

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { REPEATED_HEADER } from '../domain/rules.ts';
 
 /** Longest array and object that are built: no request may hold longer ones. */
 const ITEMS = 10_000;
@@ -209,6 +210,9 @@ export class LargeJsonReader {
     } else {
       this.#keys[last] = key;
       this.#sizes[last] = (this.#sizes[last] as number) + 1;
+      // A repeated key of any other object keeps its last value, as in JSON.parse.
+      const isRepeated = this.#keys[last - 1] === 'headers' && Object.hasOwn(this.#built[last] ?? {}, key);
+      if (isRepeated) this.#refuse(REPEATED_HEADER, last + 1);
     }
   }
 
