@@ -60,7 +60,7 @@ function isRun(command: string): boolean {
 /** @returns what was printed, if it failed */
 async function run(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: 120_000 };
+    const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: 900_000 };
     const shell = execFile('sh', ['-c', READER + text], options, (error, out, err) => {
       resolve(error ? `${out}${err}` : undefined);
     });
@@ -116,6 +116,31 @@ const HEARD = [
   ],
 ] as EventType[];
 
+/** Follows every message that the documents' commands sent to its end: a 202 alone shows no failure. */
+async function assertDelivered(dev: DevFile): Promise<void> {
+  const { emails, chatapp } = clientOf(dev);
+  const counts = { delivered: 0, canceled: 0, chats: 0 };
+  let others: string[] = [];
+  const areDelivered = async (): Promise<boolean> => {
+    others = [];
+    Object.assign(counts, { delivered: 0, canceled: 0, chats: 0 });
+    for await (const { id, subject, status, error } of emails.list()) {
+      if (status === 'delivered' || status === 'canceled') counts[status]++;
+      else others.push(`${id} "${subject}" is ${status}: ${error}`);
+    }
+    for await (const { id, type, status, error } of chatapp.list()) {
+      if (status === 'delivered') counts.chats++;
+      else others.push(`${id} (${type}) is ${status}: ${error}`);
+    }
+    return others.length === 0;
+  };
+  await eventually('every example ends as delivered or canceled', areDelivered, 120_000).catch((error: unknown) =>
+    assert.fail([String(error), ...others].join('\n')),
+  );
+  // Fewer would mean that examples are gone, or not run.
+  assert.ok(counts.delivered >= 8 && counts.canceled >= 2 && counts.chats >= 4, JSON.stringify(counts));
+}
+
 async function stir(dev: DevFile): Promise<void> {
   const { emails, chatapp, domains, suppressions, webhooks } = clientOf(dev);
   await suppressions.create('nobody@example.net');
@@ -130,7 +155,7 @@ async function stir(dev: DevFile): Promise<void> {
 
 test(
   'what the documents say to type works, and every event is as the API description has it',
-  { timeout: 230_000 },
+  { timeout: 1_200_000 },
   async (t) => {
     const home = await emptyHome();
     const dev = await (await startSendwright(t, home)).dev();
@@ -144,6 +169,7 @@ test(
       if (problem !== undefined) assert.fail(`after the last of these: ${problem}`);
     }
 
+    await assertDelivered(dev);
     await stir(dev);
     let missing: readonly EventType[] = [];
     await eventually(
