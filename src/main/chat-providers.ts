@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { ChatProviderName } from '../domain/chat.ts';
+import { isPublicUrl } from '../domain/public-url.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
 import { chatSeal } from '../intake/chat-numbers.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
@@ -29,6 +30,7 @@ export function makeChatProviders(
 ): (number: SendingNumber) => ChatProvider {
   const seal = chatSeal(secretKeysOf(config));
   const contents = makeContents(pool, log);
+  const callbacksUrl = twilioCallbacksUrl(config);
   const made = new Map<string, ChatProvider>();
 
   function make(number: SendingNumber): ChatProvider {
@@ -55,7 +57,7 @@ export function makeChatProviders(
     const isShared = accountSid === config.TWILIO_ACCOUNT_SID;
     const contentOf = (name: string, language: string) =>
       isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
-    return twilioProvider({ ...account, publicUrl: config.PUBLIC_URL ?? null, contentOf });
+    return twilioProvider({ ...account, publicUrl: callbacksUrl ?? null, contentOf });
   }
 
   function makeMeta({ phone_number_id: phoneNumberId }: SendingNumber, own: string | undefined): ChatProvider {
@@ -74,6 +76,16 @@ export function makeChatProviders(
     made.set(key, provider);
     return provider;
   };
+}
+
+/**
+ * The URL below which Twilio can report statuses; undefined when it has to be polled. Twilio refuses a message whose
+ * `statusCallback` it cannot reach (error 21609). A server on our own side, such as the simulator, reaches any URL.
+ */
+export function twilioCallbacksUrl(config: Pick<Config, 'PUBLIC_URL' | 'TWILIO_BASE_URL'>): string | undefined {
+  const { PUBLIC_URL: url, TWILIO_BASE_URL: twilioUrl } = config;
+  if (url === undefined) return undefined;
+  return isPublicUrl(url) || !isPublicUrl(twilioUrl) ? url : undefined;
 }
 
 /** Stands for a provider that cannot be called before somebody mends the settings. */

@@ -10,15 +10,29 @@ import { smtp } from '../providers/smtp.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { readSettings } from './env.ts';
 
-/** The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. */
+/**
+ * The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. Logs an error for each without
+ * credentials: its emails wait.
+ */
 export function makeEmailProviders(log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
   const config = readSettings();
   return emailProviderNames(config).map((name) => {
-    const isReady = config[CREDENTIALS[name]] !== undefined;
-    if (!isReady)
-      log.error({ provider: name, missing: CREDENTIALS[name] }, 'provider without credentials: its emails wait');
-    return observedEmail(isReady ? MAKERS[name]() : unready(name), tracer);
+    if (hasCredentials(config, name)) return observedEmail(MAKERS[name](), tracer);
+    const detail = missingCredentials(config, name);
+    log.error({ provider: name, set: settingsToSet(config, name) }, 'email provider without credentials: email waits');
+    return observedEmail(unready(name, detail), tracer);
   });
+}
+
+/** What the providers that this worker uses lack, for `updateCredentialPauses`. */
+export function credentialProblems(): ReadonlyMap<EmailProviderName, string | undefined> {
+  const config = readSettings();
+  return new Map(
+    emailProviderNames(config).map((name) => [
+      name,
+      hasCredentials(config, name) ? undefined : missingCredentials(config, name),
+    ]),
+  );
 }
 
 /** The names of those, whether they have what they need or not. */
@@ -57,15 +71,37 @@ const MAKERS: Readonly<Record<EmailProviderName, () => EmailProvider>> = {
   smtp: () => smtp(readSettings('SMTP_URL').SMTP_URL),
 };
 
+/** How the reason of a pause begins that missing credentials opened. */
+export const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
+
 /** The setting without which a provider cannot be called. */
 const CREDENTIALS = { postmark: 'POSTMARK_SERVER_TOKEN', smtp: 'SMTP_URL' } as const;
+
+function hasCredentials(config: Config, name: EmailProviderName): boolean {
+  return config[CREDENTIALS[name]] !== undefined;
+}
+
+/**
+ * The settings of which one has to be set before email is sent, each with the file that may hold it. Without
+ * `EMAIL_PROVIDERS` the credentials of any provider do.
+ */
+function settingsToSet(config: Config, name: EmailProviderName): string[] {
+  const settings = config.EMAIL_PROVIDERS ? [CREDENTIALS[name]] : Object.values(CREDENTIALS);
+  return settings.map((setting) => {
+    const file = process.env[`${setting}_FILE`];
+    return file ? `${setting} (file ${file})` : setting;
+  });
+}
+
+function missingCredentials(config: Config, name: EmailProviderName): string {
+  return `${CREDENTIALS_MISSING} Set ${settingsToSet(config, name).join(' or ')}, then restart the email workers.`;
+}
 
 /**
  * Stands for a provider whose credentials are missing. Its emails wait as those of a refused account do, and are sent by
  * another provider if there is one: a worker that ended at its start would say less, and do nothing else either.
  */
-function unready(name: EmailProviderName): EmailProvider {
-  const detail = `There are no credentials for this provider: ${CREDENTIALS[name]} is not set.`;
+function unready(name: EmailProviderName, detail: string): EmailProvider {
   return {
     name,
     callSize: 500,

@@ -21,8 +21,9 @@ import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { checkDatabase } from './check-database.ts';
-import { makeChatProviders } from './chat-providers.ts';
+import { makeChatProviders, twilioCallbacksUrl } from './chat-providers.ts';
 import { openWorkflows } from './describe-workflow.ts';
+import { updateCredentialPauses } from './credential-pauses.ts';
 import { makeEmailDeps } from './email-deps.ts';
 import { makeAskPostmark, makeRemoveFromProvider } from './email-providers.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
@@ -84,6 +85,7 @@ const FLEETS = {
   ],
   /** Calls to email providers: mostly waiting for answers. Groups have few places, since each is many emails in memory. */
   email: (): QueueOptions[] => {
+    void updateCredentialPauses(pool, log);
     const deps = {
       ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
       isolation,
@@ -241,10 +243,13 @@ function tellRelay(): ActivityInterceptors {
   };
 }
 
-/** Twilio is told with each message where to report; without `PUBLIC_URL` it has to be asked, which takes minutes. */
+/** Warns when Twilio cannot report statuses: they are then polled, which takes minutes. */
 function makeReportedChatProviders(): ChatDeps['providerOf'] {
-  if (config.PUBLIC_URL === undefined) {
-    log.warn('PUBLIC_URL is not set: what becomes of chat-app messages at Twilio is asked for, and known late');
+  if (twilioCallbacksUrl(config) === undefined) {
+    log.warn(
+      { publicUrl: config.PUBLIC_URL ?? null },
+      'PUBLIC_URL is not a public address: Twilio cannot report the status of messages and is polled every few minutes',
+    );
   }
   return makeChatProviders(pool, config, log, tracer);
 }

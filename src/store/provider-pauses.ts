@@ -84,3 +84,12 @@ export async function closePauses(
     values: [pauses.map(({ provider }) => provider), pauses.map(({ sender }) => sender)],
   });
 }
+
+/** Ends the pauses of whole accounts whose reason begins with a text. */
+export async function closePausesOfReason(db: Db, providers: readonly string[], reasonStart: string): Promise<void> {
+  await db.query({
+    name: 'close_provider_pauses_of_reason',
+    text: `DELETE FROM provider_pauses WHERE provider = ANY ($1) AND sender = '' AND starts_with(reason, $2)`,
+    values: [providers, reasonStart],
+  });
+}

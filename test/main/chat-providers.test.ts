@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import type { OutgoingChat } from '../../src/domain/chat.ts';
 import { chatSeal } from '../../src/intake/chat-numbers.ts';
-import { makeChatProviders } from '../../src/main/chat-providers.ts';
+import { makeChatProviders, twilioCallbacksUrl } from '../../src/main/chat-providers.ts';
 import { makeContents } from '../../src/main/twilio-contents.ts';
 import { addContents } from '../../src/store/chat-contents.ts';
 import type { SendingNumber } from '../../src/store/chat-attempts.ts';
@@ -84,6 +84,21 @@ describe('a number’s way out', () => {
     assert.equal(providerOf(meta), providerOf({ ...meta }));
     assert.notEqual(providerOf(meta), providerOf({ ...meta, credentials: sealed('own') }));
   });
+});
+
+test('Twilio is asked for callbacks only where it can reach PUBLIC_URL; the simulator reaches any address', () => {
+  const [twilio, simulator] = ['https://api.twilio.com', 'http://simulator:3025'];
+  const [reachable, local] = ['https://mail.example.com', 'http://localhost:3000'];
+  for (const [PUBLIC_URL, TWILIO_BASE_URL, url] of [
+    [reachable, twilio, reachable],
+    [reachable, simulator, reachable],
+    [local, twilio, undefined],
+    [local, simulator, local],
+    ['', twilio, undefined],
+  ] as const) {
+    const config = readConfig({ PUBLIC_URL, TWILIO_BASE_URL });
+    assert.equal(twilioCallbacksUrl(config), url, `${PUBLIC_URL} for ${TWILIO_BASE_URL}`);
+  }
 });
 
 describe('templates at Twilio', () => {
