@@ -41,10 +41,10 @@ export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, em
   ];
 }
 
-/** What somebody must tell Postmark, which posts nothing before. */
+/** The webhook to add at Postmark, which reports nothing before. Each message stream has webhooks of its own. */
 function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWebhook']>): string[] {
   return [
-    'Postmark reports deliveries, bounces, opens and the rest once a webhook of the message stream names',
+    'Postmark reports deliveries, bounces and the rest once a webhook of each message stream that you use names',
     `  ${url}`,
     `with all its events, and as HTTP credentials the user ${user} and the password ${password}`,
   ];
