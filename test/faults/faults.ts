@@ -204,11 +204,17 @@ const workerFaults: Readonly<Record<string, Fault>> = {
       const posted = generator.postBatch(2_000, true);
       await sleep(random.between(0, 1_500));
       stack.parts.exhaustMemory('worker');
-      // A process that can allocate nothing may also hang; then its host ends it.
-      const how = await Promise.race([died, sleep(30_000, undefined, { ref: false })]);
+      // A worker that has sent everything allocates little: more email is posted until it ends.
+      const posts = [posted];
+      let how: string | undefined;
+      for (let i = 0; i < 10 && how === undefined; i++) {
+        how = await Promise.race([died, sleep(3_000, undefined, { ref: false })]);
+        if (how === undefined) posts.push(generator.postBatch(200, true));
+      }
       demand(how !== undefined, 'the worker did not end within 30 s');
+      // A process that cannot allocate may also hang; then its host ends it.
       if (how === undefined) stack.parts.kill('worker');
-      await Promise.all([posted, stack.parts.serving()]);
+      await Promise.all([...posts, stack.parts.serving()]);
     },
   },
 };
