@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # The image of every process of Sendwright: which one a container is, its command says.
 ARG NODE=node:22-bookworm-slim
 
@@ -13,6 +12,9 @@ FROM ${NODE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund
+# Temporal's native part comes for every system; this one needs its own.
+RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 \
+  ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
 
 # The simulated providers are for trying things out; they run from source, with development's packages.
 FROM build AS simulator
@@ -33,5 +35,5 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000
-HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=6 CMD ["node", "dist/src/main/health-check.js"]
+HEALTHCHECK --interval=15s --timeout=5s --start-period=180s --start-interval=2s --retries=4 CMD ["node", "dist/src/main/health-check.js"]
 CMD ["node", "dist/src/main/api.js"]

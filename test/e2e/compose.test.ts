@@ -16,7 +16,11 @@ test('what is built needs no package of development: the image has none', async 
   for (const name of ['api', 'worker', 'migrate', 'admin', 'health-check']) {
     const packages = packagesOf(`dist/src/main/${name}.js`);
     for (const [needed, by] of packages) assert.ok(needed in dependencies, `${name} loads ${needed}, by ${by}`);
-    assert.ok(packages.size > 0, `${name} loads something`);
+    assert.equal(
+      packages.size > 0,
+      name !== 'health-check',
+      `${name} loads packages, but for what runs every few seconds`,
+    );
   }
 });
 

@@ -9,6 +9,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export interface Service {
   readonly image: string;
   readonly build?: { readonly target: string };
+  readonly pull_policy?: string;
+  readonly attach?: boolean;
   readonly entrypoint?: readonly string[];
   readonly command?: string | readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
@@ -32,6 +34,7 @@ export interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+  readonly networks: unknown;
 }
 
 /**
@@ -55,16 +58,32 @@ function interpolate(value: unknown, env: Readonly<Record<string, string>>): unk
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, interpolate(one, env)]));
 }
 
-/** https://docs.docker.com/reference/compose-file/interpolation/, of which the file uses `$$`, `${A:-b}` and `${A:?b}`. */
+/**
+ * Replaces variables: `$$`, `${A}`, `${A:-b}`, `${A-b}` and `${A:?b}`, whose default may hold variables in turn.
+ * https://docs.docker.com/reference/compose-file/interpolation/
+ */
 function putIn(text: string, env: Readonly<Record<string, string>>): string {
-  return text.replace(/\$(?:(\$)|\{(\w+)(?::([-?])([^}]*))?\}|(.?))/gs, (whole, dollar, name, how, other, wrong) => {
-    if (dollar !== undefined) return '$';
-    if (wrong !== undefined) throw new Error(`not understood: ${whole} in ${text}`);
-    const value = env[name as string];
-    if (value) return value;
-    if (how === '?') throw new Error(`${String(name)} is missing: ${String(other)}`);
-    return (other as string | undefined) ?? '';
-  });
+  const start = text.indexOf('$');
+  if (start === -1) return text;
+  const head = text.slice(0, start);
+  if (text[start + 1] === '$') return `${head}$${putIn(text.slice(start + 2), env)}`;
+  const end = closingBrace(text, start + 1);
+  const [, name, colon, how, other = ''] = /^\{(\w+)(?:(:?)([-?])(.*))?$/s.exec(text.slice(start + 1, end)) ?? [];
+  if (name === undefined) throw new Error(`unknown interpolation in ${text}`);
+  const value = env[name];
+  const isGiven = how === undefined || (colon === ':' ? Boolean(value) : value !== undefined);
+  if (!isGiven && how === '?') throw new Error(`${name} is missing: ${other}`);
+  return head + (isGiven ? (value ?? '') : putIn(other, env)) + putIn(text.slice(end + 1), env);
+}
+
+/** Where the brace that opens at an index is closed. */
+function closingBrace(text: string, opening: number): number {
+  let depth = 0;
+  for (let index = opening; index < text.length; index++) {
+    if (text[index] === '{') depth++;
+    if (text[index] === '}' && --depth === 0) return index;
+  }
+  throw new Error(`unknown interpolation in ${text}`);
 }
 
 /** Services in an order in which each comes after those that it depends on. */
