@@ -101,7 +101,7 @@ async function startTemporal(
 }
 
 /** A program of Temporal's server, built once by Go and kept where the development server is. */
-async function built(name: string, program: string, progress: Progress): Promise<string> {
+export async function built(name: string, program: string, progress: Progress): Promise<string> {
   const path = join(cacheFolder(process.env), `${name}-${TEMPORAL_SERVER}-${process.platform}-${process.arch}`);
   await cached(
     path,

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { admin, type Stage, until } from './docker.ts';
+
+const DOMAIN = 'compose.example';
+const NUMBER = '+4915112345678';
+const run = promisify(execFile);
+
+/** What a user of the installation does, through the proxy. */
+export interface Customer {
+  /** Posts to a path of the API. @returns status and body */
+  readonly post: (path: string, body: object) => Promise<{ readonly status: number; readonly body: Accepted }>;
+  /** Sends an email; repeats the request until it is accepted. @returns its id */
+  readonly send: (to: string, more?: object) => Promise<string>;
+  /** Sends a chat-app message; repeats the request until it is accepted. @returns its path */
+  readonly sendChat: () => Promise<string>;
+  /** Waits until a message has a status. */
+  readonly waitFor: (path: string, status: string, withinMs?: number) => Promise<void>;
+  readonly statusOf: (path: string) => Promise<string>;
+  /** How often the simulated providers have an email to each recipient. */
+  readonly inbox: () => Promise<ReadonlyMap<string, number>>;
+}
+
+interface Accepted {
+  readonly id: string;
+  readonly status: string;
+}
+
+export const email = (to: string, more: object = {}) => {
+  return { from: `Compose <hello@${DOMAIN}>`, to, subject: 'Compose', text: 'Hello', ...more };
+};
+
+/** Sets up an organization with a domain, a user, a number and an API key by the command line in the containers. */
+export async function setUp(stage: Stage, baseUrl: string, inboxUrl: string): Promise<Customer> {
+  const { id: organization = '', api_key: key = '' } = await admin(
+    stage,
+    'organization',
+    'create',
+    '--name',
+    'Compose',
+  );
+  const ours = ['--organization', organization];
+  await admin(stage, 'domain', 'add', ...ours, '--name', DOMAIN, '--verified');
+  await admin(stage, 'user', 'create', ...ours, '--email', 'user@compose.example');
+  await admin(
+    ...[stage, 'number', 'add', ...ours, '--number', NUMBER, '--provider', 'meta'],
+    ...['--phone-number-id', '1000001'],
+  );
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const signal = () => AbortSignal.timeout(30_000);
+
+  const post: Customer['post'] = async (path, body) => {
+    const answer = await fetch(baseUrl + path, {
+      ...{ method: 'POST', headers, signal: signal(), body: JSON.stringify(body) },
+    });
+    return { status: answer.status, body: (await answer.json()) as Accepted };
+  };
+  const accept = async (path: string, body: object): Promise<string> => {
+    let id = '';
+    await until(`POST ${path} is accepted`, 120_000, async () => {
+      const answer = await post(path, body);
+      id = answer.body.id;
+      return answer.status === 202 ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`;
+    });
+    return id;
+  };
+  const statusOf = async (path: string): Promise<string> => {
+    const answer = await fetch(baseUrl + path, { headers, signal: signal() });
+    return ((await answer.json()) as Accepted).status;
+  };
+  return {
+    post,
+    statusOf,
+    send: (to, more) => accept('/v1/emails', email(to, more)),
+    sendChat: async () =>
+      `/v1/chatapp/${await accept('/v1/chatapp', { from: NUMBER, to: '+4915198765432', text: 'Hi' })}`,
+    waitFor: (path, status, withinMs = 180_000) =>
+      until(`${path} is ${status}`, withinMs, async () => {
+        const found = await statusOf(path);
+        return found === status ? undefined : `it is ${found}`;
+      }),
+    async inbox() {
+      const answer = await fetch(`${inboxUrl}/messages?limit=100000`, { signal: signal() });
+      const taken = (await answer.json()) as { to: string | string[] }[];
+      const counts = new Map<string, number>();
+      for (const to of taken.flatMap((message) => message.to)) counts.set(to, (counts.get(to) ?? 0) + 1);
+      return counts;
+    },
+  };
+}
+
+/** An instant some seconds from now, as `scheduled_at` takes it. */
+export function inSeconds(seconds: number): string {
+  return new Date(Date.now() + seconds * 1_000).toISOString();
+}
+
+/** Ends a process of this machine as a crash would; `docker kill` would count as stopped by hand and start nothing again. */
+export async function crash(stage: Stage, id: string, isOwnEngine: boolean): Promise<void> {
+  if (isOwnEngine) {
+    const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Pid}}', id], { env: stage.env });
+    process.kill(Number(stdout), 'SIGKILL');
+    return;
+  }
+  await run('docker', ['kill', id], { env: stage.env });
+  await run('docker', ['start', id], { env: stage.env });
+}
