@@ -48,6 +48,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['65536', ...NO_NUMBERS],
   },
   HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
+  DOCS_SENDER_DOMAIN: { fallback: undefined, good: any('mail.example.com'), bad: [] },
   METRICS_PORT: { fallback: undefined, good: [['9464', 9_464]], bad: ['0', '65536', ...NO_NUMBERS] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: undefined,

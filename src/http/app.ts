@@ -7,7 +7,6 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { Type } from 'typebox';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
@@ -18,6 +17,7 @@ import { noteChange, noteMade } from './audit.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
 import { limitBodiesInFlight } from './bodies-in-flight.ts';
 import { closeWithLastAnswer } from './closing.ts';
+import { type CurrentDescription, makeCurrentDescription } from './current-examples.ts';
 import { serveDocs } from './docs.ts';
 import { answerBrokenRequest, sendError } from './errors.ts';
 import { honourKeys } from './idempotency.ts';
@@ -45,7 +45,7 @@ import * as lists from './routes/lists.ts';
 import * as suppressions from './routes/suppressions.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
-import { ErrorBody, errorResponses } from './schemas/common.ts';
+import { errorResponses } from './schemas/common.ts';
 import { answered } from '../telemetry/topics.ts';
 import { followed } from './follow.ts';
 import { pathOf, routable } from './target.ts';
@@ -66,6 +66,8 @@ export interface HttpDeps
   /** The setting `SECRET_KEY`: signs what callers carry and give back. */
   readonly secretKey: SecretKeys;
   readonly maxBodyBytes: number;
+  /** Domain of the sender in the examples of the API description; `example.com` where it is undefined. */
+  readonly docsSenderDomain: string | undefined;
   readonly keys: KeyRing;
   readonly networks: NetworkLimits;
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */
@@ -85,7 +87,7 @@ declare module 'fastify' {
 }
 
 /** Every address of the API: method, path, who may call it, and what it does. */
-export function routeTable(deps: HttpDeps, describeApi: () => unknown): RouteRow[] {
+export function routeTable(deps: HttpDeps, describeApi: CurrentDescription): RouteRow[] {
   return [
     ['POST', '/v1/emails', 'send', emails.sendEmail(deps)],
     ['GET', '/v1/emails', 'read', lists.emails(deps)],
@@ -163,9 +165,11 @@ function requireHttps(app: FastifyInstance): void {
   });
 }
 
-function apiDescription(describeApi: () => unknown): Route {
-  const schema = { tags: ['Health'], summary: 'This description', hide: true, response: { 200: Type.Unknown() } };
-  return route(schema, async () => describeApi());
+function apiDescription(describeApi: CurrentDescription): Route {
+  return route({ tags: ['Health'], summary: 'This description', hide: true }, async (_request, reply) => {
+    reply.type('application/json; charset=utf-8');
+    return describeApi();
+  });
 }
 
 /** The HTTP API. Nothing listens yet. */
@@ -192,16 +196,16 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.decorateRequest('madeId', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
-  app.addSchema(ErrorBody);
   readJson(app, deps.maxBodyBytes);
   honourKeys(app, deps.pool);
   refuseBodies(app);
   closeWithLastAnswer(app);
   tellLimits(app, deps.limits);
   if (deps.publicUrl?.startsWith('https:')) requireHttps(app);
-  await app.register(swagger, openapi());
+  await app.register(swagger, openapi(deps.publicUrl));
 
-  const table = routeTable(deps, () => app.swagger());
+  const describeApi = makeCurrentDescription(() => app.swagger(), deps.docsSenderDomain);
+  const table = routeTable(deps, describeApi);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     await admit(deps, request, reply);
@@ -226,7 +230,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     keepRaw(callbacks);
     for (const row of table) if (row[3].isRaw) serve(callbacks, deps, row);
   });
-  await serveDocs(app);
+  await serveDocs(app, describeApi);
   return app;
 }
 

@@ -2,6 +2,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
 import { openToAll } from './auth.ts';
+import type { CurrentDescription } from './current-examples.ts';
 import { sendError } from './errors.ts';
 
 /** Everything comes from here, nothing is sent elsewhere, and nobody may frame it. The page styles its own elements. */
@@ -16,7 +17,7 @@ const POLICY = {
 };
 
 /** Serves the API description as a page at /docs, where requests can be tried with a key. */
-export async function serveDocs(app: FastifyInstance): Promise<void> {
+export async function serveDocs(app: FastifyInstance, describeApi: CurrentDescription): Promise<void> {
   // A file that the page does not have; other addresses have been answered before.
   app.setNotFoundHandler((request, reply) =>
     sendError(new ServiceError('not_found', 'there is nothing at this address'), request, reply),
@@ -29,6 +30,9 @@ export async function serveDocs(app: FastifyInstance): Promise<void> {
     await docs.register(swaggerUi, {
       routePrefix: '/docs',
       staticCSP: POLICY,
+      // The page may call only the address it was loaded from, which need not be PUBLIC_URL.
+      transformSpecification: () => ({ ...(JSON.parse(describeApi()) as object), servers: [{ url: '/' }] }),
+      transformSpecificationClone: false,
       theme: { title: 'Sendwright API' },
       uiConfig: {
         deepLinking: true,

@@ -10,9 +10,16 @@ const event = (type: string, data: object) => ({
   data,
 });
 
-const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; readonly example: object }>> = {
+interface EventDoc {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly example: object;
+}
+
+const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
   email: {
-    summary: 'Something happened to an email',
+    operationId: 'onEmailEvent',
+    summary: 'Email event',
     example: event('email.bounced', {
       emailId: EMAIL_ID,
       from: 'Example <hello@example.com>',
@@ -26,7 +33,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   batch: {
-    summary: 'No email of a batch waits any more',
+    operationId: 'onBatchEvent',
+    summary: 'All emails of a batch were sent or have ended',
     example: event('batch.completed', {
       batchId: 'bt_01kajc9a4kf7m2tq8w5yzr3b6d',
       total: 2,
@@ -36,7 +44,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   chatapp: {
-    summary: 'Something happened to a chat-app message',
+    operationId: 'onChatMessageEvent',
+    summary: 'Chat-app message event',
     example: event('chatapp.failed', {
       messageId: 'wa_01kajce1x8m4n6p0r2t5v7w9yz',
       from: '+12025550142',
@@ -49,7 +58,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   domain: {
-    summary: 'Something happened to a domain',
+    operationId: 'onDomainEvent',
+    summary: 'Domain event',
     example: event('domain.verified', {
       domainId: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
       name: 'mail.example.com',
@@ -57,7 +67,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   suppression: {
-    summary: 'An address came onto the suppression list, or was taken off it',
+    operationId: 'onSuppressionEvent',
+    summary: 'An address was added to the suppression list, or removed from it',
     example: event('suppression.added', {
       suppressionId: 'sup_01kajc9f2bq0w8e5r7t1y3u6ip',
       email: 'ada@example.net',
@@ -67,6 +78,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, { readonly summary: string; rea
     }),
   },
   webhook: {
+    operationId: 'onWebhookEvent',
     summary: 'An endpoint was disabled, or a test was requested',
     example: event('webhook.disabled', {
       webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
@@ -87,11 +99,11 @@ const header = (name: string, description: string) => ({
 
 /** Standard Webhooks 1.0.0; the same three values come as `service-…` too. */
 const HEADERS = [
-  header('webhook-id', 'The id of the event, the same for every try'),
-  header('webhook-timestamp', 'When this try was made, in Unix seconds'),
+  header('webhook-id', 'The id of the event, the same for every attempt'),
+  header('webhook-timestamp', 'When this attempt was made, in Unix seconds'),
   header(
     'webhook-signature',
-    '`v1,` and the signature in base64; while a secret is being rotated, two with a blank between',
+    '`v1,` and the signature in base64; two of them, separated by a space, while a secret is being rotated',
   ),
 ];
 
@@ -99,14 +111,15 @@ const HEADERS = [
 export function describeEvents() {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([name, schema]) => {
-      const { summary, example } = DOCS[name as keyof typeof EVENTS];
+      const { operationId, summary, example } = DOCS[name as keyof typeof EVENTS];
       const post = {
         tags: ['Webhooks'],
+        operationId,
         summary,
         security: [],
         parameters: HEADERS,
         requestBody: { required: true, content: { 'application/json': { schema, example } } },
-        responses: { '2XX': { description: 'It has arrived; anything else has it tried again' } },
+        responses: { '2XX': { description: 'Received. After any other status the event is sent again.' } },
       };
       return [name, { post }];
     }),

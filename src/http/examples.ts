@@ -7,7 +7,7 @@ export interface Example {
 const ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
 const BATCH_ID = 'bt_01kajc9a4kf7m2tq8w5yzr3b6d';
 const AT = '2026-03-01T09:30:00.000Z';
-const SCHEDULED_AT = '2026-03-02T08:00:00.000Z';
+const SCHEDULED_AT = '2026-03-03T08:00:00.000Z';
 
 const email = {
   from: 'Example <hello@example.com>',
@@ -213,7 +213,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   'PATCH /v1/emails/{id}': {
-    request: { scheduled_at: '2026-03-02T09:00:00+01:00' },
+    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
     answer: { id: ID, status: 'scheduled', scheduled_at: SCHEDULED_AT },
   },
   'POST /v1/emails/{id}/cancel': { answer: { id: ID, status: 'canceled' } },
@@ -223,7 +223,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     request: {
       emails: [
         email,
-        { ...email, to: 'grace@example.net', subject: 'How was it?', scheduled_at: '2026-03-02T09:00:00+01:00' },
+        { ...email, to: 'grace@example.net', subject: 'How was it?', scheduled_at: '2026-03-03T09:00:00+01:00' },
       ],
     },
     answer: { id: BATCH_ID, total: 2, status: 'queued', created_at: AT },

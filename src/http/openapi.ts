@@ -2,32 +2,41 @@ import type { SwaggerOptions } from '@fastify/swagger';
 import { describeErrors } from './error-docs.ts';
 import { describeEvents } from './event-docs.ts';
 import { EXAMPLES } from './examples.ts';
+import { type Describable, nameSchemas } from './openapi-schemas.ts';
 
-/** What the API description says besides the routes' own schemas. */
-export function openapi(): SwaggerOptions {
+/**
+ * The API description, except for the schemas of the routes.
+ * @param publicUrl address of the API; without one the description names the address it was fetched from
+ */
+export function openapi(publicUrl: string | undefined): SwaggerOptions {
   return {
+    stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
+      servers: [{ url: publicUrl ?? '/' }],
       info: {
         title: 'Sendwright',
         description:
-          'Email that is never lost: sent at once or later, moved, canceled, followed to its end.\n\n' +
-          'Every request names an API key. Timestamps are UTC with milliseconds. Every error has one form, and every ' +
-          'answer an `X-Request-Id` to ask about. While an organization’s requests or emails are limited, every answer to ' +
-          'a good key says in `RateLimit-…` headers what is left.',
+          'Sends email and chat-app messages now or later, and reports what becomes of each.\n\n' +
+          'Every request needs an API key. Timestamps are in UTC with milliseconds. All errors have the same form, and ' +
+          'every response has an `X-Request-Id`: quote it when you report a problem. While the requests or emails of an ' +
+          'organization are limited, every response to a valid key states in `RateLimit-…` headers what is left.\n\n' +
+          'A request body may have 43 MB (45,088,768 bytes) unless the operator has set another limit, and must not be ' +
+          'compressed. For a batch of 10,000 emails that is about 4.5 kB per email.',
         version: '1',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       tags: [
-        { name: 'Emails', description: 'Send an email, follow it, and move or cancel one that is scheduled' },
+        { name: 'Emails', description: 'Send an email, follow it, and reschedule or cancel a scheduled one' },
         { name: 'Batches', description: 'Up to 10,000 emails in one request' },
-        { name: 'Attachments', description: 'Files that went along' },
+        { name: 'Attachments', description: 'Files that were sent with an email' },
         { name: 'Chat-app messages', description: 'Send a WhatsApp message and follow it' },
         { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
-        { name: 'Domains', description: 'Domains that email is sent from, and what belongs into their DNS' },
-        { name: 'Suppressions', description: 'Addresses to which nothing is sent any more' },
-        { name: 'Webhooks', description: 'Endpoints of yours that are told what happens' },
-        { name: 'API keys', description: 'Who may call, and what each may do' },
+        { name: 'Domains', description: 'Domains that email is sent from, and their DNS records' },
+        { name: 'Suppressions', description: 'The suppression list: addresses to which nothing is sent' },
+        { name: 'Erasures', description: 'Erase the personal data of a recipient' },
+        { name: 'Webhooks', description: 'Your endpoints, to which events are posted' },
+        { name: 'API keys', description: 'Keys to this API, and what each of them allows' },
         { name: 'Health', description: 'For load balancers' },
       ],
       webhooks: describeEvents(),
@@ -43,10 +52,12 @@ export function openapi(): SwaggerOptions {
     }),
     transformObject: (made) => {
       if (!('openapiObject' in made)) throw new Error('this API is described in OpenAPI 3');
-      complete(made.openapiObject.paths as Paths);
-      return made.openapiObject;
+      const document = made.openapiObject as unknown as Document;
+      complete(document.paths);
+      const named = nameSchemas(document);
+      describePayloads(named);
+      return named as unknown as typeof made.openapiObject;
     },
-    refResolver: { buildLocalReference: (json) => json['$id'] as string },
   };
 }
 
@@ -67,6 +78,16 @@ interface Operation {
   readonly security?: readonly unknown[];
 }
 type Paths = Record<string, Record<string, Operation>>;
+interface Document extends Describable {
+  readonly paths: Paths;
+}
+
+/** The payload of a delivery is that of one of the events. */
+function describePayloads({ webhooks, components }: ReturnType<typeof nameSchemas>): void {
+  const oneOf = Object.values(webhooks).map(({ post }) => post.requestBody.content['application/json'].schema);
+  const { properties } = components.schemas['Delivery'] as { properties: Record<string, unknown> };
+  properties['payload'] = { oneOf, description: 'The request body of every attempt' };
+}
 
 const whole = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 
@@ -91,7 +112,7 @@ function headersOf(status: number, needsKey: boolean): Record<string, { $ref: st
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Done', 201: 'Made', 202: 'Accepted', 204: 'Removed' };
+const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Success', 201: 'Created', 202: 'Accepted', 204: 'Deleted' };
 
 /** Adds examples, and says what each answer means. */
 function complete(paths: Paths): void {

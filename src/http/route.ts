@@ -1,10 +1,14 @@
-import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import type { Static, TSchema } from 'typebox';
+import type { IncomingMessage } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest, HTTPMethods, RawServerDefault, RouteGenericInterface } from 'fastify';
+import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import type { Scope } from './auth.ts';
 
 /** What a route takes and gives, for validation and for the API description alike. */
 export interface RouteSchema {
+  /** Names the operation in generated clients. */
+  readonly operationId?: string;
   readonly summary: string;
   readonly description?: string;
   readonly tags: readonly string[];
@@ -18,14 +22,13 @@ export interface RouteSchema {
   readonly hide?: boolean;
 }
 
-type Given<S extends RouteSchema, K extends 'params' | 'querystring' | 'body'> = S[K] extends TSchema
-  ? Static<S[K]>
-  : unknown;
-type TypedRequest<S extends RouteSchema> = FastifyRequest<{
-  Params: Given<S, 'params'>;
-  Querystring: Given<S, 'querystring'>;
-  Body: Given<S, 'body'>;
-}>;
+type TypedRequest<S extends RouteSchema> = FastifyRequest<
+  RouteGenericInterface,
+  RawServerDefault,
+  IncomingMessage,
+  S,
+  TypeBoxTypeProvider
+>;
 
 export type Guard = (request: FastifyRequest) => void;
 

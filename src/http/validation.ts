@@ -54,6 +54,8 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     return (value: unknown) => (validate(value) ? undefined : toError(validate.errors?.[0], noun));
   };
   return ({ schema, httpPart }) => {
+    // Idempotency-Key is checked by idempotency.ts, before the fields of the body.
+    if (httpPart === 'headers') return () => true;
     const long = Object.entries(schemaProperties(schema)).find(([, property]) => property['x-sliced']);
     if (long) return inSlices(schema, ...long, compile);
     const isQuery = httpPart === 'querystring';

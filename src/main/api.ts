@@ -93,6 +93,7 @@ const deps = {
   contents: makeEmailContents(secretKeysOf(config)),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,
+  docsSenderDomain: config.DOCS_SENDER_DOMAIN,
   keys,
   limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),

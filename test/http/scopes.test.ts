@@ -12,7 +12,7 @@ before(async () => {
   service = await startService();
   ours = await service.organization();
   for (const preset of PRESETS) keys.set(preset, await ours.addKey(preset));
-  table = routeTable(service.deps, () => ({}));
+  table = routeTable(service.deps, () => '{}');
 });
 after(() => service.close());
 

@@ -137,6 +137,7 @@ export async function startService(
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
     publicUrl: undefined,
+    docsSenderDomain: undefined,
     files,
     withFiles: makeWithFiles({
       pool,

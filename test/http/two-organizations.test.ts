@@ -17,7 +17,7 @@ before(async () => {
   service = await startService();
   ours = await service.organization('Ours');
   theirs = await service.organization('Theirs');
-  const table = routeTable(service.deps, () => ({}));
+  const table = routeTable(service.deps, () => '{}');
   routes = table.map(([method, path]) => `${String(method)} ${path}`).filter((route) => route.includes(' /v1/'));
 });
 after(() => service.close());

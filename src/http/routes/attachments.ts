@@ -29,6 +29,7 @@ export function listAttachments(deps: AttachmentRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listAttachments',
       summary: 'List the attachments of an email',
       description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
       params: EmailParams,
@@ -48,6 +49,7 @@ export function getAttachment(deps: AttachmentRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getAttachment',
       summary: 'Get an attachment of an email',
       description: 'One attachment with a fresh link.',
       params: AttachmentParams,
@@ -69,6 +71,7 @@ export function downloadAttachment(deps: AttachmentRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'downloadAttachment',
       summary: 'Download an attachment',
       description: 'Where `download_url` leads. Needs no API key.',
       params: AttachmentParams,

@@ -25,8 +25,11 @@ export function sendBatch(deps: IntakeDeps): Route {
   const sending = route(
     {
       tags,
+      operationId: 'sendBatch',
       summary: 'Send a batch',
-      description: 'Accepts up to 10,000 emails for delivery, all or none.',
+      description:
+        'Accepts up to 10,000 emails for delivery, all or none. Attachments are not accepted. The limit on the request body ' +
+        'holds for the whole batch: 43 MB are about 4.5 kB per email in a batch of 10,000.',
       headers: IdempotencyHeader,
       body: SendBatchBody,
       response: { 202: AcceptedBatch, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
@@ -59,6 +62,7 @@ export function getBatch(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'getBatch',
       summary: 'Get a batch',
       description: 'How far a batch has come.',
       params: BatchParams,
@@ -77,6 +81,7 @@ export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secre
   return route(
     {
       tags,
+      operationId: 'listBatches',
       summary: 'List batches',
       description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
       querystring: BatchesQuery,
@@ -97,6 +102,7 @@ export function cancelBatchMembers(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'cancelBatch',
       summary: 'Cancel a batch',
       description: 'Calls every email of a batch back that is still scheduled.',
       params: BatchParams,

@@ -30,6 +30,7 @@ export function connect({ pool, limits, secretKey, verifyNumber }: NumberRoutesD
   return route(
     {
       tags,
+      operationId: 'connectChatNumber',
       summary: 'Connect a number',
       description:
         'Chat-app messages can come from it from now on. The provider is asked whether the number belongs to the account ' +
@@ -63,6 +64,7 @@ export function list({ pool, secretKey }: NumberRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listChatNumbers',
       summary: 'List numbers',
       description: 'Connected numbers, newest first. Follow `next_cursor` until it is null.',
       querystring: NumbersQuery,
@@ -83,6 +85,7 @@ export function get({ pool }: NumberRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getChatNumber',
       summary: 'Get a number',
       description: 'One connected number with its templates.',
       params: NumberParams,
@@ -96,6 +99,7 @@ export function remove({ pool }: NumberRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'disconnectChatNumber',
       summary: 'Disconnect a number',
       description: 'No message comes from it any more; those that wait for a try fail.',
       params: NumberParams,

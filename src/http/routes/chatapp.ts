@@ -21,6 +21,7 @@ export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
   const sending = route(
     {
       tags,
+      operationId: 'sendChatMessage',
       summary: 'Send a chat-app message',
       description:
         'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
@@ -63,6 +64,7 @@ export function get({ pool }: { readonly pool: Db }): Route {
   return route(
     {
       tags,
+      operationId: 'getChatMessage',
       summary: 'Get a chat-app message',
       description: 'One message as it was given, with its status and timeline.',
       params: ChatParams,
@@ -81,6 +83,7 @@ export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKe
   return route(
     {
       tags,
+      operationId: 'listChatMessages',
       summary: 'List chat-app messages',
       description:
         'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',

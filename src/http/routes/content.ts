@@ -17,6 +17,7 @@ export function getContent(deps: ContentRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getEmailContent',
       summary: 'Get the content of an email',
       description: 'Subject, bodies and custom headers as sent, until they are erased.',
       params: EmailParams,
@@ -30,6 +31,7 @@ export function deleteContent(deps: ContentRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'eraseEmailContent',
       summary: 'Erase the content of an email',
       description:
         'Erases bodies, custom headers and files of an email that is no longer to be sent. The record stays. Repeated, ' +

@@ -25,6 +25,7 @@ export function list({ pool, secretKey }: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listDeliveries',
       summary: 'List the deliveries of an endpoint',
       description:
         'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
@@ -49,6 +50,7 @@ export function get({ pool }: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getDelivery',
       summary: 'Get a delivery',
       description: 'With what is posted, and what every try came to.',
       params: DeliveryParams,
@@ -80,6 +82,7 @@ export function replay(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'replayDelivery',
       summary: 'Replay a delivery',
       description: 'Sends it again at once, with the same id and body, and with all its tries.',
       params: DeliveryParams,
@@ -99,6 +102,7 @@ export function replayPeriod(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'replayDeliveries',
       summary: 'Replay the deliveries of a period',
       description: 'Sends all of them again, or those of one status, oldest first.',
       params: EndpointParams,

@@ -32,6 +32,7 @@ export function add(deps: DomainRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'createDomain',
       summary: 'Register a domain',
       description:
         'Email can be sent from it once it is verified: enter its `records` into its DNS. They are looked for at once, ' +
@@ -52,6 +53,7 @@ export function list({ senderDomains: { pool }, secretKey }: DomainRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listDomains',
       summary: 'List domains',
       description: 'Registered domains, newest first, without their records. Follow `next_cursor` until it is null.',
       querystring: DomainsQuery,
@@ -73,6 +75,7 @@ export function get(deps: DomainRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getDomain',
       summary: 'Get a domain',
       description: 'One domain with its records, and what was found of them when DNS was last asked.',
       params: DomainParams,
@@ -87,6 +90,7 @@ export function verify(deps: DomainRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'verifyDomain',
       summary: 'Verify a domain',
       description:
         'Asks DNS now and answers with what is there; asked again within seconds, with what was found then. A domain ' +
@@ -106,6 +110,7 @@ export function remove(deps: DomainRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'deleteDomain',
       summary: 'Delete a domain',
       description: 'No email can be sent from it any more; what waits to be sent from it fails when it is due.',
       params: DomainParams,

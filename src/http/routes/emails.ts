@@ -23,6 +23,7 @@ export function sendEmail(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'sendEmail',
       summary: 'Send an email',
       description: 'Accepts one email for delivery, at once or at `scheduled_at`.',
       headers: IdempotencyHeader,
@@ -78,6 +79,7 @@ export function getEmail(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'getEmail',
       summary: 'Get an email',
       description: 'One email with its status and timeline.',
       params: EmailParams,
@@ -95,6 +97,7 @@ export function reschedule(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'rescheduleEmail',
       summary: 'Reschedule an email',
       description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
       params: EmailParams,
@@ -112,6 +115,7 @@ export function cancel(deps: IntakeDeps) {
   return route(
     {
       tags,
+      operationId: 'cancelEmail',
       summary: 'Cancel an email',
       description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
       params: EmailParams,

@@ -20,6 +20,7 @@ export function erase(deps: ErasureRoutesDeps) {
   return route(
     {
       tags: ['Erasures'],
+      operationId: 'eraseRecipient',
       summary: 'Erase a recipient',
       description:
         'Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the ' +

@@ -6,10 +6,16 @@ import { type Route, route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 
 const tags = ['Health'];
-const Ok = Type.Object({ status: Type.Literal('ok') });
+const Ok = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' });
 
 export const healthz = route(
-  { tags, summary: 'Is the process alive?', response: { 200: Ok, ...errorResponses(422) } },
+  {
+    tags,
+    operationId: 'getHealth',
+    summary: 'Is the process alive?',
+    description: 'Looks at nothing but the process itself.',
+    response: { 200: Ok, ...errorResponses(422) },
+  },
   async () => ({ status: 'ok' }),
 );
 
@@ -41,6 +47,7 @@ export function readyz(db: Db) {
   return route(
     {
       tags,
+      operationId: 'getReadiness',
       summary: 'Can the process serve?',
       description: 'Looks for Postgres and for the schema this version needs.',
       response: { 200: Ok, ...errorResponses(422, 500, 503) },

@@ -26,6 +26,7 @@ export function issue({ pool, limits }: KeyRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'createApiKey',
       summary: 'Make an API key',
       description:
         'The response contains the key, which is shown this once. A key makes no key that may do more than itself, from ' +
@@ -50,6 +51,7 @@ export function list({ pool, secretKey }: KeyRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listApiKeys',
       summary: 'List API keys',
       description:
         'Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null. A key ' +
@@ -73,6 +75,7 @@ export function get({ pool }: KeyRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getApiKey',
       summary: 'Get an API key',
       description: 'What a key may do, and when it was last used.',
       params: KeyParams,
@@ -89,6 +92,7 @@ export function revoke({ pool }: KeyRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'deleteApiKey',
       summary: 'Revoke an API key',
       description: 'It is refused within a second, for good. A key may revoke itself.',
       params: KeyParams,

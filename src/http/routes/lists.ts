@@ -21,6 +21,7 @@ export function emails({ pool, secretKey }: ListDeps) {
   return route(
     {
       tags: ['Emails'],
+      operationId: 'listEmails',
       summary: 'List emails',
       description:
         'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
@@ -66,6 +67,7 @@ export function tags({ pool }: ListDeps) {
   return route(
     {
       tags: ['Emails'],
+      operationId: 'listTags',
       summary: 'List tags',
       description: 'Every tag with the number of stored emails that carry it, whatever became of them.',
       response: { 200: TagList, ...errorResponses(401, 403, 422, 500, 503) },

@@ -24,6 +24,7 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles
   return route(
     {
       tags,
+      operationId: 'createSuppressions',
       summary: 'Suppress addresses',
       description:
         'Nothing is sent to these addresses any more. 201 when one of them is new on the list, 200 when all were there: ' +
@@ -49,6 +50,7 @@ export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; rea
   return route(
     {
       tags,
+      operationId: 'listSuppressions',
       summary: 'List suppressions',
       description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
       querystring: SuppressionsQuery,
@@ -73,6 +75,7 @@ export function getSuppression({ pool }: { readonly pool: Db }) {
   return route(
     {
       tags,
+      operationId: 'getSuppression',
       summary: 'Get a suppression',
       description: 'By its id, or by its address: of two of one address, the one for all mail.',
       params: SuppressionParams,
@@ -86,6 +89,7 @@ export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'withFil
   return route(
     {
       tags,
+      operationId: 'deleteSuppressions',
       summary: 'Remove a suppression',
       description:
         'By its id, or all of an address. The address is also taken off the list of the provider, where it has one, ' +

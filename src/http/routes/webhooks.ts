@@ -48,6 +48,7 @@ export function create(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'createWebhook',
       summary: 'Create an endpoint',
       description:
         'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 says. Its secret is in this ' +
@@ -73,6 +74,7 @@ export function list({ pool, secretKey }: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'listWebhooks',
       summary: 'List endpoints',
       description: 'Endpoints, newest first. Follow `next_cursor` until it is null.',
       querystring: EndpointsQuery,
@@ -93,7 +95,9 @@ export function get({ pool }: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'getWebhook',
       summary: 'Get an endpoint',
+      description: 'One endpoint with its state; its secret is not shown again.',
       params: EndpointParams,
       response: { 200: EndpointBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
     },
@@ -106,6 +110,7 @@ export function edit(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'updateWebhook',
       summary: 'Change an endpoint',
       description: 'What waits for a try goes to the new URL. What happens while it is disabled is not sent later.',
       params: EndpointParams,
@@ -129,6 +134,7 @@ export function remove(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'deleteWebhook',
       summary: 'Delete an endpoint',
       description: 'Nothing is sent to it any more, and its deliveries cannot be seen any more.',
       params: EndpointParams,
@@ -146,6 +152,7 @@ export function rotate(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'rotateWebhookSecret',
       summary: 'Rotate the secret of an endpoint',
       description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
       params: EndpointParams,
@@ -160,6 +167,7 @@ export function test(deps: WebhookRoutesDeps) {
   return route(
     {
       tags,
+      operationId: 'testWebhook',
       summary: 'Test an endpoint',
       description: 'Sends it an event of the type `webhook.test`, whatever types it wants.',
       params: EndpointParams,

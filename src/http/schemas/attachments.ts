@@ -31,7 +31,7 @@ const AttachmentField = Type.Object(
       examples: ['logo'],
     }),
   },
-  { additionalProperties: false, 'x-rule': 'one-source' },
+  { title: 'AttachmentInput', additionalProperties: false, 'x-rule': 'one-source' },
 );
 
 /** Files as a request gives them. */
@@ -55,18 +55,21 @@ const metadata = {
 };
 
 /** A file as the email shows it. */
-export const AttachmentMetadata = Type.Object(metadata);
+export const AttachmentMetadata = Type.Object(metadata, { title: 'AttachmentMetadata' });
 
 /** A file as the attachments endpoints show it. */
-export const AttachmentWithLink = Type.Object({
-  ...metadata,
-  expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),
-  download_url: Type.Union([Type.String(), Type.Null()], {
-    description: 'Signed link, valid for one hour, no API key needed; null after expires_at',
-  }),
-});
+export const AttachmentWithLink = Type.Object(
+  {
+    ...metadata,
+    expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),
+    download_url: Type.Union([Type.String(), Type.Null()], {
+      description: 'Signed link, valid for one hour, no API key needed; null after expires_at',
+    }),
+  },
+  { title: 'Attachment' },
+);
 
-export const AttachmentList = Type.Object({ attachments: Type.Array(AttachmentWithLink) });
+export const AttachmentList = Type.Object({ attachments: Type.Array(AttachmentWithLink) }, { title: 'AttachmentList' });
 
 export const AttachmentParams = Type.Object({
   id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),

@@ -15,40 +15,50 @@ export const SendBatchBody = Type.Object(
       description: `1 to ${EMAILS_PER_BATCH.toLocaleString('en')} emails, each with a time and a sender of its own if need be`,
     }),
   },
-  { additionalProperties: false, description: 'A batch' },
+  { title: 'SendBatchRequest', additionalProperties: false, description: 'A batch' },
 );
 
-export const AcceptedBatch = Type.Object({
-  id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-  total: Type.Integer({ description: 'How many emails were queued' }),
-  status: Type.Literal('queued'),
-  created_at: Timestamp,
-});
+export const AcceptedBatch = Type.Object(
+  {
+    id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+    total: Type.Integer({ description: 'How many emails were queued' }),
+    status: Type.Literal('queued'),
+    created_at: Timestamp,
+  },
+  { title: 'AcceptedBatch' },
+);
 
 export const BatchParams = Type.Object({ id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
 
 const Status = Type.Enum([...BATCH_STATUSES], {
+  title: 'BatchStatus',
   description: 'processing once the first email was sent or has ended, completed when none is queued or scheduled',
 });
 
 export const Counts = Type.Object(
   Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
-  { description: 'How many emails are in each status that occurs' },
+  { title: 'EmailCounts', description: 'How many emails are in each status that occurs' },
 );
 
-export const BatchBody = Type.Object({
-  id: Type.String(),
-  total: Type.Integer(),
-  status: Status,
-  created_at: Timestamp,
-  completed_at: Type.Union([Timestamp, Type.Null()]),
-  counts: Counts,
-});
+export const BatchBody = Type.Object(
+  {
+    id: Type.String(),
+    total: Type.Integer(),
+    status: Status,
+    created_at: Timestamp,
+    completed_at: Type.Union([Timestamp, Type.Null()]),
+    counts: Counts,
+  },
+  { title: 'Batch' },
+);
 
 export const BatchesQuery = Type.Object(paging, { additionalProperties: false });
 
-export const CanceledBatch = Type.Object({
-  id: Type.String(),
-  status: Status,
-  canceled: Type.Integer({ description: 'How many emails were called back' }),
-});
+export const CanceledBatch = Type.Object(
+  {
+    id: Type.String(),
+    status: Status,
+    canceled: Type.Integer({ description: 'How many emails were called back' }),
+  },
+  { title: 'CanceledBatch' },
+);

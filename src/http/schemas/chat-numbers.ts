@@ -30,13 +30,17 @@ const template = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'ChatTemplateMapping', additionalProperties: false },
 );
 
 export const ConnectNumberBody = Type.Object(
   {
     number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
-    provider: Type.Enum([...CHAT_PROVIDERS], { description: 'Who carries its messages', examples: ['twilio'] }),
+    provider: Type.Enum([...CHAT_PROVIDERS], {
+      title: 'ChatProvider',
+      description: 'Who carries its messages',
+      examples: ['twilio'],
+    }),
     phone_number_id: optional({
       'x-rule': 'phone-number-id',
       description: 'meta: what it calls the number; required there',
@@ -67,7 +71,7 @@ export const ConnectNumberBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, 'x-rule': 'chat-number', description: 'A number' },
+  { title: 'ConnectChatNumberRequest', additionalProperties: false, 'x-rule': 'chat-number', description: 'A number' },
 );
 
 export const NumberParams = Type.Object({ id: Type.String({ examples: ['num_01kajce5q2w4e6r8t0y1u3i5op'] }) });
@@ -75,26 +79,29 @@ export const NumberParams = Type.Object({ id: Type.String({ examples: ['num_01ka
 const number = {
   id: Type.String(),
   number: Type.String({ description: 'E.164' }),
-  provider: Type.Enum([...CHAT_PROVIDERS]),
+  provider: Type.Enum([...CHAT_PROVIDERS], { title: 'ChatProvider' }),
   phone_number_id: Type.Union([Type.String(), Type.Null()], { description: 'meta: what it calls the number' }),
   account_sid: Type.Union([Type.String(), Type.Null()], { description: 'twilio: the account of its own' }),
   own_token: Type.Boolean({ description: 'Whether it has a token of its own, which is never shown' }),
   created_at: Timestamp,
 };
 
-export const NumberSummary = Type.Object(number);
+export const NumberSummary = Type.Object(number, { title: 'ChatNumberSummary' });
 
-export const NumberBody = Type.Object({
-  ...number,
-  templates: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      language: Type.String(),
-      content_sid: Type.String(),
-      variables: Type.Array(Type.String()),
-    }),
-    { description: 'twilio: which of its contents each template is' },
-  ),
-});
+export const NumberBody = Type.Object(
+  {
+    ...number,
+    templates: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        language: Type.String(),
+        content_sid: Type.String(),
+        variables: Type.Array(Type.String()),
+      }),
+      { description: 'twilio: which of its contents each template is' },
+    ),
+  },
+  { title: 'ChatNumber' },
+);
 
 export const NumbersQuery = Type.Object(paging, { additionalProperties: false });

@@ -8,7 +8,7 @@ import {
   LINK_LENGTH,
   TEMPLATE_NAME_LENGTH,
 } from '../../domain/limits.ts';
-import { Timestamp } from './common.ts';
+import { Timestamp, timelineEntry } from './common.ts';
 import { paging } from './lists.ts';
 
 const PHONE = '+14165550123';
@@ -62,6 +62,7 @@ export const SendChatBody = Type.Object(
     type: Type.Optional(
       Type.Unsafe<ChatType | null>({
         type: ['string', 'null'],
+        title: 'ChatMessageType',
         enum: [...CHAT_TYPES, null],
         description: 'Default text; any other needs the object of its name',
         examples: ['text'],
@@ -103,7 +104,12 @@ export const SendChatBody = Type.Object(
       'A file',
     ),
   },
-  { additionalProperties: false, 'x-rule': 'chat-content', description: 'One chat-app message' },
+  {
+    title: 'SendChatMessageRequest',
+    additionalProperties: false,
+    'x-rule': 'chat-content',
+    description: 'One chat-app message',
+  },
 );
 
 export const ChatParams = Type.Object({ id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
@@ -113,14 +119,14 @@ const orNull = <T extends TSchema>(schema: T, description?: string) =>
 
 const head = {
   id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }),
-  status: Type.Enum([...CHAT_STATUSES]),
-  type: Type.Enum([...CHAT_TYPES]),
+  status: Type.Enum([...CHAT_STATUSES], { title: 'ChatMessageStatus' }),
+  type: Type.Enum([...CHAT_TYPES], { title: 'ChatMessageType' }),
   from: Type.String({ description: 'E.164', examples: ['+12025550142'] }),
   country: Type.String({ description: 'Where it goes to, ISO 3166-1 alpha-2', examples: ['CA'] }),
   created_at: Timestamp,
 };
 
-export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued') });
+export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued') }, { title: 'AcceptedChatMessage' });
 
 const summary = {
   ...head,
@@ -130,30 +136,37 @@ const summary = {
   last_event_at: Timestamp,
 };
 
-export const ChatSummary = Type.Object(summary);
+export const ChatSummary = Type.Object(summary, { title: 'ChatMessageSummary' });
 
 const file = { link: Type.String(), caption: Type.Optional(orNull(Type.String())) };
 
-export const ChatBody = Type.Object({
-  ...summary,
-  text: orNull(Type.String()),
-  preview_url: Type.Boolean(),
-  template: orNull(
-    Type.Object({
-      name: Type.String(),
-      language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
-      components: Type.Optional(Type.Unknown()),
-    }),
-  ),
-  image: orNull(Type.Object(file)),
-  document: orNull(Type.Object({ ...file, filename: Type.Optional(orNull(Type.String())) })),
-  events: Type.Array(Type.Object({ type: Type.String(), created_at: Timestamp }), { description: 'Oldest first' }),
-});
+export const ChatBody = Type.Object(
+  {
+    ...summary,
+    text: orNull(Type.String()),
+    preview_url: Type.Boolean(),
+    template: orNull(
+      Type.Object({
+        name: Type.String(),
+        language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
+        components: Type.Optional(Type.Unknown()),
+      }),
+    ),
+    image: orNull(Type.Object(file)),
+    document: orNull(Type.Object({ ...file, filename: Type.Optional(orNull(Type.String())) })),
+    events: Type.Array(timelineEntry('chatapp', 'ChatMessage'), { description: 'Oldest first' }),
+  },
+  { title: 'ChatMessage' },
+);
 
 export const ChatsQuery = Type.Object(
   {
     status: Type.Optional(
-      Type.Enum([...CHAT_STATUSES], { description: 'Only messages that have this status now', examples: ['failed'] }),
+      Type.Enum([...CHAT_STATUSES], {
+        title: 'ChatMessageStatus',
+        description: 'Only messages that have this status now',
+        examples: ['failed'],
+      }),
     ),
     to: Type.Optional(
       Type.String({

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { ERROR_CODES } from '../../domain/errors.ts';
+import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
 /** UTC with milliseconds. */
@@ -9,11 +10,29 @@ export const Timestamp = Type.String({
   examples: ['2026-03-01T09:30:00.000Z'],
 });
 
+export const EventTypeName = Type.Enum([...EVENT_TYPES], { title: 'EventType' });
+
+/** The event types with a prefix, such as `email`, under a name of their own. */
+export function eventTypes<const Prefix extends string>(prefix: Prefix, title: string) {
+  type Prefixed = Extract<EventType, `${Prefix}.${string}`>;
+  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`);
+  return Type.Enum(EVENT_TYPES.filter(hasPrefix), { title });
+}
+
+/** One entry of a timeline. */
+export function timelineEntry(prefix: string, title: string) {
+  return Type.Object(
+    { type: eventTypes(prefix, `${title}EventType`), created_at: Timestamp },
+    { title: `${title}TimelineEntry` },
+  );
+}
+
 /** The body of every error response. */
 export const ErrorBody = Type.Object(
   {
     error: Type.Object({
       code: Type.Enum([...ERROR_CODES], {
+        title: 'ErrorCode',
         description: 'For machines; see the table of error codes.',
         examples: ['validation_error'],
       }),
@@ -27,20 +46,23 @@ export const ErrorBody = Type.Object(
       request_id: Type.String({ examples: ['req_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
     }),
   },
-  { $id: 'Error', description: 'An error' },
+  { title: 'Error', description: 'An error' },
 );
 
 /** Response schemas for these statuses, all with the error body. */
 export function errorResponses(...statuses: number[]) {
-  return Object.fromEntries(statuses.map((status) => [status, Type.Ref('Error#')]));
+  return Object.fromEntries(statuses.map((status) => [status, ErrorBody]));
 }
 
-/** The header of requests that may be repeated. Its rules are looked at before the fields of the body. */
+/** The header of requests that may be repeated safely. Described only: `idempotency.ts` checks it. */
 export const IdempotencyHeader = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
-      description: `1 to ${IDEMPOTENCY_KEY_LENGTH} characters. A request that is repeated with the same key and body within 24 hours is not obeyed again: the first answer is given once more, with \`Idempotent-Replayed: true\`.`,
-      examples: ['order-4711'],
+      minLength: 1,
+      maxLength: IDEMPOTENCY_KEY_LENGTH,
+      description:
+        'A key of your choice, such as the number of an order. A request that is repeated with the same key and body ' +
+        'within 24 hours has no further effect: it returns the first response, with `Idempotent-Replayed: true`.',
     }),
   ),
 });

@@ -10,7 +10,7 @@ export const AddDomainBody = Type.Object(
       examples: ['example.com', 'mail.example.com'],
     }),
   },
-  { additionalProperties: false, description: 'A domain' },
+  { title: 'CreateDomainRequest', additionalProperties: false, description: 'A domain' },
 );
 
 export const DomainParams = Type.Object({ id: Type.String({ examples: ['dm_01kajcf3g5h7j9k1m3n5p7q9rs'] }) });
@@ -21,6 +21,7 @@ const domain = {
   id: Type.String(),
   name: Type.String({ description: 'As an A-label, in lower case' }),
   status: Type.Enum([...DOMAIN_STATUSES], {
+    title: 'DomainStatus',
     description:
       '`pending`: it must still prove itself. `verified`: email can be sent from it. `failed`: not proved within 72 ' +
       'hours, lost, or proved by another account; verify it to begin anew.',
@@ -32,28 +33,35 @@ const domain = {
   next_check_at: when('When it will be asked again; null when that is not planned'),
 };
 
-export const DomainSummary = Type.Object(domain);
+export const DomainSummary = Type.Object(domain, { title: 'DomainSummary' });
 
-const record = Type.Object({
-  record: Type.Enum([...RECORD_KINDS], { description: 'What it is for' }),
-  type: Type.Enum(['TXT', 'CNAME']),
-  name: Type.String({ description: 'In full; many DNS providers add the domain themselves' }),
-  value: Type.String(),
-  priority: Type.Union([Type.Integer(), Type.Null()], { description: 'Null: none of these types has one' }),
-  ttl: Type.Integer({ description: 'Seconds, as advice' }),
-  required: Type.Boolean({ description: 'Whether the domain cannot be verified without it; the others are advice' }),
-  status: Type.Enum([...RECORD_STATUSES], {
-    description: '`pending`: not there yet, or not asked for. `verified`: right. `failed`: there, and wrong.',
-  }),
-  found: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'What DNS answered, none or several values; null when it has not answered yet',
-  }),
-  error: Type.Union([Type.String(), Type.Null()], { description: 'What to change' }),
-});
+const record = Type.Object(
+  {
+    record: Type.Enum([...RECORD_KINDS], { title: 'DomainRecordKind', description: 'What it is for' }),
+    type: Type.Enum(['TXT', 'CNAME']),
+    name: Type.String({ description: 'In full; many DNS providers add the domain themselves' }),
+    value: Type.String(),
+    priority: Type.Union([Type.Integer(), Type.Null()], { description: 'Null: none of these types has one' }),
+    ttl: Type.Integer({ description: 'Seconds, as advice' }),
+    required: Type.Boolean({ description: 'Whether the domain cannot be verified without it; the others are advice' }),
+    status: Type.Enum([...RECORD_STATUSES], {
+      title: 'DomainRecordStatus',
+      description: '`pending`: not there yet, or not asked for. `verified`: right. `failed`: there, and wrong.',
+    }),
+    found: Type.Union([Type.Array(Type.String()), Type.Null()], {
+      description: 'What DNS answered, none or several values; null when it has not answered yet',
+    }),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'What to change' }),
+  },
+  { title: 'DomainRecord' },
+);
 
-export const DomainBody = Type.Object({
-  ...domain,
-  records: Type.Array(record, { description: 'What belongs into its DNS, and what is there' }),
-});
+export const DomainBody = Type.Object(
+  {
+    ...domain,
+    records: Type.Array(record, { description: 'What belongs into its DNS, and what is there' }),
+  },
+  { title: 'Domain' },
+);
 
 export const DomainsQuery = Type.Object(paging, { additionalProperties: false });

@@ -1,8 +1,8 @@
-import { Type } from 'typebox';
-import { BOUNCE_REASONS, EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
+import { type Static, Type } from 'typebox';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
-import { Timestamp } from './common.ts';
+import { Timestamp, timelineEntry } from './common.ts';
 
 /** One address or several; the type keyword lists both so that an error names the very address at fault. */
 function addresses(description: string, minItems: 0 | 1) {
@@ -30,11 +30,17 @@ function optionalBody(description: string) {
 const scheduledAt = {
   'x-rule': 'instant',
   description: 'ISO 8601 instant with an offset, in the future, at most 30 days ahead',
-  examples: ['2026-03-01T09:30:00Z', '2026-03-01T10:30:00+01:00'],
+  examples: ['2026-03-03T09:30:00Z', '2026-03-03T10:30:00+01:00'],
 };
 
 const tagPart = (description: string) =>
   Type.String({ minLength: 1, maxLength: TAG_LENGTH, pattern: '^[A-Za-z0-9_-]*$', description });
+
+/** A tag of an email, in requests and responses. */
+export const Tag = Type.Object(
+  { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
+  { title: 'Tag', additionalProperties: false },
+);
 
 /** What an email may hold in a request of its own and in a batch alike. */
 const emailFields = {
@@ -58,15 +64,12 @@ const emailFields = {
   text: optionalBody('Plain text body; html, text or both'),
   marketing: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Default false' })),
   tags: Type.Optional(
-    Type.Unsafe<Tag[] | null>({
+    Type.Unsafe<Static<typeof Tag>[] | null>({
       type: ['array', 'null'],
       maxItems: TAGS,
       'x-rule': 'unique-tags',
       description: 'Labels for filters and counts; not sent to recipients',
-      items: Type.Object(
-        { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
-        { additionalProperties: false },
-      ),
+      items: Tag,
     }),
   ),
   headers: Type.Optional(
@@ -83,7 +86,7 @@ const emailFields = {
 
 export const SendEmailBody = Type.Object(
   { ...emailFields, attachments: AttachmentsField },
-  { additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
+  { title: 'SendEmailRequest', additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
 );
 
 /** An email of a batch. */
@@ -92,58 +95,73 @@ export const BatchMember = Type.Object(
     ...emailFields,
     attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
   },
-  { additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
+  { title: 'BatchEmail', additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
 );
 
 export const RescheduleBody = Type.Object(
   { scheduled_at: Type.Unsafe<string>({ type: 'string', ...scheduledAt }) },
-  { additionalProperties: false },
+  { title: 'RescheduleEmailRequest', additionalProperties: false },
 );
 
 export const EmailParams = Type.Object({ id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
 
-const Status = Type.Enum([...EMAIL_STATUSES]);
+const Status = Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus' });
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 
-export const AcceptedEmail = Type.Object({
-  id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-  status: Type.Enum(['queued', 'scheduled']),
-  created_at: Timestamp,
-  scheduled_at: orNull(Timestamp),
-});
+export const AcceptedEmail = Type.Object(
+  {
+    id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+    status: Type.Enum(['queued', 'scheduled']),
+    created_at: Timestamp,
+    scheduled_at: orNull(Timestamp),
+  },
+  { title: 'AcceptedEmail' },
+);
 
-export const Rescheduled = Type.Object({
-  id: Type.String(),
-  status: Type.Literal('scheduled'),
-  scheduled_at: Timestamp,
-});
-export const Canceled = Type.Object({ id: Type.String(), status: Type.Literal('canceled') });
+export const Rescheduled = Type.Object(
+  {
+    id: Type.String(),
+    status: Type.Literal('scheduled'),
+    scheduled_at: Timestamp,
+  },
+  { title: 'RescheduledEmail' },
+);
+export const Canceled = Type.Object(
+  { id: Type.String(), status: Type.Literal('canceled') },
+  { title: 'CanceledEmail' },
+);
 
-export const ContentBody = Type.Object({
-  subject: Type.String(),
-  html: orNull(Type.String()),
-  text: orNull(Type.String()),
-  headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
-});
+export const ContentBody = Type.Object(
+  {
+    subject: Type.String(),
+    html: orNull(Type.String()),
+    text: orNull(Type.String()),
+    headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
+  },
+  { title: 'EmailContent' },
+);
 
-export const EmailBody = Type.Object({
-  id: Type.String(),
-  batch_id: orNull(Type.String()),
-  from: Type.String(),
-  to: Type.Array(Type.String()),
-  cc: orNull(Type.Array(Type.String())),
-  bcc: orNull(Type.Array(Type.String())),
-  reply_to: orNull(Type.Array(Type.String())),
-  subject: Type.String(),
-  marketing: Type.Boolean(),
-  tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
-  headers: Type.Record(Type.String(), Type.String()),
-  status: Status,
-  error: orNull(Type.String()),
-  bounce_reason: orNull(Type.Enum([...BOUNCE_REASONS])),
-  created_at: Timestamp,
-  scheduled_at: orNull(Timestamp),
-  last_event_at: Timestamp,
-  events: Type.Array(Type.Object({ type: Type.String(), created_at: Timestamp })),
-  attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
-});
+export const EmailBody = Type.Object(
+  {
+    id: Type.String(),
+    batch_id: orNull(Type.String()),
+    from: Type.String(),
+    to: Type.Array(Type.String()),
+    cc: orNull(Type.Array(Type.String())),
+    bcc: orNull(Type.Array(Type.String())),
+    reply_to: orNull(Type.Array(Type.String())),
+    subject: Type.String(),
+    marketing: Type.Boolean(),
+    tags: Type.Array(Tag),
+    headers: Type.Record(Type.String(), Type.String()),
+    status: Status,
+    error: orNull(Type.String()),
+    bounce_reason: orNull(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
+    created_at: Timestamp,
+    scheduled_at: orNull(Timestamp),
+    last_event_at: Timestamp,
+    events: Type.Array(timelineEntry('email', 'Email'), { description: 'Oldest first' }),
+    attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
+  },
+  { title: 'Email' },
+);

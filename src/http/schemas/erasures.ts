@@ -12,27 +12,30 @@ export const EraseBody = Type.Object(
       Type.String({ description: 'The next_cursor of the previous answer, to go on with the same address' }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'EraseRecipientRequest', additionalProperties: false },
 );
 
 const count = (description: string) => Type.Integer({ description });
 
-export const Erasure = Type.Object({
-  report: Type.Object(
-    {
-      emails: count('Emails in whose recipients a placeholder replaced the address'),
-      contents: count('Emails to this recipient alone whose bodies and headers were erased'),
-      files: count('Files of those emails'),
-      events: count('Entries of timelines'),
-      recipients: count('States of single recipients'),
-      attempts: count("Providers' replies that named the address"),
-      webhook_events: count('Webhook events'),
-      audit_entries: count('Entries of the audit log'),
-      provider_callbacks: count('Callbacks about no known email, deleted'),
-      suppressions: count('Suppressions that a keyed hash has replaced'),
-    },
-    { description: 'What this request has changed' },
-  ),
-  has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
-  next_cursor: Type.Union([Type.String(), Type.Null()]),
-});
+export const Erasure = Type.Object(
+  {
+    report: Type.Object(
+      {
+        emails: count('Emails in whose recipients a placeholder replaced the address'),
+        contents: count('Emails to this recipient alone whose bodies and headers were erased'),
+        files: count('Files of those emails'),
+        events: count('Entries of timelines'),
+        recipients: count('States of single recipients'),
+        attempts: count("Providers' replies that named the address"),
+        webhook_events: count('Webhook events'),
+        audit_entries: count('Entries of the audit log'),
+        provider_callbacks: count('Callbacks about no known email, deleted'),
+        suppressions: count('Suppressions that a keyed hash has replaced'),
+      },
+      { description: 'What this request has changed' },
+    ),
+    has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  },
+  { title: 'Erasure' },
+);

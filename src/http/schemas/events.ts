@@ -2,23 +2,22 @@ import { type TProperties, Type } from 'typebox';
 import { BATCH_STATUSES } from '../../domain/batch.ts';
 import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email.ts';
-import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { DOMAIN_STATUSES } from '../../domain/sender-domain.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
 import { Counts } from './batches.ts';
-import { Timestamp } from './common.ts';
+import { eventTypes, Timestamp } from './common.ts';
+import { Tag } from './emails.ts';
 
-/** What is posted for the event types that begin so. What is absent is left out; fields may be added in time. */
-function eventOf<const Start extends string>(start: Start, data: TProperties) {
-  const isOurs = (type: EventType): type is Extract<EventType, `${Start}.${string}`> => type.startsWith(`${start}.`);
+/** The payload of the event types with a prefix. Absent values are left out; fields may be added in time. */
+function eventOf(prefix: string, name: string, data: TProperties) {
   return Type.Object(
     {
-      id: Type.String({ description: 'The same for every try, and in `webhook-id`' }),
-      type: Type.Enum(EVENT_TYPES.filter(isOurs)),
+      id: Type.String({ description: 'The same for every attempt, and in `webhook-id`' }),
+      type: eventTypes(prefix, `${name}EventType`),
       created_at: Timestamp,
-      data: Type.Object(data),
+      data: Type.Object(data, { title: `${name}EventData` }),
     },
-    { title: `${start}.…` },
+    { title: `${name}Event` },
   );
 }
 
@@ -26,17 +25,17 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** What endpoints get, by the first word of the event's type. */
 export const EVENTS = {
-  email: eventOf('email', {
+  email: eventOf('email', 'Email', {
     emailId: Type.String(),
     batchId: text('When it was sent in a batch'),
     from: Type.String(),
     to: Type.Optional(Type.Array(Type.String())),
     subject: Type.String(),
-    tags: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: Type.String() }))),
-    status: Type.Enum([...EMAIL_STATUSES], { description: 'That of the email after the event' }),
+    tags: Type.Optional(Type.Array(Tag)),
+    status: Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus', description: 'That of the email after the event' }),
     recipient: text('Whom of its recipients the event is about, in lower case'),
     error: text('What the server or the provider said'),
-    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
+    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
     click: Type.Optional(Type.Object({ link: Type.String() })),
     truncated: Type.Optional(
       Type.Array(Type.Enum(['to', 'tags', 'subject']), {
@@ -44,36 +43,39 @@ export const EVENTS = {
       }),
     ),
   }),
-  batch: eventOf('batch', {
+  batch: eventOf('batch', 'Batch', {
     batchId: Type.String(),
     total: Type.Integer(),
-    status: Type.Enum([...BATCH_STATUSES]),
+    status: Type.Enum([...BATCH_STATUSES], { title: 'BatchStatus' }),
     counts: Counts,
     completedAt: Type.Optional(Timestamp),
   }),
-  chatapp: eventOf('chatapp', {
+  chatapp: eventOf('chatapp', 'ChatMessage', {
     messageId: Type.String(),
     from: Type.String({ description: 'E.164' }),
     to: Type.String({ description: 'E.164' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
-    type: Type.Enum([...CHAT_TYPES]),
-    status: Type.Enum([...CHAT_STATUSES], { description: 'That of the message after the event' }),
+    type: Type.Enum([...CHAT_TYPES], { title: 'ChatMessageType' }),
+    status: Type.Enum([...CHAT_STATUSES], {
+      title: 'ChatMessageStatus',
+      description: 'That of the message after the event',
+    }),
     error: text('Why it failed'),
     errorCode: text("The provider's own code for that"),
   }),
-  domain: eventOf('domain', {
+  domain: eventOf('domain', 'Domain', {
     domainId: Type.String(),
     name: Type.String(),
-    status: Type.Enum([...DOMAIN_STATUSES]),
+    status: Type.Enum([...DOMAIN_STATUSES], { title: 'DomainStatus' }),
   }),
-  suppression: eventOf('suppression', {
+  suppression: eventOf('suppression', 'Suppression', {
     suppressionId: Type.String(),
     email: Type.String({ description: 'In lower case' }),
-    origin: Type.Enum([...SUPPRESSION_ORIGINS]),
-    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
+    origin: Type.Enum([...SUPPRESSION_ORIGINS], { title: 'SuppressionOrigin' }),
+    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
     emailId: text('The email that led to it'),
   }),
-  webhook: eventOf('webhook', {
+  webhook: eventOf('webhook', 'Webhook', {
     webhookId: Type.String(),
     url: text('Of `webhook.disabled`: the URL of the endpoint that was disabled'),
     reason: text('Of `webhook.disabled`: why Sendwright disabled it'),

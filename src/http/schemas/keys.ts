@@ -16,7 +16,7 @@ const RANGES = 'Addresses and ranges it may be used from; null is anywhere';
 
 export const IssueKeyBody = Type.Object(
   {
-    preset: Type.Enum([...PRESETS], { ...PRESET, examples: ['sending_access'] }),
+    preset: Type.Enum([...PRESETS], { title: 'ApiKeyPreset', ...PRESET, examples: ['sending_access'] }),
     name: optional<string>(
       {
         minLength: 1,
@@ -35,7 +35,7 @@ export const IssueKeyBody = Type.Object(
       {
         'x-rule': 'instant',
         description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
-        examples: ['2026-12-31T23:59:59Z'],
+        examples: ['2026-03-31T23:59:59Z'],
       },
       'string',
     ),
@@ -50,7 +50,7 @@ export const IssueKeyBody = Type.Object(
       'array',
     ),
   },
-  { additionalProperties: false, description: 'A key' },
+  { title: 'CreateApiKeyRequest', additionalProperties: false, description: 'A key' },
 );
 
 export const KeyParams = Type.Object({ id: Type.String({ examples: ['key_01kajcg3t5z7b9d1f3h5k7m9pq'] }) });
@@ -61,7 +61,7 @@ const nullable = <T extends ReturnType<typeof Type.String | typeof Type.Array>>(
 const key = {
   id: Type.String(),
   name: nullable(Type.String(), 'For people'),
-  preset: Type.Enum([...PRESETS], PRESET),
+  preset: Type.Enum([...PRESETS], { title: 'ApiKeyPreset', ...PRESET }),
   domain_ids: nullable(Type.Array(Type.String()), DOMAINS),
   expires_at: nullable(Timestamp, 'From then on it is refused; null is never'),
   allowed_ips: nullable(Type.Array(Type.String()), RANGES),
@@ -69,11 +69,14 @@ const key = {
   created_at: Timestamp,
 };
 
-export const KeyBody = Type.Object(key);
+export const KeyBody = Type.Object(key, { title: 'ApiKey' });
 
-export const IssuedKey = Type.Object({
-  ...key,
-  api_key: Type.String({ description: 'The key itself, shown here and never again' }),
-});
+export const IssuedKey = Type.Object(
+  {
+    ...key,
+    api_key: Type.String({ description: 'The key itself, shown here and never again' }),
+  },
+  { title: 'CreatedApiKey' },
+);
 
 export const KeysQuery = Type.Object(paging, { additionalProperties: false });

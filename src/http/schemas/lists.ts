@@ -20,13 +20,14 @@ export const paging = {
 };
 
 /** The answer of a list: a page of items under their plural name. */
-export function listOf<const Name extends string, Item extends TSchema>(name: Name, item: Item) {
+export function listOf<const Name extends string, Item extends TSchema & { title?: string }>(name: Name, item: Item) {
   const items = { [name]: Type.Array(item) } as Record<Name, ReturnType<typeof Type.Array<Item>>>;
-  return Type.Object({
+  const pageOfItems = {
     ...items,
     has_more: Type.Boolean({ description: 'Whether there is a next page' }),
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Leads to the next page; null on the last' }),
-  });
+  };
+  return Type.Object(pageOfItems, { title: `${item.title}List` });
 }
 
 const tagFilter = { type: 'string', 'x-rule': 'tag-filter' };
@@ -44,7 +45,11 @@ export const EmailsQuery = Type.Object(
       }),
     ),
     status: Type.Optional(
-      Type.Enum([...EMAIL_STATUSES], { description: 'Only emails that have this status now', examples: ['delivered'] }),
+      Type.Enum([...EMAIL_STATUSES], {
+        title: 'EmailStatus',
+        description: 'Only emails that have this status now',
+        examples: ['delivered'],
+      }),
     ),
     batch_id: Type.Optional(
       Type.String({
@@ -59,29 +64,36 @@ export const EmailsQuery = Type.Object(
 );
 
 /** An email without what only its own page shows. */
-export const EmailSummary = Type.Pick(EmailBody, [
-  'id',
-  'batch_id',
-  'from',
-  'to',
-  'subject',
-  'marketing',
-  'tags',
-  'status',
-  'error',
-  'bounce_reason',
-  'created_at',
-  'scheduled_at',
-  'last_event_at',
-]);
+export const EmailSummary = Type.Pick(
+  EmailBody,
+  [
+    'id',
+    'batch_id',
+    'from',
+    'to',
+    'subject',
+    'marketing',
+    'tags',
+    'status',
+    'error',
+    'bounce_reason',
+    'created_at',
+    'scheduled_at',
+    'last_event_at',
+  ],
+  { title: 'EmailSummary' },
+);
 
-export const TagList = Type.Object({
-  tags: Type.Array(
-    Type.Object({
-      name: Type.String({ examples: ['kind'] }),
-      value: Type.String({ examples: ['receipt'] }),
-      count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
-    }),
-    { description: 'By name, then value' },
-  ),
-});
+export const TagList = Type.Object(
+  {
+    tags: Type.Array(
+      Type.Object({
+        name: Type.String({ examples: ['kind'] }),
+        value: Type.String({ examples: ['receipt'] }),
+        count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
+      }),
+      { description: 'By name, then value' },
+    ),
+  },
+  { title: 'TagList' },
+);

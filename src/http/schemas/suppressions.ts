@@ -28,30 +28,44 @@ export const SuppressBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, 'x-rule': 'one-or-many' },
+  { title: 'CreateSuppressionsRequest', additionalProperties: false, 'x-rule': 'one-or-many' },
 );
 
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description });
 
-export const SuppressionBody = Type.Object({
-  id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-  email: Type.String({ description: 'In lower case', examples: [EXAMPLE] }),
-  origin: Type.Enum([...SUPPRESSION_ORIGINS], {
-    description: 'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
-  }),
-  reason: orNull(Type.Enum([...BOUNCE_REASONS]), 'The bounce_reason, if a bounce led to it'),
-  email_id: orNull(Type.String(), 'The email that led to it, if one did'),
-  created_at: Timestamp,
-});
+export const SuppressionBody = Type.Object(
+  {
+    id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+    email: Type.String({ description: 'In lower case', examples: [EXAMPLE] }),
+    origin: Type.Enum([...SUPPRESSION_ORIGINS], {
+      title: 'SuppressionOrigin',
+      description: 'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
+    }),
+    reason: orNull(
+      Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' }),
+      'The bounce_reason, if a bounce led to it',
+    ),
+    email_id: orNull(Type.String(), 'The email that led to it, if one did'),
+    created_at: Timestamp,
+  },
+  { title: 'Suppression' },
+);
 
 /** The answer to `email` is what the list says of it, the one to `emails` what it says of each. */
-export const Suppressed = Type.Union([SuppressionBody, Type.Object({ suppressions: Type.Array(SuppressionBody) })]);
+export const Suppressed = Type.Union([
+  SuppressionBody,
+  Type.Object({ suppressions: Type.Array(SuppressionBody) }, { title: 'CreatedSuppressions' }),
+]);
 
 export const SuppressionsQuery = Type.Object(
   {
     origin: Type.Optional(
-      Type.Enum([...SUPPRESSION_ORIGINS], { description: 'Only those of this origin', examples: ['bounce'] }),
+      Type.Enum([...SUPPRESSION_ORIGINS], {
+        title: 'SuppressionOrigin',
+        description: 'Only those of this origin',
+        examples: ['bounce'],
+      }),
     ),
     email: Type.Optional(
       Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),

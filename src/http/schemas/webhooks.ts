@@ -8,7 +8,7 @@ import {
   ENDPOINT_URL_LENGTH,
   type EndpointStatus,
 } from '../../domain/webhooks.ts';
-import { Timestamp } from './common.ts';
+import { EventTypeName, Timestamp } from './common.ts';
 import { paging } from './lists.ts';
 
 const url = {
@@ -23,7 +23,7 @@ const optional = {
   events: Type.Optional(
     Type.Unsafe<EventType[] | null>({
       type: ['array', 'null'],
-      items: { type: 'string', enum: [...EVENT_TYPES] },
+      items: { type: 'string', title: 'EventType', enum: [...EVENT_TYPES] },
       maxItems: 100,
       description: 'Types that it wants; none means all, also those that come later',
       examples: [['email.delivered', 'email.bounced']],
@@ -44,7 +44,7 @@ const STATUS = 'An endpoint that is disabled gets nothing; what happens meanwhil
 
 export const CreateEndpointBody = Type.Object(
   { url: Type.String(url), ...optional },
-  { additionalProperties: false, description: 'An endpoint' },
+  { title: 'CreateWebhookRequest', additionalProperties: false, description: 'An endpoint' },
 );
 
 export const EditEndpointBody = Type.Object(
@@ -54,13 +54,18 @@ export const EditEndpointBody = Type.Object(
     status: Type.Optional(
       Type.Unsafe<EndpointStatus | null>({
         type: ['string', 'null'],
+        title: 'WebhookStatus',
         enum: [...ENDPOINT_STATUSES, null],
         description: STATUS,
         examples: ['enabled'],
       }),
     ),
   },
-  { additionalProperties: false, description: 'What is to be changed; what is left out stays' },
+  {
+    title: 'UpdateWebhookRequest',
+    additionalProperties: false,
+    description: 'What is to be changed; what is left out stays',
+  },
 );
 
 export const EndpointParams = Type.Object({ id: Type.String({ examples: ['wh_01kajcc2m3r8v5x7y1b4d6f9gh'] }) });
@@ -69,8 +74,8 @@ const endpoint = {
   id: Type.String(),
   url: Type.String(),
   description: Type.Union([Type.String(), Type.Null()]),
-  events: Type.Array(Type.String(), { description: 'Types that it wants; none means all' }),
-  status: Type.Enum([...ENDPOINT_STATUSES], { description: STATUS }),
+  events: Type.Array(EventTypeName, { description: 'Types that it wants; none means all' }),
+  status: Type.Enum([...ENDPOINT_STATUSES], { title: 'WebhookStatus', description: STATUS }),
   disabled_reason: Type.Union([Type.String(), Type.Null()], {
     description: 'Why it was disabled, when you did not do that yourself',
   }),
@@ -81,15 +86,18 @@ const endpoint = {
   created_at: Timestamp,
 };
 
-export const EndpointBody = Type.Object(endpoint);
+export const EndpointBody = Type.Object(endpoint, { title: 'Webhook' });
 
-export const EndpointWithSecret = Type.Object({
-  ...endpoint,
-  secret: Type.String({
-    description: 'Signs what is posted (Standard Webhooks 1.0.0). Shown this once.',
-    examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw7hYqCJb3p0E='],
-  }),
-});
+export const EndpointWithSecret = Type.Object(
+  {
+    ...endpoint,
+    secret: Type.String({
+      description: 'Signs what is posted (Standard Webhooks 1.0.0). Shown this once.',
+      examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw7hYqCJb3p0E='],
+    }),
+  },
+  { title: 'WebhookWithSecret' },
+);
 
 export const EndpointsQuery = Type.Object(paging, { additionalProperties: false });
 
@@ -102,6 +110,7 @@ export const DeliveriesQuery = Type.Object(
   {
     status: Type.Optional(
       Type.Enum([...DELIVERY_STATUSES], {
+        title: 'DeliveryStatus',
         description: 'Only deliveries that have this status now',
         examples: ['failed'],
       }),
@@ -114,40 +123,44 @@ export const DeliveriesQuery = Type.Object(
 const delivery = {
   id: Type.String(),
   event_id: Type.String({ description: 'The `webhook-id` of its requests' }),
-  type: Type.String(),
+  type: EventTypeName,
   status: Type.Enum([...DELIVERY_STATUSES], {
+    title: 'DeliveryStatus',
     description: 'pending until a try is answered 2xx or all ten have failed',
   }),
   created_at: Timestamp,
   next_attempt_at: Type.Union([Timestamp, Type.Null()], { description: 'Of one that is pending' }),
 };
 
-export const DeliverySummary = Type.Object(delivery);
+export const DeliverySummary = Type.Object(delivery, { title: 'DeliverySummary' });
 
-export const DeliveryBody = Type.Object({
-  ...delivery,
-  payload: Type.Object(
-    {
-      id: Type.String(),
-      type: Type.String(),
-      created_at: Timestamp,
-      data: Type.Object({}, { additionalProperties: true }),
-    },
-    { description: 'What is posted' },
-  ),
-  attempts: Type.Array(
-    Type.Object({
-      at: Timestamp,
-      status_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null when no answer came' }),
-      duration_ms: Type.Integer(),
-      response: Type.Union([Type.String(), Type.Null()], { description: 'The first 4 kB of the answer' }),
-      error: Type.Union([Type.String(), Type.Null()], {
-        description: 'Why there was no answer, or why it does not count',
+export const DeliveryBody = Type.Object(
+  {
+    ...delivery,
+    payload: Type.Object(
+      {
+        id: Type.String(),
+        type: Type.String(),
+        created_at: Timestamp,
+        data: Type.Object({}, { additionalProperties: true }),
+      },
+      { description: 'What is posted' },
+    ),
+    attempts: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        status_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null when no answer came' }),
+        duration_ms: Type.Integer(),
+        response: Type.Union([Type.String(), Type.Null()], { description: 'The first 4 kB of the answer' }),
+        error: Type.Union([Type.String(), Type.Null()], {
+          description: 'Why there was no answer, or why it does not count',
+        }),
       }),
-    }),
-    { description: 'Every try, oldest first' },
-  ),
-});
+      { description: 'Every try, oldest first' },
+    ),
+  },
+  { title: 'Delivery' },
+);
 
 const instant = { 'x-rule': 'instant', examples: ['2026-03-01T09:30:00Z'] };
 
@@ -164,13 +177,17 @@ export const ReplayBody = Type.Object(
     status: Type.Optional(
       Type.Unsafe<DeliveryStatus | null>({
         type: ['string', 'null'],
+        title: 'DeliveryStatus',
         enum: [...DELIVERY_STATUSES, null],
         description: 'Only deliveries that have this status now; else all',
         examples: ['failed'],
       }),
     ),
   },
-  { additionalProperties: false, description: 'Which deliveries' },
+  { title: 'ReplayDeliveriesRequest', additionalProperties: false, description: 'Which deliveries' },
 );
 
-export const Replayed = Type.Object({ replayed: Type.Integer({ description: 'How many deliveries are sent again' }) });
+export const Replayed = Type.Object(
+  { replayed: Type.Integer({ description: 'How many deliveries are sent again' }) },
+  { title: 'ReplayedDeliveries' },
+);

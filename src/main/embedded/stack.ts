@@ -71,6 +71,7 @@ export async function startStack(context: Context): Promise<Stack> {
     ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
     WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
+    DOCS_SENDER_DOMAIN: environment['DOCS_SENDER_DOMAIN'] || (secrets.demo?.domain ?? (await pending).domain),
     SEND_MAX_ATTEMPTS: environment['SEND_MAX_ATTEMPTS'] || '5',
     SEND_INITIAL_INTERVAL: environment['SEND_INITIAL_INTERVAL'] || '1s',
     SEND_MAX_INTERVAL: environment['SEND_MAX_INTERVAL'] || '5s',

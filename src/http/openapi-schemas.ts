@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Keywords that only our validator knows. */
+const VALIDATOR_KEYWORDS = ['x-rule', 'x-sliced'];
+/** Keywords that describe one use of a schema; they stay beside the reference to an enumeration. */
+const ANNOTATIONS = ['description', 'examples', 'default'];
+/** Keywords that apply to values of one type. */
+const TYPE_KEYWORDS: Readonly<Record<string, readonly string[]>> = {
+  string: ['minLength', 'maxLength', 'pattern', 'format', 'enum'],
+  array: ['items', 'minItems', 'maxItems'],
+  object: ['properties', 'required', 'additionalProperties'],
+};
+
+interface Event {
+  readonly post: {
+    readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Json } } };
+  };
+}
+/** The parts of an API description that hold schemas. */
+export interface Describable {
+  readonly paths: object;
+  readonly webhooks: Readonly<Record<string, Event>>;
+  readonly components: object;
+}
+
+/**
+ * Rewrites the schemas of an API description for generators of clients, which support a part of JSON Schema only. It
+ * moves each schema with a title to the components and refers to it, states the type of each enumeration, and writes
+ * values of several types as `oneOf`. Requests are validated by the original schemas.
+ */
+export function nameSchemas({ paths, webhooks, components, ...rest }: Describable) {
+  const schemas = new Map<string, Json>();
+  const described = { paths: rewrite(paths, schemas), webhooks: rewrite(webhooks, schemas) as typeof webhooks };
+  return { ...rest, ...described, components: { ...components, schemas: Object.fromEntries([...schemas].sort()) } };
+}
+
+function rewrite(part: unknown, named: Map<string, Json>): unknown {
+  if (Array.isArray(part)) return part.map((item) => rewrite(item, named));
+  if (typeof part !== 'object' || part === null) return part;
+  const entries = Object.entries(part)
+    .filter(([key, value]) => !VALIDATOR_KEYWORDS.includes(key) && !isNever(value))
+    .map(([key, value]) => [key, key === 'example' || key === 'examples' ? value : rewrite(value, named)] as const);
+  const schema = withNull(withType(Object.fromEntries(entries)));
+  return typeof schema['title'] === 'string' ? refer(schema['title'], schema, named) : oneOfTypes(schema);
+}
+
+/** A property that no request may have. */
+function isNever(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && 'not' in schema;
+}
+
+function withType(schema: Json): Json {
+  const values = schema['enum'];
+  return Array.isArray(values) && !('type' in schema) ? { type: 'string', ...schema } : schema;
+}
+
+/** Writes `anyOf` of a type and null as one schema of both types. */
+function withNull(schema: Json): Json {
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Json)['type'] !== 'null') return schema;
+  const [{ type, ...value }] = anyOf as [Json];
+  if (typeof type !== 'string') return { ...rest, oneOf: anyOf };
+  return { ...value, ...rest, type: [type, 'null'] };
+}
+
+function refer(title: string, schema: Json, named: Map<string, Json>): Json {
+  const { title: _, type, enum: values, ...rest } = schema;
+  if (!Array.isArray(values)) return register(title, { ...(type !== undefined && { type }), ...rest }, named);
+  const isNullable = values.includes(null);
+  const reference = register(title, { type: 'string', enum: values.filter((value) => value !== null) }, named);
+  const annotations = Object.fromEntries(Object.entries(rest).filter(([key]) => ANNOTATIONS.includes(key)));
+  return isNullable ? { oneOf: [reference, { type: 'null' }], ...annotations } : { ...reference, ...annotations };
+}
+
+function register(title: string, schema: Json, named: Map<string, Json>): Json {
+  const registered = named.get(title);
+  if (registered && !isDeepStrictEqual(registered, schema)) throw new Error(`two schemas are named ${title}`);
+  named.set(title, schema);
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+function oneOfTypes(schema: Json): Json {
+  const { type: types, ...rest } = schema;
+  if (!Array.isArray(types) || types.filter((type) => type !== 'null').length < 2) return schema;
+  const keywords = Object.values(TYPE_KEYWORDS).flat();
+  const pick = (isPicked: (key: string) => boolean) =>
+    Object.fromEntries(Object.entries(rest).filter(([key]) => isPicked(key)));
+  const oneOf = (types as string[]).map((type) => ({
+    type,
+    ...pick((key) => TYPE_KEYWORDS[type]?.includes(key) ?? false),
+  }));
+  return { ...pick((key) => !keywords.includes(key)), oneOf };
+}
