@@ -48,7 +48,6 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['65536', ...NO_NUMBERS],
   },
   HOST: { fallback: '127.0.0.1', good: any('0.0.0.0', '::', 'localhost'), bad: [] },
-  DOCS_SENDER_DOMAIN: { fallback: undefined, good: any('mail.example.com'), bad: [] },
   METRICS_PORT: { fallback: undefined, good: [['9464', 9_464]], bad: ['0', '65536', ...NO_NUMBERS] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: undefined,
@@ -97,6 +96,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],
     bad: ['x', 'mail.example.com', 'ftp://h', '/v1'],
   },
+  DOCS_SENDER_DOMAIN: { fallback: undefined, good: any('mail.example.com'), bad: [] },
   TEMPORAL_UI_URL: {
     fallback: undefined,
     good: [...any('https://temporal.example.com', 'http://127.0.0.1:8233'), ['https://h/ui/', 'https://h/ui']],
