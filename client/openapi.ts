@@ -3760,7 +3760,7 @@ export interface operations {
          *         ],
          *         "status": "bounced",
          *         "recipient": "ada@example.net",
-         *         "error": "smtp;550 5.1.1 The email account does not exist",
+         *         "error": "The recipient's server refused it: 550 5.1.1 The email account does not exist",
          *         "bounceReason": "mailbox_not_found"
          *       }
          *     }
