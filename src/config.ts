@@ -74,11 +74,7 @@ export const SETTINGS = {
     example: 'https://mail.example.com',
     parse: url('http:', 'https:'),
   },
-  DOCS_SENDER_DOMAIN: {
-    meaning: 'domain of the sender in the examples of /docs and /openapi.json; without it, example.com',
-    example: 'mail.example.com',
-    parse: text,
-  },
+  DOCS_SENDER_DOMAIN: { meaning: 'domain of the sender in the examples of /docs', example: 'example.org', parse: text },
   TEMPORAL_UI_URL: {
     meaning: "where people reach Temporal's UI; the dashboard links to the workflows there",
     example: 'https://temporal.example.com',

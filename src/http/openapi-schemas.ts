@@ -66,11 +66,16 @@ function withNull(schema: Json): Json {
 }
 
 function refer(title: string, schema: Json, named: Map<string, Json>): Json {
-  const { title: _, type, enum: values, ...rest } = schema;
-  if (!Array.isArray(values)) return register(title, { ...(type !== undefined && { type }), ...rest }, named);
+  const { enum: values, ...rest } = schema;
+  if (!Array.isArray(values))
+    return register(
+      title,
+      pick(schema, (key) => key !== 'title'),
+      named,
+    );
   const isNullable = values.includes(null);
   const reference = register(title, { type: 'string', enum: values.filter((value) => value !== null) }, named);
-  const annotations = Object.fromEntries(Object.entries(rest).filter(([key]) => ANNOTATIONS.includes(key)));
+  const annotations = pick(rest, (key) => ANNOTATIONS.includes(key));
   return isNullable ? { oneOf: [reference, { type: 'null' }], ...annotations } : { ...reference, ...annotations };
 }
 
@@ -85,11 +90,13 @@ function oneOfTypes(schema: Json): Json {
   const { type: types, ...rest } = schema;
   if (!Array.isArray(types) || types.filter((type) => type !== 'null').length < 2) return schema;
   const keywords = Object.values(TYPE_KEYWORDS).flat();
-  const pick = (isPicked: (key: string) => boolean) =>
-    Object.fromEntries(Object.entries(rest).filter(([key]) => isPicked(key)));
   const oneOf = (types as string[]).map((type) => ({
     type,
-    ...pick((key) => TYPE_KEYWORDS[type]?.includes(key) ?? false),
+    ...pick(rest, (key) => TYPE_KEYWORDS[type]?.includes(key) ?? false),
   }));
-  return { ...pick((key) => !keywords.includes(key)), oneOf };
+  return { ...pick(rest, (key) => !keywords.includes(key)), oneOf };
+}
+
+function pick(schema: Json, isPicked: (key: string) => boolean): Json {
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => isPicked(key)));
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { STATUS } from '../../src/http/errors.ts';
 import { assertDescribed as assertAsDescribed, assertEvent, assertForm as assertOfForm } from './described.ts';
@@ -8,7 +7,6 @@ import { type Answer, inFuture, type Organization, type Service, startService } 
 
 type Json = Record<string, unknown>;
 interface Operation {
-  readonly operationId?: string;
   readonly summary?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly Json[];
@@ -20,7 +18,6 @@ interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly description?: string;
-  readonly schema: Schema;
   readonly example?: unknown;
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
@@ -29,7 +26,6 @@ interface Response {
   readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
   readonly content?: {
     readonly 'application/json'?: {
-      readonly schema: Schema;
       readonly example?: unknown;
       readonly examples?: Readonly<Record<string, { readonly value: { readonly error: Json } }>>;
     };
@@ -37,12 +33,7 @@ interface Response {
 }
 interface Schema {
   readonly $ref?: string;
-  readonly type?: unknown;
-  readonly minLength?: number;
-  readonly maxLength?: number;
   readonly enum?: readonly string[];
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
   readonly examples?: readonly unknown[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
@@ -56,13 +47,11 @@ interface Document {
       string,
       {
         readonly post: {
-          readonly operationId?: string;
           readonly requestBody: { content: { 'application/json': EventDescription } };
         };
       }
     >
   >;
-  readonly servers: readonly { readonly url: string }[];
   readonly components: {
     readonly headers: Readonly<Record<string, { readonly description: string }>>;
     readonly schemas: Readonly<Record<string, Schema>>;
@@ -105,12 +94,6 @@ const assertForm = (path: string, method: string, status: number, body: unknown)
 const assertDescribed = (path: string, method: string, answer: Answer) => assertAsDescribed(api, path, method, answer);
 
 describe('GET /openapi.json', () => {
-  it('is valid OpenAPI 3.1', async () => {
-    const validator = new Validator();
-    assert.deepEqual(await validator.validate(api as unknown as Json), { valid: true });
-    assert.equal(validator.version, '3.1');
-  });
-
   it('describes every route but the hidden ones', () => {
     assert.deepEqual(
       operations().map(([path, method]) => `${method.toUpperCase()} ${path}`),
@@ -183,78 +166,6 @@ describe('GET /openapi.json', () => {
       return named(named(schema).properties?.['type']).enum ?? [];
     });
     assert.deepEqual(types.sort(), [...EVENT_TYPES].sort());
-  });
-
-  it('names each operation and each webhook for generated clients, all differently', () => {
-    const ids = [
-      ...operations().map(([, , { operationId }]) => operationId),
-      ...Object.values(api.webhooks).map(({ post }) => post.operationId),
-    ];
-    for (const id of ids) assert.match(String(id), /^[a-z][A-Za-z]+$/);
-    assert.equal(new Set(ids).size, ids.length);
-  });
-
-  it('lists the body of each request, JSON response and event once, under a name', () => {
-    for (const [path, method, { requestBody, responses }] of operations()) {
-      const bodies = [requestBody, ...Object.values(responses)].map(
-        (part) => part?.content?.['application/json']?.schema,
-      );
-      for (const schema of bodies) {
-        if (schema) assert.ok(schema.$ref ?? schema.anyOf, `${method} ${path}: ${JSON.stringify(schema)}`);
-      }
-    }
-    const names = Object.keys(api.components.schemas);
-    for (const name of [
-      'Email',
-      'EmailSummary',
-      'Batch',
-      'Domain',
-      'Webhook',
-      'ApiKey',
-      'Suppression',
-      'ChatMessage',
-    ]) {
-      assert.ok(names.includes(name), name);
-    }
-    for (const name of ['Error', 'ErrorCode', 'EventType', 'EmailStatus', 'BounceReason']) {
-      assert.ok(names.includes(name), name);
-    }
-  });
-
-  it('states the type of each enumeration, and values of several types as oneOf', () => {
-    let enumerations = 0;
-    JSON.stringify(api, (key, value: unknown) => {
-      if (key === 'example' || key === 'examples') return undefined;
-      const { type, enum: values } = (value ?? {}) as { type?: unknown; enum?: unknown };
-      if (Array.isArray(values)) {
-        assert.equal(type, 'string', JSON.stringify(value));
-        enumerations++;
-      }
-      if (Array.isArray(type)) assert.ok(type.length === 2 && type[1] === 'null', JSON.stringify(value));
-      return value;
-    });
-    assert.ok(enumerations >= 15, `${enumerations} enumerations`);
-    const { to, cc } = api.components.schemas['SendEmailRequest']?.properties ?? {};
-    assert.deepEqual(
-      to?.oneOf?.map(({ type }) => type),
-      ['string', 'array'],
-    );
-    assert.deepEqual(
-      cc?.oneOf?.map(({ type }) => type),
-      ['string', 'array', 'null'],
-    );
-  });
-
-  it('states the bounds of Idempotency-Key, which are checked before the fields', () => {
-    for (const path of ['/v1/emails', '/v1/emails/batch', '/v1/chatapp']) {
-      const header = api.paths[path]?.['post']?.parameters?.find(({ name }) => name === 'idempotency-key');
-      const { minLength, maxLength } = header?.schema ?? {};
-      assert.deepEqual({ minLength, maxLength }, { minLength: 1, maxLength: 256 }, path);
-    }
-  });
-
-  it('names the address it came from as the server, as PUBLIC_URL is not set', () => {
-    assert.deepEqual(api.servers, [{ url: '/' }]);
   });
 
   it('holds nothing internal', () => {
