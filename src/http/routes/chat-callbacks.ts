@@ -89,7 +89,7 @@ export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallba
 export function metaChallenge({ chatCallbacks }: ChatCallbackDeps): Route {
   return route({ ...callback, summary: 'Meta makes sure of this address' }, async (request, reply) => {
     const { metaVerifyToken: token } = chatCallbacks;
-    const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query as object);
+    const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
     if (answer === undefined)
       throw new ServiceError('unauthorized', 'the verify token of the Meta webhook is required');
     return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(answer);
