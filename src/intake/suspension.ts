@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { controlProblem } from '../domain/text.ts';
+import { characters, controlProblem } from '../domain/text.ts';
 import type { Db } from '../store/pool.ts';
 import { resume, suspend, type Suspension } from '../store/suspension.ts';
 
@@ -39,7 +39,7 @@ export async function resumeOrganization(db: Db, orgId: string): Promise<Suspens
 
 function reasonProblem(reason: string): string | undefined {
   if (reason.trim() === '') return 'is empty; leave it out to give no reason';
-  if ([...reason].length > REASON_LENGTH) return `is too long; at most ${REASON_LENGTH} characters are allowed`;
+  if (characters(reason) > REASON_LENGTH) return `is too long; at most ${REASON_LENGTH} characters are allowed`;
   return controlProblem(reason);
 }
 
