@@ -19,8 +19,8 @@ export interface ChatDeps {
   readonly ambiguousSend: 'retry' | 'fail';
   /** How often at most one message is sent again after such a call. */
   readonly ambiguousSendMaxRepeats: number;
-  /** Milliseconds after which a provider's second "I do not have it" is believed. */
-  readonly believeDenialAfter: number;
+  /** Milliseconds after a provider's first "not found" when a second one confirms it. */
+  readonly confirmNotFoundAfterMs: number;
   /** Accounts that cannot send now. */
   readonly pauses: ProviderPauses;
   /** Milliseconds for which a message waits because of our account with its provider before it fails. */

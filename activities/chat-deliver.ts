@@ -18,13 +18,13 @@ import { lockChat, lockChatStatuses, type StoredChat } from '../src/store/chat-a
 import { type Db, isUnreachable, transaction } from '../src/store/pool.ts';
 import { handedOver } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult, ClaimedChat } from './chat-contract.ts';
-import { settleChat } from './chat-settle.ts';
+import { reconcileChat } from './chat-reconcile.ts';
 import { APPLY_DEADLINE_MS, DETAIL_LENGTH } from './call.ts';
-import { hasFinalOutcome, isClaimExpired, isUnsettled } from './claim.ts';
+import { hasFinalOutcome, isClaimExpired, isAmbiguous } from './claim.ts';
 import { claimBlocker } from './deliver.ts';
 import { type AccountAnswer, judgePaused, makeGate, PAUSE_RETRY_MS, waitForOrganization } from './pauses.ts';
 import { persist } from './persist.ts';
-import { endOfCall } from './settle.ts';
+import { endOfCall } from './reconcile-attempts.ts';
 import { UNAPPLIED } from './unapplied.ts';
 
 /** Milliseconds for which a message waits for its turn in memory; one that would wait longer comes back. */
@@ -34,7 +34,7 @@ const CODE_LENGTH = 100;
 
 type Claim =
   | { readonly is: 'ready'; readonly claimed: ClaimedChat }
-  | { readonly is: 'unsettled'; readonly message: StoredChat; readonly attempt: Attempt }
+  | { readonly is: 'ambiguous'; readonly message: StoredChat; readonly attempt: Attempt }
   /** Its provider has answered: the answer is recorded and not yet applied. */
   | { readonly is: 'unapplied'; readonly answer: Answer }
   /** Its number sends as fast as it may. */
@@ -49,9 +49,9 @@ export async function deliver(deps: ChatDeps, id: string): Promise<ChatResult> {
   const blocker = claimBlocker(deps);
   if (blocker !== undefined) return { state: 'again', reason: blocker };
   let found = await claimInTurn(deps, id);
-  if (found.is === 'unsettled') {
-    const settled = await settleChat(deps, found.message, found.attempt);
-    if (settled !== 'lost') return settled;
+  if (found.is === 'ambiguous') {
+    const reconciled = await reconcileChat(deps, found.message, found.attempt);
+    if (reconciled !== 'lost') return reconciled;
     // What the provider certainly does not have is claimed again, now with a new attempt.
     found = await claimInTurn(deps, id);
   }
@@ -64,7 +64,7 @@ export async function deliver(deps: ChatDeps, id: string): Promise<ChatResult> {
       return { state: 'again', reason: 'Its number sends as fast as it may.', after: found.wait };
     case 'unapplied':
       return apply(deps, found.answer);
-    case 'unsettled':
+    case 'ambiguous':
       return { state: 'again', reason: 'Another worker has just made an attempt.' };
   }
 }
@@ -83,7 +83,7 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
     const message = await lockChat(client, id);
     if (message?.status !== 'queued') return over(message?.status ?? 'failed');
     const [attempt] = await lastAttempts(client, [id]);
-    if (attempt && isUnsettled(attempt)) return { is: 'unsettled', message, attempt };
+    if (attempt && isAmbiguous(attempt)) return { is: 'ambiguous', message, attempt };
     if (attempt && hasFinalOutcome(attempt)) {
       return { is: 'unapplied', answer: { ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' } };
     }

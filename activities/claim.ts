@@ -21,23 +21,23 @@ import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from
 import { isQuarantined, quarantine } from './quarantine.ts';
 import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
-/** What a member comes to whose files cannot be read now. It costs no attempt: the fault is ours. */
+/** The result of a member whose files cannot be read now. It uses no attempt: the fault is ours. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
-/** What a member comes to whose content this process cannot decrypt: SECRET_KEY is another one than when it was accepted. */
+/** The result of a member whose content this process cannot decrypt: SECRET_KEY has changed since it was accepted. */
 const SEALED = {
   state: 'again',
   reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
   alone: true,
 } as const;
-/** Milliseconds for which files that are not there may turn up: a store may be mounted wrongly, or not at all. */
+/** Milliseconds for which missing files are waited for: a store may be mounted wrongly, or not at all. */
 const LOST_AFTER = 24 * 3_600_000;
 /**
- * Bytes of bodies and files that one provider call takes, far below the 50 MB that Postmark allows: the call is in memory
- * as a whole. The copies of a marketing email go out in as many calls as that makes.
+ * Bytes of bodies and files in one provider call, far below the 50 MB that Postmark allows, since a call is in memory as a
+ * whole. The copies of a marketing email are sent in several calls if needed.
  */
 export const CALL_BYTES = 16 * 1_048_576;
 
-/** Milliseconds between claim and call. A worker that was frozen longer than that lets others go first. */
+/** Milliseconds between claim and call. A worker that was frozen for longer does not make the call. */
 const CLAIM_EXPIRY_MS = 20_000;
 
 /**
@@ -51,10 +51,10 @@ export function isClaimExpired({
   return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
 }
 
-/** An email that nobody else may send now, with its attempt written down. */
+/** An email that no other worker may send now; its attempt is recorded. */
 export interface ClaimedEmail {
   readonly id: string;
-  /** Itself, or as many copies of a marketing email as one provider call takes; at least one. */
+  /** The email itself, or as many copies of a marketing email as one provider call takes; at least one. */
   readonly copies: readonly Copy[];
   readonly orgId: string;
   readonly provider: EmailProvider;
@@ -64,15 +64,15 @@ export interface ClaimedEmail {
   readonly claimedAt: number;
   /** Unix milliseconds. */
   readonly claimedAtUnixMs: number;
-  /** Milliseconds for which it had been due by then. */
+  /** Milliseconds for which it had been due when it was claimed. */
   readonly late: number;
 }
 
-/** An email whose last attempt has no certain outcome: its provider must be asked before it is sent again. */
-export interface UnsettledEmail {
+/** An email whose last attempt is ambiguous: its provider must be asked before it is sent again. */
+export interface AmbiguousEmail {
   readonly member: Member;
   readonly attempt: Attempt;
-  /** Whether it goes out in copies, some of which are still to be sent. */
+  /** Whether it is sent in copies of which some are still to be sent. */
   readonly isCopied: boolean;
 }
 
@@ -80,29 +80,29 @@ export interface UnsettledEmail {
 export interface UnappliedEmail {
   readonly member: Member;
   readonly attempt: Attempt;
-  /** Whether it goes out in copies, some of which are still to be sent. */
+  /** Whether it is sent in copies of which some are still to be sent. */
   readonly isCopied: boolean;
 }
 
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
-  readonly unsettled: readonly UnsettledEmail[];
+  readonly ambiguous: readonly AmbiguousEmail[];
   readonly unapplied: readonly UnappliedEmail[];
-  /** Not claimed: their bodies or files must be read first. */
+  /** Not claimed, because their bodies or files must be read first. */
   readonly large: readonly LargeEmail[];
-  /** Not claimed: the isolated process is to deliver them. */
+  /** Not claimed, because the isolated process delivers them. */
   readonly suspects: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
 /**
- * Sorts members into those that may be sent now, those of unknown outcome and those with nothing to do, and takes the
- * first for us: from the commit on, reschedule and cancel come too late and the attempts are on record.
- * @param contents what was read of large emails
+ * Sorts members into those that may be sent now, ambiguous ones and those with nothing to do, and claims the first: once it
+ * is committed, their attempts are recorded, and reschedule and cancel return 422.
+ * @param contents the content of large emails that was read before
  */
 export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
   if (members.length === 0) {
-    return { ready: [], unsettled: [], unapplied: [], large: [], suspects: [], results: [] };
+    return { ready: [], ambiguous: [], unapplied: [], large: [], suspects: [], results: [] };
   }
   const ids = members.map((member) => member.id);
   const gate = makeGate(await deps.pauses.current());
@@ -110,24 +110,25 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
     const results: MemberResult[] = [];
-    const unsettled: UnsettledEmail[] = [];
+    const ambiguous: AmbiguousEmail[] = [];
     const large: LargeEmail[] = [];
     const unapplied: UnappliedEmail[] = [];
     const suspects: Member[] = [];
-    const poisonous: LockedEmail[] = [];
+    const toQuarantine: LockedEmail[] = [];
     const due: LockedEmail[] = [];
-    const doubtful: LockedEmail[] = [];
+    const ambiguousEmails: LockedEmail[] = [];
     for (const member of members) {
       const email = emails.get(member.id);
       const attempt = attempts.get(member.id);
-      const standing = email && standsInTheWay(email, member);
+      const blocked = email && whyUnclaimable(email, member);
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
-      else if (standing) results.push(standing);
+      else if (blocked) results.push(blocked);
       else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
-      else if (isQuarantined(deps, email, attempt && isUnsettled(attempt) ? attempt : undefined)) poisonous.push(email);
-      else if (attempt && isUnsettled(attempt)) {
-        unsettled.push({ member, attempt, isCopied: email.copies_left });
-        doubtful.push(email);
+      else if (isQuarantined(deps, email, attempt && isAmbiguous(attempt) ? attempt : undefined))
+        toQuarantine.push(email);
+      else if (attempt && isAmbiguous(attempt)) {
+        ambiguous.push({ member, attempt, isCopied: email.copies_left });
+        ambiguousEmails.push(email);
       } else if (email.suspended_for !== null) {
         results.push({ id: email.id, ...waitForOrganization(email.suspended_for), postponed: true });
       } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
@@ -136,13 +137,13 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
         results.push({ id: member.id, ...UNREADABLE });
       else due.push(email);
     }
-    const unended = unsettled.filter(({ attempt }) => attempt.outcome === null);
+    const withoutEnd = ambiguous.filter(({ attempt }) => attempt.outcome === null);
     await markSuspects(
       client,
-      unended.map(({ member }) => member.id),
+      withoutEnd.map(({ member }) => member.id),
     );
-    // One that is doubtful was claimed before, except where a backup took that back.
-    const scheduled = [...due, ...doubtful].filter((email) => email.status === 'scheduled');
+    // An ambiguous email was claimed before, unless a restored backup is older than its claim.
+    const scheduled = [...due, ...ambiguousEmails].filter((email) => email.status === 'scheduled');
     await project(
       client,
       'claimed',
@@ -151,8 +152,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const lateness = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.tell({ lateness }));
     const { ready, ended } = await assign(deps, client, due, attempts, contents, gate);
-    const quarantined = await quarantine(deps, client, poisonous, attempts);
-    return { ready, unsettled, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
+    const quarantined = await quarantine(deps, client, toQuarantine, attempts);
+    return { ready, ambiguous, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
   });
 }
 
@@ -166,7 +167,7 @@ function toLarge({ org_id: orgId, body_bytes, copies, attachments }: LockedEmail
   return { member, orgId, bytes: content + ofCopies, attachments };
 }
 
-/** Copies of this size that go out in one call. */
+/** How many copies of this size one call takes. */
 function copiesPerCall(bytes: number): number {
   return Math.max(1, Math.floor(CALL_BYTES / Math.max(1, bytes)));
 }
@@ -176,12 +177,12 @@ function sizeOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
   return files.reduce((sum, { content }) => sum + content.length, body_bytes);
 }
 
-/** Nobody saw the end of it: its worker died, or the provider left us without an answer. */
-export function isUnsettled(attempt: Attempt): boolean {
+/** Whether the end of an attempt is unknown: its worker died, or the provider did not answer. */
+export function isAmbiguous(attempt: Attempt): boolean {
   return attempt.outcome === null || attempt.outcome === 'unknown';
 }
 
-/** Whether an email that is still to be sent has an answer that must be applied first. It must not be sent before that. */
+/** Whether a provider's answer is recorded but not applied. The email must not be sent before it is. */
 export function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
   return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
 }
@@ -191,21 +192,21 @@ export function hasFinalOutcome({ outcome }: Attempt): boolean {
   return outcome === 'sent' || outcome === 'refused';
 }
 
-/** Why an email is not ours to send now, if so. */
-function standsInTheWay(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
+/** The result of an email that may not be claimed for this member now; undefined when it may. */
+function whyUnclaimable(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
   const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = email;
-  // Another workflow carries it now.
+  // Another workflow delivers it now.
   if (workflow_id !== (carrier ?? id)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
     if (schedule_version === version && due_in === 0) return undefined;
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
   }
-  // Claimed before at another version: by another run of its workflow.
+  // Another version was claimed before, by another run of its workflow.
   if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
-/** An email as a provider gets it, or why it cannot be one: what was accepted weeks ago may break a rule of today. */
+/** An email as a provider gets it, or why it cannot be sent: one accepted weeks ago may break a rule added since. */
 function readable(
   email: LockedEmail,
   content: EmailContent,
@@ -219,7 +220,7 @@ function readable(
   }
 }
 
-/** Undefined when it cannot be decrypted; the operator can help, so the email does not fail. */
+/** @returns undefined when it cannot be decrypted: the operator can fix that, so the email does not fail */
 async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Promise<EmailContent | undefined> {
   try {
     return await deps.contents.open(client, email);
@@ -231,8 +232,8 @@ async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Pro
 }
 
 /**
- * Gives each email the first provider that can carry it and whose account is not paused, and writes its attempt down. Fails
- * those that none can carry; those of which every provider is paused wait without an attempt.
+ * Chooses for each email the first provider that can deliver it and whose account is not paused, and records an attempt.
+ * Emails that no provider can deliver fail; those whose providers are all paused wait without an attempt.
  */
 async function assign(
   deps: EmailDeps,
@@ -308,7 +309,7 @@ async function assign(
     client,
     ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
   );
-  // The attempts are on record now: from here on, they tell what may have ended a worker.
+  // The attempts are recorded now and show which emails may have ended a worker, as `suspected_at` did before.
   await clearSuspects(
     client,
     ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
@@ -326,8 +327,8 @@ function refusal(provider: EmailProvider, copies: readonly Copy[]): string | und
 }
 
 /**
- * Names the calls of a claim: each takes emails of one stream, and at most as many emails and bytes as its provider takes
- * in one call.
+ * Assigns emails to calls: each call has emails of one stream, and at most as many emails and bytes as its provider
+ * accepts.
  */
 function makeCalls(): (provider: EmailProvider, stream: string | undefined, copies: number, bytes: number) => string {
   const open = new Map<string, { call: string; copiesLeft: number; bytesLeft: number }>();

@@ -19,12 +19,12 @@ export interface EmailDeps {
   readonly providers: readonly EmailProvider[];
   /** The longest wait between two attempts, in milliseconds. */
   readonly maximumInterval: number;
-  /** What to do about a call that may have been taken when its provider cannot be asked. */
+  /** What to do about an ambiguous call whose provider cannot be asked. */
   readonly ambiguousSend: 'retry' | 'fail';
   /** How often at most one email is sent again after such a call. */
   readonly ambiguousSendMaxRepeats: number;
-  /** Milliseconds after which a provider's second "I do not have it" is believed: its search may lag. */
-  readonly believeDenialAfter: number;
+  /** Milliseconds after a provider's first "not found" when a second one confirms it: its search may lag. */
+  readonly confirmNotFoundAfterMs: number;
   /** Accounts that cannot send now. */
   readonly pauses: ProviderPauses;
   /** Milliseconds for which a message waits because of our account with its provider before it fails. */
@@ -43,7 +43,7 @@ export interface EmailDeps {
   readonly log: Logger;
 }
 
-/** An email that a workflow believes to be due. */
+/** An email that is due according to its workflow. */
 export interface Member {
   readonly id: string;
   /** The `schedule_version` that the workflow's timer was set for. */

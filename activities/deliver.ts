@@ -4,7 +4,7 @@ import { makeCall } from './call.ts';
 import { CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
 import type { CallResult, EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
-import { settle } from './settle.ts';
+import { reconcile } from './reconcile-attempts.ts';
 import { applyRecorded } from './unapplied.ts';
 
 /** Called with a number of emails whenever the results of so many provider calls are complete. */
@@ -126,16 +126,16 @@ async function deliverOnce(
   }
   const first = await claim(deps, members, contents);
   const applied = await applyRecorded(deps, first.unapplied);
-  const settled = await settle(deps, first.unsettled);
+  const reconciled = await reconcile(deps, first.ambiguous);
   // What the provider certainly does not have is claimed again, now with a new attempt.
-  const second = await claim(deps, settled.lost, contents);
-  const overtaken = [...second.unsettled, ...second.unapplied].map(({ member: { id } }): MemberResult => ({
+  const second = await claim(deps, reconciled.lost, contents);
+  const overtaken = [...second.ambiguous, ...second.unapplied].map(({ member: { id } }): MemberResult => ({
     id,
     state: 'again',
     reason: 'Another worker has just made an attempt.',
   }));
   const sent = await send(deps, [...first.ready, ...second.ready], onResults);
-  const results = [...first.results, ...applied, ...settled.results, ...second.results, ...overtaken, ...sent];
+  const results = [...first.results, ...applied, ...reconciled.results, ...second.results, ...overtaken, ...sent];
   return {
     results,
     large: [...first.large, ...second.large],

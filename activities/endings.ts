@@ -3,7 +3,7 @@ import { project } from '../src/projection/emails.ts';
 import { type Attempt, lastAttempts, lockStatuses } from '../src/store/attempts.ts';
 import { type Pool, transaction } from '../src/store/pool.ts';
 import { findSuspendedEmails } from '../src/store/suspension.ts';
-import { hasFinalOutcome, isUnsettled } from './claim.ts';
+import { hasFinalOutcome, isAmbiguous } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
 import { givenUp } from './pauses.ts';
@@ -51,9 +51,9 @@ export function whyGivenUp(
     const isOver = (last.account_for ?? 0) >= accountRetryForMs;
     return isOver ? givenUp(last.detail ?? 'The provider refuses our account.', accountRetryForMs) : undefined;
   }
-  const unsettled = isUnsettled(last);
-  if (!isUsedUp(last, maximumAttempts, unsettled && canBeAsked)) return undefined;
-  const doubt = unsettled ? ' The provider may have taken it all the same.' : '';
+  const isLastAmbiguous = isAmbiguous(last);
+  if (!isUsedUp(last, maximumAttempts, isLastAmbiguous && canBeAsked)) return undefined;
+  const doubt = isLastAmbiguous ? ' The provider may have taken it all the same.' : '';
   return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${doubt}`;
 }
 
@@ -62,10 +62,10 @@ export function whyGivenUp(
  * "not found", or after as many questions as there are attempts. "Not found" may be confirmed before this is called: then
  * the message was sent once more, and it is given up after that attempt.
  */
-function isUsedUp({ failures, checks, denied_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
+function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
   if (!isAsked) return failures >= maximumAttempts;
   if (checks >= maximumAttempts || failures > maximumAttempts) return true;
-  return failures === maximumAttempts && denied_for !== null;
+  return failures === maximumAttempts && not_found_for !== null;
 }
 
 /**

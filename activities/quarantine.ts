@@ -7,44 +7,44 @@ import { fail } from './copies.ts';
 import { persist } from './persist.ts';
 
 /**
- * Keeps one email from stopping the delivery of all others. An email that ends its worker (memory, a bug in a library)
- * would be given to the next worker, and end that one too.
+ * Prevents one email from stopping the delivery of all others. Without a quarantine, an email that ends its worker (memory, a
+ * bug in a library) is given to the next worker and ends that one too.
  *
- * - Before an email is handed over, its attempt is committed; before large content is read, `suspected_at` is. A claim that
- *   finds an attempt without an end cannot tell which email ended the worker, or whether any did: a deployment, a full
- *   machine or a fault test ends workers too. All that were in flight are suspects.
- * - Their provider is asked first, as always. What it does not have is delivered after all other members of the claim,
- *   each by itself, by a child process of the worker (`Isolation`). It cannot harm the worker or another email there.
- * - Hundreds may be in flight when a worker ends, so a child that has lived on for a moment may begin the next email while
- *   the provider is at this one. The moment is longer where a provider cannot be asked: an email that ends the child then
- *   makes what is in flight ambiguous once more.
- * - Only what a living parent sees is counted: the child ended by itself within that moment of beginning this email, or had
- *   no other. What ends the worker from outside counts for nobody, however often that is, since nobody is left to count. Counting in the worker
- *   itself would go wrong: with a kill every few seconds and hundreds of suspects, each kill hits one of them in its
- *   delivery, and some of them twice.
- * - A suspect that was delivered or refused without harm is none any more. One that ended two child processes fails with a
- *   reason; by then it has ended the worker itself once.
+ * - An attempt is committed before an email is handed over, and `suspected_at` before large content is read. An attempt without
+ *   an end does not show which email ended the worker, or whether any email did: deployments and full machines end workers
+ *   as well. All emails that were in flight are therefore suspects.
+ * - Their provider is asked first, as for every ambiguous attempt. Suspects that it does not have are delivered after all
+ *   other members of the claim, one at a time, by a child process of the worker (`Isolation`), where they cannot harm the worker
+ *   or other emails.
+ * - Hundreds of emails may be in flight when a worker ends. A child that is still alive after a moment may therefore begin the
+ *   next suspect while the provider handles the previous one. The moment is longer if a provider cannot be asked, because an
+ *   email that ends the child makes those in flight ambiguous again.
+ * - A crash counts only if the parent is alive and the child ended by itself within that moment of beginning the email, or had
+ *   no other email. If the worker itself ends, no email is charged. The worker must not count its own ends: if it were
+ *   killed every few seconds with hundreds of suspects, each kill would hit some suspect, and some of them twice.
+ * - A suspect that was delivered or refused without a crash is no longer a suspect. One that ended two child processes fails
+ *   with a reason; it has also ended the worker once before.
  */
 export const MAX_CRASHES = 2;
 
 const QUARANTINED =
   'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';
 
-/** Suspects of one activity that wait for the isolated process at a time, when it begins ten of them a second, and two. */
-const WAITING_OVERLAPPING = 10;
-const WAITING = 3;
+/** Suspects of one activity that wait for the isolated process, if it begins the next one early and if it does not. */
+const MAX_WAITING_OVERLAPPING = 10;
+const MAX_WAITING = 3;
 
-/** Milliseconds until an email is tried again that found the isolated process busy; up to twice that. */
+/** Milliseconds until an email is tried again because the isolated process was busy; up to twice as many at random. */
 const BUSY_RETRY_MS = 3_000;
 
-/** Whether an email is to be ended; while its last attempt is ambiguous, a provider that can be asked is asked first. */
+/** Whether an email is quarantined now. If its last attempt is ambiguous, a provider that can be asked is asked first. */
 export function isQuarantined(deps: EmailDeps, { crashes }: LockedEmail, ambiguous: Attempt | undefined): boolean {
   if (crashes < MAX_CRASHES) return false;
   const provider = deps.providers.find(({ name }) => name === ambiguous?.provider);
   return !provider?.find;
 }
 
-/** Ends emails that are quarantined. The caller holds their rows. */
+/** Fails emails that are quarantined. The caller has locked their rows. */
 export async function quarantine(
   deps: EmailDeps,
   db: Db,
@@ -68,7 +68,7 @@ export async function quarantine(
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }
 
-/** Has suspects delivered by the isolated process. */
+/** Delivers suspects in the isolated process. */
 export async function deliverIsolated(
   deps: EmailDeps,
   members: readonly Member[],
@@ -76,7 +76,7 @@ export async function deliverIsolated(
 ): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
   const overlap = !deps.providers.some((provider) => !provider.find);
-  const size = overlap ? WAITING_OVERLAPPING : WAITING;
+  const size = overlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
   let isBusy = false;
   for (let from = 0; from < members.length; from += size) {
     const some = members.slice(from, from + size);
@@ -84,7 +84,7 @@ export async function deliverIsolated(
       const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
       onResults(1);
       if (result !== 'busy') return result;
-      // The others have just as little chance, and this activity has a slot that others wait for.
+      // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
       isBusy = true;
       return postponed(member, 'It waits for the isolated process.');
     };

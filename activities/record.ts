@@ -16,7 +16,7 @@ import type { ClaimedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
-import { endOfCall } from './settle.ts';
+import { endOfCall } from './reconcile-attempts.ts';
 
 /** An email that was handed over, with what became of each of its copies. */
 export interface Sent {

@@ -15,7 +15,7 @@ import type { UpkeepStep } from './chore.ts';
 import { eachOf } from './each-of.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
 
-/** What it takes to find messages that no workflow delivers. */
+/** Dependencies of the tasks that find messages which no workflow delivers. */
 export interface RescueDeps {
   readonly pool: Pool;
   readonly workflows: Workflows;
@@ -24,13 +24,13 @@ export interface RescueDeps {
 
 /** Overdue emails of one step. */
 const OVERDUE_PER_STEP = 200;
-/** Workflows of one step whose emails are almost due; most of them are found running by a few queries. */
+/** Workflows of one step whose emails are almost due; a few queries find that most of them are running. */
 const ALMOST_DUE_PER_STEP = 10_000;
 /** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart at once. */
 const FAILING_PER_RUN = 100;
 const REPLACED = 'replaced by upkeep: it made no progress';
 
-/** Maintenance tasks that give messages a workflow again when theirs was lost, closed early or makes no progress. */
+/** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
 export function makeRescueActivities(deps: RescueDeps) {
   return {
     /** Finds emails, and copies of marketing emails, that have been due for more than ten minutes. */
@@ -48,17 +48,17 @@ export function makeRescueActivities(deps: RescueDeps) {
 
     /**
      * Finds scheduled emails without a workflow before they are due, so that they leave on time. Temporal is asked about
-     * many workflows at a time; only those that are not found running are looked up one by one.
+     * many workflows at a time; only those that it does not list as running are described one by one.
      */
     async putBackScheduled(from: string | null): Promise<UpkeepStep> {
       const { pool, workflows } = deps;
       const ids = await findAlmostDueWorkflows(pool, from ?? '', ALMOST_DUE_PER_STEP);
       const running = await workflows.findRunning(ids);
       let done = 0;
-      const suspects = ids.filter((id) => !running.has(id));
-      await eachOf(suspects, async (workflowId) => {
+      const notRunning = ids.filter((id) => !running.has(id));
+      await eachOf(notRunning, async (workflowId) => {
         const state = await workflows.describe(workflowId);
-        // One that waits for its time is as it should be.
+        // An idle workflow is expected: it waits until its email is due.
         if (state === 'running' || state === 'idle') return;
         const count = await putBack(deps, workflowId, await findAlmostDue(pool, workflowId), state);
         done += count;
@@ -70,7 +70,7 @@ export function makeRescueActivities(deps: RescueDeps) {
     async replaceFailing(): Promise<UpkeepStep> {
       let done = 0;
       for (const workflow of await deps.workflows.findFailing(FAILING_PER_RUN)) {
-        // Visibility may lag: it may have recovered.
+        // Visibility lags: the workflow may have recovered.
         if ((await deps.workflows.describe(workflow.id)) !== 'failing') continue;
         await replace(deps, workflow);
         done++;
@@ -81,7 +81,7 @@ export function makeRescueActivities(deps: RescueDeps) {
 }
 
 async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise<void> {
-  // Before it is terminated: how it failed is in its history.
+  // Logged before it is terminated, because its history shows how it failed.
   deps.log.error({ workflow: id, type }, 'replacing a workflow whose task keeps failing');
   if (type === 'deliverEmail') {
     await putBack(deps, id, [id], 'failing');
@@ -92,7 +92,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     const open = await putBackChats(deps.pool, [id]);
     rescued.tell({ kind: 'chatapp', state: 'failing', count: open.length });
   }
-  // The members of a group are found without a workflow when they are almost due, or overdue.
+  // Members of a group are found by the other two tasks when they are almost due, or overdue.
   if (type === 'webhookEndpoint') await wakeWorkflow(deps.pool, 'webhook', id);
   if (type === 'watchDomain') await wakeWorkflow(deps.pool, 'domain', id);
 }
@@ -104,7 +104,7 @@ async function putBack(
   ids: readonly string[],
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<number> {
-  // The claim, not the workflow, prevents a second send: whatever it still does finds that another one has the email.
+  // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
   if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, REPLACED);
   const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;

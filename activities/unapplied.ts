@@ -4,7 +4,7 @@ import { isUnreachable } from '../src/store/pool.ts';
 import { hasFinalOutcome, type UnappliedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { type Answer, applyAnswers } from './record.ts';
-import { endOfCall } from './settle.ts';
+import { endOfCall } from './reconcile-attempts.ts';
 
 /** Why an email is tried again whose provider has answered. */
 export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';

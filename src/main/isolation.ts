@@ -9,7 +9,7 @@ import {
   noted,
   providerCalled,
   quarantined,
-  settlement,
+  ambiguousEnded,
   type Topic,
 } from '../telemetry/topics.ts';
 
@@ -25,7 +25,7 @@ export type IsolatedMessage =
   | { readonly topic: string; readonly news: unknown };
 
 /** Topics of a delivery, by the names under which their news is passed on to the worker. */
-const TOPICS = { claimed, handedOver, noted, providerCalled, quarantined, settlement };
+const TOPICS = { claimed, handedOver, noted, providerCalled, quarantined, ambiguousEnded };
 export const FORWARDED_TOPICS = TOPICS as unknown as Readonly<Record<string, Topic<unknown>>>;
 
 /** Milliseconds. */

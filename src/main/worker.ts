@@ -116,7 +116,7 @@ const FLEETS = {
         maximumInterval: config.SEND_MAX_INTERVAL,
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-        believeDenialAfter: config.CONFIRM_NOT_FOUND_AFTER,
+        confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
         pauses: makeProviderPauses(pool, log),
         accountRetryForMs: config.ACCOUNT_RETRY_FOR,
         recorder,

@@ -164,8 +164,8 @@ export interface Attempt {
   checks: number;
   /** Milliseconds since it began. */
   age: number;
-  /** Milliseconds since the provider first said that it does not have it; null when it has not said so. */
-  denied_for: number | null;
+  /** Milliseconds since the provider first reported "not found"; null when it has not. */
+  not_found_for: number | null;
   /** Milliseconds since the first attempt that ended because of our account; null when none did. */
   account_for: number | null;
 }
@@ -180,7 +180,7 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
                   (extract(epoch FROM clock_timestamp()
                      - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS account_for,
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
-                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS denied_for
+                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS not_found_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
     values: [messageIds],
   });
@@ -283,14 +283,19 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
 }
 
 /**
- * Counts that a provider was asked what became of a call of which it knew nothing.
- * @param denied false when it could not be asked after all
+ * Counts a question to a provider about a call that did not find the messages.
+ * @param isNotFound false when the provider could not be asked
  */
-export async function noteChecks(db: Db, call: string, messageIds: readonly string[], denied: boolean): Promise<void> {
+export async function noteChecks(
+  db: Db,
+  call: string,
+  messageIds: readonly string[],
+  isNotFound: boolean,
+): Promise<void> {
   if (messageIds.length === 0) return;
   await db.query(
     `UPDATE attempts SET checks = checks + 1, denied_at = CASE WHEN $3 THEN coalesce(denied_at, now()) ELSE denied_at END
      WHERE call = $1 AND message_id = ANY ($2)`,
-    [call, messageIds, denied],
+    [call, messageIds, isNotFound],
   );
 }

@@ -138,7 +138,24 @@ export async function replaceInRecords(
   };
 }
 
-/** Replaces the address in events for customers' endpoints, in the order of their ids. */
+/**
+ * Changes the rows of one step of a walk over a table.
+ * @param select statement that returns the ids of at most `$2` rows after the id `$1`, in the order of their ids
+ */
+async function changeStep(
+  db: Db,
+  select: string,
+  after: string,
+  limit: number,
+  change: (ids: string[]) => Promise<{ readonly rowCount: number | null }>,
+): Promise<WalkStep> {
+  const { rows } = await db.query<{ id: string }>(select, [after, limit]);
+  const ids = rows.map(({ id }) => id);
+  const { rowCount } = await change(ids);
+  return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed: rowCount ?? 0 };
+}
+
+/** Replaces the address in events for the endpoints of an organization. */
 export async function replaceInWebhookEvents(
   db: Db,
   orgId: string,
@@ -146,19 +163,16 @@ export async function replaceInWebhookEvents(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  const { rows } = await db.query<{ id: string }>(`SELECT id FROM webhook_events WHERE id > $1 ORDER BY id LIMIT $2`, [
-    after,
-    limit,
-  ]);
-  const { rowCount } = await db.query(
-    `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
-     WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
-    [rows.map(({ id }) => id), pattern, placeholder, orgId, needle],
+  return changeStep(db, `SELECT id FROM webhook_events WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+    db.query(
+      `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
+       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
+      [ids, pattern, placeholder, orgId, needle],
+    ),
   );
-  return { next: rows.length < limit ? null : (rows.at(-1)?.id ?? null), changed: rowCount ?? 0 };
 }
 
-/** Replaces the address in an organization's audit log. Entries of all organizations are walked, in the order of their ids. */
+/** Replaces the address in an organization's audit log. A step reads entries of all organizations. */
 export async function replaceInAuditLog(
   db: Db,
   orgId: string,
@@ -166,34 +180,29 @@ export async function replaceInAuditLog(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  const { rows } = await db.query<{ id: string }>(`SELECT id FROM audit_log WHERE id > $1 ORDER BY id LIMIT $2`, [
-    after,
-    limit,
-  ]);
-  const { rowCount } = await db.query(
-    `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
-     WHERE id = ANY ($1) AND org_id = $5 AND (position($4 IN lower(target)) > 0 OR position($4 IN lower(detail::text)) > 0)`,
-    [rows.map(({ id }) => id), pattern, placeholder, needle, orgId],
+  return changeStep(db, `SELECT id FROM audit_log WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+    db.query(
+      `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
+       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(target)) > 0 OR position($5 IN lower(detail::text)) > 0)`,
+      [ids, pattern, placeholder, orgId, needle],
+    ),
   );
-  return { next: rows.length < limit ? null : (rows.at(-1)?.id ?? null), changed: rowCount ?? 0 };
 }
 
-/** Deletes callbacks of providers that name the address; they are about no email. */
+/** Deletes provider callbacks that contain the address. They concern no email. */
 export async function deleteCallbacksNaming(
   db: Db,
   { needle, pattern }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  const { rows } = await db.query<{ id: string }>(
-    `SELECT id::text AS id FROM provider_callbacks WHERE id > $1::bigint ORDER BY id LIMIT $2`,
-    [after === '' ? '0' : after, limit],
+  const select = `SELECT id::text AS id FROM provider_callbacks WHERE id > $1::bigint ORDER BY id LIMIT $2`;
+  return changeStep(db, select, after === '' ? '0' : after, limit, (ids) =>
+    db.query(
+      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
+      [ids, needle, pattern],
+    ),
   );
-  const { rowCount } = await db.query(
-    `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
-    [rows.map(({ id }) => id), needle, pattern],
-  );
-  return { next: rows.length < limit ? null : (rows.at(-1)?.id ?? null), changed: rowCount ?? 0 };
 }
 
 /**

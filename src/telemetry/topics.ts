@@ -55,36 +55,36 @@ export const providerCalled = topic<{
   readonly provider: string;
   readonly operation: 'send' | 'find' | 'report';
   readonly seconds: number;
-  /** How many messages came to what; of a question, whether it was answered. */
+  /** The number of messages per outcome; of a question, whether it was answered. */
   readonly outcomes: ReadonlyMap<string, number>;
 }>('provider called');
 
-/** Messages ended their processes, and are not tried again. */
+/** Messages ended the processes that delivered them, and are not tried again. */
 export const quarantined = topic<{ readonly kind: MessageKind; readonly count: number }>('quarantined');
 
-/** What became of messages that a provider may have taken, when nobody saw the end of the call. */
-export const SETTLEMENTS = [
+/** How ambiguous calls were resolved: calls that a provider may have taken, and whose end was not recorded. */
+export const AMBIGUOUS_OUTCOMES = [
   /** The provider has it. */
   'found',
   /** The provider does not have it, so it is sent. */
   'lost',
-  /** Nobody can say, and it is sent again: it may arrive twice. */
+  /** Unknown, and it is sent again: it may arrive twice. */
   'risked',
-  /** Nobody can say, and it is not sent again: it may never arrive. */
+  /** Unknown, and it is not sent again: it may never arrive. */
   'given_up',
 ] as const;
-export type Settlement = (typeof SETTLEMENTS)[number];
-export const settlement = topic<{
+export type AmbiguousOutcome = (typeof AMBIGUOUS_OUTCOMES)[number];
+export const ambiguousEnded = topic<{
   readonly kind: MessageKind;
   readonly provider: string;
-  readonly outcome: Settlement;
+  readonly outcome: AmbiguousOutcome;
   readonly count: number;
-}>('settled');
+}>('ambiguous call ended');
 
 /** States of workflows from which upkeep rescues messages: see `WorkflowState`. */
 export const RESCUED_FROM = ['missing', 'closed', 'failing', 'idle'] as const;
 
-/** Upkeep gave messages a new workflow, since theirs was lost, closed early or made no progress. */
+/** Upkeep gave messages a new workflow because theirs was lost, closed early or made no progress. */
 export const rescued = topic<{
   readonly kind: MessageKind;
   readonly state: (typeof RESCUED_FROM)[number];

@@ -1,28 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { project } from '../../src/projection/emails.ts';
 import { doubtAll } from '../../src/intake/after-restore.ts';
 import { doubtChats, doubtEmails, wakeAll } from '../../src/store/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
-import { inMs, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { inMs } from '../store/mail.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';
 import type { Member } from '../../activities/contract.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 /** What is done once when a backup was restored; each test has the only messages that are open. */
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(8);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(8);
 
 /** A scheduled email as its workflow asks for it after the restore, which has raised its version. */
 const rescheduled = (member: Member): Member => ({ ...member, version: 1_000_000 });

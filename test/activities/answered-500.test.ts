@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Pool } from '../../src/store/pool.ts';
+import { test } from 'node:test';
 import { at, simulator, TOKEN } from '../providers/simulator.ts';
-import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office } from './office.ts';
 
 const CALLS = 20;
 const EMAILS_PER_CALL = 10;
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
 async function countTaken(postmarkUrl: string): Promise<number> {
   const headers = { 'x-postmark-server-token': TOKEN };

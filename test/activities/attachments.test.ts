@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { makeLargeEmails } from '../../activities/large-emails.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
@@ -7,24 +7,14 @@ import { insertAttachments } from '../../src/store/attachments.ts';
 import { reserveFiles } from '../../src/store/file-reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { type FileStore, FileStoreUnavailable } from '../../src/store/files/file-store.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { newFileId } from '../store/files/store-contract.ts';
-import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 const log = pino({ level: 'silent' });
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
 /** An office over a disk store, and a function that gives an email files. */
 async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {

@@ -72,7 +72,7 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
     maximumInterval: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
-    believeDenialAfter: 60_000,
+    confirmNotFoundAfterMs: 60_000,
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

@@ -1,26 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { makeChatActivities } from '../../activities/chat.ts';
 import type { ChatDeps } from '../../activities/chat-contract.ts';
 import { projectChatReports } from '../../src/projection/chat.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { deleteNumber } from '../../src/store/chat-numbers.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
-import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(8);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(8);
 
 /** A message from a number of a provider of its own. */
 async function accepted(name: 'twilio' | 'meta' = 'twilio', settings: Partial<ChatDeps> = {}) {

@@ -1,28 +1,17 @@
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
+import { isClaimExpired } from '../../activities/claim.ts';
+import type { EmailDeps } from '../../activities/contract.ts';
 import { EMAIL_STATUSES } from '../../src/domain/email.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { force, inMs, organization } from '../store/mail.ts';
-import { isClaimExpired } from '../../activities/claim.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { force, inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { office, officeWithProvider, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
-function make(settings: Parameters<typeof office>[3] = {}) {
-  const provider = new ScriptedProvider();
-  return { provider, ...office(pool, orgId, [provider], settings) };
-}
+const make = (settings?: Partial<EmailDeps>) => officeWithProvider(pool, orgId, settings);
 
 /** Moves a scheduled email's time to a second ago, as if it had waited. */
 const makeDue = (id: string) =>

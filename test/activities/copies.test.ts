@@ -222,11 +222,11 @@ describe('decisions 3.7: a marketing email', () => {
       detail: 'no answer',
     });
     assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
-    // The first no is not believed, the second is.
+    // The first "not found" is not enough, the second confirms it.
     assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
     await pool.query(`UPDATE attempts SET denied_at = denied_at - $2 * interval '1 ms' WHERE message_id = $1`, [
       id,
-      deps.believeDenialAfter,
+      deps.confirmNotFoundAfterMs,
     ]);
     assert.deepEqual(await deliverOne({ id, version: 0 }), {
       id,

@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
+import type { EmailDeps } from '../../activities/contract.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { force, inMs, organization } from '../store/mail.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { force, inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { officeWithProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 // All tests share one account.
 afterEach(async () => {
   await pool.query('DELETE FROM provider_pauses');
 });
 
-function make(settings: Parameters<typeof office>[3] = {}) {
-  const provider = new ScriptedProvider();
-  return { provider, ...office(pool, orgId, [provider], settings) };
-}
+const make = (settings?: Partial<EmailDeps>) => officeWithProvider(pool, orgId, settings);
 
 describe('what a provider says of an email', () => {
   const cases: [SendOutcome, object, string, string][] = [

@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Delivery, makeEmailActivities, type Member } from '../../activities/index.ts';
 import { EMAIL_STATUSES } from '../../src/domain/email.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { force, inMs, organization } from '../store/mail.ts';
+import { force, inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase();
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture();
 
 const POLICY = { initialInterval: 2_000, backoffCoefficient: 2, maximumInterval: 1_800_000, maximumAttempts: 16 };
 
@@ -186,7 +177,7 @@ describe('giving an email up', () => {
       for (let n = 1; n <= 3; n++) {
         assert.equal(await giveUpEmail(member.id), 'queued', `after ${n - 1} attempts`);
         provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
-        // Its first "not found" was long ago: it is believed with the next question, and the email is sent again.
+        // Its first "not found" was long ago: the next one confirms it, and the email is sent again.
         await set.age(member.id, 61);
         await set.deliverOne(member);
         if (canBeAsked) {

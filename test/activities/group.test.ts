@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -8,21 +8,12 @@ import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { foldOutbox, lockOutbox } from '../../src/store/outbox.ts';
 import type { NewEmail } from '../../src/store/emails.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { inMs, organization } from '../store/mail.ts';
+import { inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase();
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture();
 
 const POLICY = { initialInterval: 2_000, backoffCoefficient: 2, maximumInterval: 1_800_000, maximumAttempts: 16 };
 const BUSY: SendOutcome = { kind: 'busy', detail: 'busy now' };

@@ -21,8 +21,8 @@ class KillingProvider extends ScriptedProvider {
   }
 }
 
-// The provider has nothing of a call that ended its worker, which is believed when it is first asked.
-const { deps, lines } = office(pool, orgId, [new KillingProvider()], { believeDenialAfter: -1 });
+// The provider does not have a call that ended its worker; its first "not found" counts.
+const { deps, lines } = office(pool, orgId, [new KillingProvider()], { confirmNotFoundAfterMs: -1 });
 
 if (ids[0] === 'isolated') {
   serveIsolated((member) => deliver(deps, [member]));

@@ -1,26 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Member, MemberResult } from '../../activities/contract.ts';
 import { giveUp } from '../../activities/endings.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 const MB = 1_048_576;
 const CALL_BYTES = 16 * MB;
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(30);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(30);
 
 const addresses = (name: string) => Array.from({ length: 50 }, (_, i) => `${name}-${i}@example.net`);
 

@@ -108,7 +108,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     maximumInterval: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
-    believeDenialAfter: 60_000,
+    confirmNotFoundAfterMs: 60_000,
     largeEmails: makeLargeEmails(NO_STORE, log),
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
@@ -172,4 +172,10 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
       if (took) provider.take(member, call);
     },
   };
+}
+
+/** The same with one provider that takes everything, unless its `acts` say otherwise. */
+export function officeWithProvider(pool: Pool, orgId: string, settings: Partial<EmailDeps> = {}) {
+  const provider = new ScriptedProvider();
+  return { provider, ...office(pool, orgId, [provider], settings) };
 }

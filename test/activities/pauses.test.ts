@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { deliver as deliverChat } from '../../activities/chat-deliver.ts';
 import { giveUp } from '../../activities/endings.ts';
 import { makeProviderPauses } from '../../activities/pauses.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';
 import { office, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 afterEach(async () => {
   await pool.query('DELETE FROM provider_pauses');
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { insertOutbox } from '../../src/store/outbox.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { inMs, organization } from '../store/mail.ts';
+import { transaction } from '../../src/store/pool.ts';
+import { inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 /** How often each race is run, with other delays each time. */
@@ -13,15 +13,7 @@ const RUNS = 200;
 /** How many of them run at once. */
 const LANES = 4;
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(20);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(20);
 
 /** A moment, often none at all. */
 const moment = (longest = 4) => sleep(Math.max(0, Math.random() * longest * 2 - longest));

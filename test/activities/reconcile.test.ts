@@ -10,7 +10,7 @@ import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts
 import type { Pool } from '../../src/store/pool.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { at, CALL, simulator } from '../providers/simulator.ts';
-import { acceptOne, emailRow, force, organization, timeline } from '../store/mail.ts';
+import { acceptOne, emailRow, force, nextLook, organization, timeline } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -42,17 +42,6 @@ function make(deps: Partial<ReconcileDeps> = {}) {
     reconcileSent: () => activities.reconcileSent(),
     asked,
   };
-}
-
-/** Minutes until the next look at an email, rounded; null before the first, Infinity when there is none any more. */
-async function nextLook(id: string): Promise<number | null> {
-  const { rows } = await pool.query<{ minutes: number | null }>(
-    `SELECT CASE WHEN look_at = 'infinity' THEN 'Infinity' ELSE extract(epoch FROM look_at - now()) / 60 END::float8
-       AS minutes FROM emails WHERE id = $1`,
-    [id],
-  );
-  const minutes = rows[0]?.minutes ?? null;
-  return minutes === null ? null : Math.round(minutes);
 }
 
 describe('emails of which a provider has reported nothing', () => {
@@ -93,7 +82,7 @@ describe('emails of which a provider has reported nothing', () => {
     const waits: (number | null)[] = [];
     for (;;) {
       assert.equal((await reconcileSent()).done, 1);
-      const wait = await nextLook(id);
+      const wait = await nextLook(pool, id);
       waits.push(wait);
       if (wait === Infinity || wait === null) break;
       await letPass(id, wait - 1);
@@ -178,7 +167,7 @@ describe('emails of which a provider has reported nothing', () => {
     const { reconcileSent } = make({ askPostmark: at(postmarkUrl).reports });
     assert.equal((await reconcileSent()).done, 1);
     assert.equal((await emailRow(pool, id)).status, 'sent');
-    assert.equal(await nextLook(id), 16);
+    assert.equal(await nextLook(pool, id), 16);
   });
 
   test('are asked about copy by copy when they went as copies', async () => {
@@ -207,7 +196,7 @@ describe('emails of which a provider has reported nothing', () => {
     await assert.rejects(reconcileSent(), /busy/);
     assert.equal((await reconcileSent()).done, 1);
     assert.deepEqual(asked, [first, second]);
-    assert.deepEqual([await nextLook(first), await nextLook(second)], [30, 20]);
+    assert.deepEqual([await nextLook(pool, first), await nextLook(pool, second)], [30, 20]);
   });
 
   test('are a step of 100 questions, one after the other and not too fast', async () => {
@@ -233,6 +222,6 @@ describe('emails of which a provider has reported nothing', () => {
   test('are nobody to ask about where Postmark is not set up', async () => {
     const id = await taken(16);
     assert.deepEqual(await make({ askPostmark: undefined }).reconcileSent(), { done: 0, next: null });
-    assert.equal(await nextLook(id), null);
+    assert.equal(await nextLook(pool, id), null);
   });
 });

@@ -5,7 +5,7 @@ import { makeRescueActivities } from '../../activities/rescue.ts';
 import type { Workflows } from '../../activities/workflow-state.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { findAlmostDueWorkflows } from '../../src/store/stuck-emails.ts';
-import { acceptOne, force, inMs, organization } from '../store/mail.ts';
+import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -46,16 +46,6 @@ function make(workflows: Partial<Workflows> = {}) {
     described,
     terminated,
   };
-}
-
-/** Minutes until the next look at an email, rounded; null before the first. */
-async function nextLook(id: string): Promise<number | null> {
-  const { rows } = await pool.query<{ minutes: number | null }>(
-    `SELECT (extract(epoch FROM look_at - now()) / 60)::float8 AS minutes FROM emails WHERE id = $1`,
-    [id],
-  );
-  const minutes = rows[0]?.minutes ?? null;
-  return minutes === null ? null : Math.round(minutes);
 }
 
 async function outbox(): Promise<string[]> {
@@ -107,7 +97,7 @@ describe('emails that should have left', () => {
     const { putBackOverdue } = make({ describe: () => Promise.resolve('running') });
     assert.equal((await putBackOverdue()).done, 2);
     assert.deepEqual(await outbox(), []);
-    assert.deepEqual([await nextLook(id), await nextLook(old)], [11, 60]);
+    assert.deepEqual([await nextLook(pool, id), await nextLook(pool, old)], [11, 60]);
     assert.equal((await putBackOverdue()).done, 0);
   });
 
@@ -176,7 +166,7 @@ describe('emails that should have left', () => {
     const { putBackOverdue } = make();
     assert.deepEqual(await putBackOverdue(), { done: 1, next: null });
     assert.deepEqual(await outbox(), [`leave ${unsent}`]);
-    assert.ok(((await nextLook(unsent)) ?? 0) <= 60, 'looked at like a queued one');
+    assert.ok(((await nextLook(pool, unsent)) ?? 0) <= 60, 'looked at like a queued one');
   });
 
   test('get one outbox row when two tasks find them at the same time', async () => {

@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { EmailDeps, Member } from '../../activities/contract.ts';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { smtp } from '../../src/providers/smtp.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
-import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
 /** Stored emails that share a group, at an SMTP server. */
 async function group(count: number, url: string, fields: (i: number) => { subject: string }) {

@@ -1,34 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { makeChatActivities } from '../../activities/chat.ts';
 import { giveUp } from '../../activities/endings.ts';
 import { resumeOrganization, suspendOrganization } from '../../src/intake/suspension.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { findOverdue } from '../../src/store/stuck-emails.ts';
 import { readDue } from '../../src/store/waiting.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { office, officeWithProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 afterEach(() => resumeOrganization(pool, orgId));
 
 const suspend = () => suspendOrganization(pool, orgId, null);
 const resume = () => resumeOrganization(pool, orgId);
-const make = (...providers: ScriptedProvider[]) => {
-  const provider = providers[0] ?? new ScriptedProvider();
-  return { provider, ...office(pool, orgId, [provider]) };
-};
+const make = () => officeWithProvider(pool, orgId);
 
 describe('email of a suspended organization', () => {
   test('waits without an attempt when it is due, and is sent once after the organization is resumed', async () => {

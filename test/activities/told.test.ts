@@ -1,32 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, test, type TestContext } from 'node:test';
-import type { Pool } from '../../src/store/pool.ts';
-import { claimed, handedOver, settlement } from '../../src/telemetry/topics.ts';
-import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { test, type TestContext } from 'node:test';
+import { ambiguousEnded, claimed, handedOver } from '../../src/telemetry/topics.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
 /** What is told from now on: whole seconds of times. */
 function heard(t: TestContext) {
-  const news: { late: number[]; after: number[]; settled: [outcome: string, count: number][] } = {
+  const news: { late: number[]; after: number[]; ambiguous: [outcome: string, count: number][] } = {
     late: [],
     after: [],
-    settled: [],
+    ambiguous: [],
   };
   const whole = (seconds: readonly number[]) => seconds.map(Math.floor);
   t.after(claimed.listen(({ lateness }) => news.late.push(...whole(lateness))));
   t.after(handedOver.listen(({ after: seconds }) => news.after.push(...whole(seconds))));
-  t.after(settlement.listen(({ outcome, count }) => news.settled.push([outcome, count])));
+  t.after(ambiguousEnded.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
   return news;
 }
 
@@ -44,7 +34,7 @@ test('how late a scheduled email was claimed, and how long after its time a prov
   );
   await pool.query(`UPDATE emails SET created_at = now() - interval '30.2 seconds' WHERE id = $1`, [atOnce.id]);
   await there.deliver(scheduled, atOnce);
-  assert.deepEqual(news, { late: [7], after: [7, 30], settled: [] });
+  assert.deepEqual(news, { late: [7], after: [7, 30], ambiguous: [] });
 });
 
 test('an email that is not taken is not handed over', async (t) => {
@@ -53,7 +43,7 @@ test('an email that is not taken is not handed over', async (t) => {
   provider.acts.push({ kind: 'busy', detail: 'later' }, { kind: 'rejected', detail: 'no' });
   const there = office(pool, orgId, [provider]);
   await there.deliver(...(await there.acceptMany(2)));
-  assert.deepEqual(news, { late: [], after: [], settled: [] });
+  assert.deepEqual(news, { late: [], after: [], ambiguous: [] });
 });
 
 test('what became of calls whose end nobody saw', async (t) => {
@@ -66,10 +56,10 @@ test('what became of calls whose end nobody saw', async (t) => {
   await there.deliverOne(found);
   await there.die(lost, postmark, 'call_lost', false);
   await there.deliverOne(lost);
-  assert.deepEqual(news.settled, [['found', 1]], 'a first no is not believed');
+  assert.deepEqual(news.ambiguous, [['found', 1]], 'a first "not found" is not confirmed');
   await there.age(lost.id, 61);
   await there.deliverOne(lost);
-  assert.deepEqual(news.settled, [
+  assert.deepEqual(news.ambiguous, [
     ['found', 1],
     ['lost', 1],
   ]);
@@ -83,7 +73,7 @@ test('what became of calls whose end nobody saw', async (t) => {
     await other.die(member, smtp, `call_${outcome}`, false);
     await other.age(member.id, 721);
     await other.deliverOne(member);
-    assert.deepEqual(news.settled.at(-1), [outcome, 1]);
+    assert.deepEqual(news.ambiguous.at(-1), [outcome, 1]);
   }
 });
 

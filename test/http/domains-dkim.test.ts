@@ -55,7 +55,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     maximumInterval: 1_000,
     ambiguousSend: 'retry' as const,
     ambiguousSendMaxRepeats: 1,
-    believeDenialAfter: 60_000,
+    confirmNotFoundAfterMs: 60_000,
     largeEmails: makeLargeEmails(service.files, log),
     pauses: makeProviderPauses(service.pool, log),
     accountRetryForMs: 72 * 3_600_000,

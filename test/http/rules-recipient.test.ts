@@ -55,7 +55,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       maximumInterval: 1_000,
       ambiguousSend: 'retry',
       ambiguousSendMaxRepeats: 1,
-      believeDenialAfter: 60_000,
+      confirmNotFoundAfterMs: 60_000,
       largeEmails: makeLargeEmails(service.files, log),
       pauses: makeProviderPauses(service.pool, log),
       accountRetryForMs: 72 * 3_600_000,

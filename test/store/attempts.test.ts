@@ -48,7 +48,7 @@ describe('attempts', () => {
       provider_message_id: null,
       changes: null,
       checks: 0,
-      denied_for: null,
+      not_found_for: null,
       account_for: null,
     });
     assert.ok(age >= 0 && age < 60_000);
@@ -123,14 +123,14 @@ describe('attempts', () => {
     ]);
     await noteChecks(pool, 'call_1', [one.message_id], true);
     await noteChecks(pool, 'call_1', [one.message_id], false);
-    const { checks, denied_for } = (await last(one.message_id)) ?? {};
+    const { checks, not_found_for } = (await last(one.message_id)) ?? {};
     assert.equal(checks, 4);
-    assert.ok((denied_for ?? 0) >= 70_000);
+    assert.ok((not_found_for ?? 0) >= 70_000);
     assert.deepEqual(pick(await last(other.message_id)), [0, false]);
   });
-  const pick = (each: { checks: number; denied_for: number | null } | undefined) => [
+  const pick = (each: { checks: number; not_found_for: number | null } | undefined) => [
     each?.checks,
-    each?.denied_for != null,
+    each?.not_found_for != null,
   ];
 
   test('do nothing for nobody', async () => {

@@ -101,3 +101,14 @@ export async function timeline(db: Db, id: string): Promise<string[]> {
   );
   return rows.map(({ type }) => type);
 }
+
+/** Minutes until upkeep next looks at an email, rounded; null before the first look, Infinity after the last. */
+export async function nextLook(db: Db, id: string): Promise<number | null> {
+  const { rows } = await db.query<{ minutes: number | null }>(
+    `SELECT CASE WHEN look_at = 'infinity' THEN 'Infinity' ELSE extract(epoch FROM look_at - now()) / 60 END::float8
+       AS minutes FROM emails WHERE id = $1`,
+    [id],
+  );
+  const minutes = rows[0]?.minutes ?? null;
+  return minutes === null ? null : Math.round(minutes);
+}

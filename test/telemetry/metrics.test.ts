@@ -11,7 +11,7 @@ import {
   noted,
   posted,
   providerCalled,
-  settlement,
+  ambiguousEnded,
   tally,
 } from '../../src/telemetry/topics.ts';
 
@@ -31,7 +31,7 @@ test('what is told is counted, under labels from short lists', async (t) => {
   claimed.tell({ lateness: [0.2, 3] });
   handedOver.tell({ kind: 'email', after: [0.1, 0.1, 7] });
   providerCalled.tell({ provider: 'smtp', operation: 'send', seconds: 0.5, outcomes: tally(['sent', 'busy', 'sent']) });
-  settlement.tell({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
+  ambiguousEnded.tell({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
   carried.tell({ action: 'group', outcome: 'done', count: 1 });
   posted.tell({ outcome: 'gone', seconds: 0.25 });
   answered.tell({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
@@ -85,9 +85,10 @@ test('10,000 counts at once cost one addition, and a call of 500 emails less tha
   t.after(stop);
   const after = Array.from({ length: 500 }, (_, i) => i / 100);
   handedOver.tell({ kind: 'email', after });
-  const began = performance.now();
+  // Time of the processor: on a busy machine, other processes take the rest.
+  const began = process.cpuUsage();
   for (let i = 0; i < 20; i++) handedOver.tell({ kind: 'email', after });
-  const each = (performance.now() - began) / 20;
+  const each = process.cpuUsage(began).user / 1_000 / 20;
   assert.ok(each < 5, `${each} ms for 500 emails`);
 });
 

@@ -3,20 +3,25 @@ import type { ChatProvider } from '../src/providers/chat-provider.ts';
 import { type Attempt, type AttemptOutcome, countRepeats, endAttempts, noteChecks } from '../src/store/attempts.ts';
 import { isAnotherChats, lockChatStatuses, type StoredChat } from '../src/store/chat-attempts.ts';
 import { afterCommit, transaction } from '../src/store/pool.ts';
-import { settlement, type Settlement } from '../src/telemetry/topics.ts';
+import { ambiguousEnded, type AmbiguousOutcome } from '../src/telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './chat-contract.ts';
-import { endOfCall, whyNotRepeated } from './settle.ts';
+import { endOfCall, whyNotRepeated } from './reconcile-attempts.ts';
 
-/** Milliseconds after its claim when a call is over for sure, even if its worker still lives; a report may arrive until then. */
+/** Milliseconds after its claim when a call is certainly over, even if its worker is alive; a report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
 /** Milliseconds by which a provider's clock may lag behind ours. */
-const CLOCKS_APART = 30_000;
+const MAX_CLOCK_SKEW_MS = 30_000;
 
 /**
- * Finds out what became of an attempt whose end nobody saw.
- * @returns `lost` when it was certainly not taken, or is to be risked again: the message is free for another attempt
+ * Asks the provider of an ambiguous attempt whether it took the message.
+ * @returns `lost` when it did not, or when the message is to be sent again although that may be a second time: it is free for
+ *   another attempt
  */
-export async function settleChat(deps: ChatDeps, message: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
+export async function reconcileChat(
+  deps: ChatDeps,
+  message: StoredChat,
+  attempt: Attempt,
+): Promise<'lost' | ChatResult> {
   const { pool, log } = deps;
   const { id } = message;
   const provider = message.number ? deps.providerOf(message.number) : undefined;
@@ -31,42 +36,42 @@ export async function settleChat(deps: ChatDeps, message: StoredChat, attempt: A
     await noteChecks(pool, attempt.call, [id], false);
     return { state: 'again', reason: 'The provider cannot be asked now.' };
   }
-  if (found === 'denied') {
-    if ((attempt.denied_for ?? -1) >= deps.believeDenialAfter) {
+  if (found === 'not found') {
+    if ((attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs) {
       await endAttempts(pool, [ending(attempt, 'lost', `${provider.name} does not have it.`)]);
-      tell(attempt, 'lost');
+      countOutcome(attempt, 'lost');
       return 'lost';
     }
     await noteChecks(pool, attempt.call, [id], true);
     const reason = 'The provider may not have it; it is asked once more.';
-    return { state: 'again', reason, after: deps.believeDenialAfter };
+    return { state: 'again', reason, after: deps.confirmNotFoundAfterMs };
   }
   return transaction(pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'sent', null)]);
-    afterCommit(client, () => tell(attempt, 'found'));
-    const wish = { id, provider: provider.name, provider_message_id: found.messageId };
-    const statuses = await projectChat(client, 'sent', [{ ...wish, dedupe_key: endOfCall('sent', attempt.call) }]);
+    afterCommit(client, () => countOutcome(attempt, 'found'));
+    const change = { id, provider: provider.name, provider_message_id: found.messageId };
+    const statuses = await projectChat(client, 'sent', [{ ...change, dedupe_key: endOfCall('sent', attempt.call) }]);
     return { state: 'ended', status: statuses.get(id) ?? 'sent', provider: provider.name };
   });
 }
 
-type Answer = { readonly messageId: string } | 'denied' | undefined;
+type Answer = { readonly messageId: string } | 'not found' | undefined;
 
 /** @returns undefined when the provider cannot be asked */
 async function ask(deps: ChatDeps, provider: ChatProvider, message: StoredChat, attempt: Attempt): Promise<Answer> {
-  const since = Date.now() - attempt.age - CLOCKS_APART;
+  const since = Date.now() - attempt.age - MAX_CLOCK_SKEW_MS;
   try {
     const messageId = await provider.find?.(message, since, (found) => isAnotherChats(deps.pool, message, found));
-    return messageId === undefined ? 'denied' : { messageId };
+    return messageId === undefined ? 'not found' : { messageId };
   } catch {
     return undefined;
   }
 }
 
 /**
- * Nobody can be asked. Its report, which carries our id, may still come: only when the call is over for sure and nothing
- * was reported, the operator's setting decides.
+ * The provider cannot be asked, but its report, which contains our id, may still arrive. Once the call is certainly over
+ * without one, the setting AMBIGUOUS_SEND decides.
  */
 async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
   const left = CALL_IS_OVER_MS - attempt.age;
@@ -79,13 +84,13 @@ async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attemp
   const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [attempt])).get(id) ?? 0);
   if (error === undefined) {
     await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
-    tell(attempt, 'risked');
+    countOutcome(attempt, 'risked');
     return 'lost';
   }
   return transaction(deps.pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'unknown', error)]);
-    afterCommit(client, () => tell(attempt, 'given_up'));
+    afterCommit(client, () => countOutcome(attempt, 'given_up'));
     const statuses = await projectChat(client, 'failed', [
       { id, error, dedupe_key: endOfCall('rejected', attempt.call) },
     ]);
@@ -93,8 +98,8 @@ async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attemp
   });
 }
 
-function tell({ provider }: Attempt, outcome: Settlement): void {
-  settlement.tell({ kind: 'chatapp', provider, outcome, count: 1 });
+function countOutcome({ provider }: Attempt, outcome: AmbiguousOutcome): void {
+  ambiguousEnded.tell({ kind: 'chatapp', provider, outcome, count: 1 });
 }
 
 function ending({ message_id, n }: Attempt, outcome: AttemptOutcome, detail: string | null) {

@@ -13,8 +13,8 @@ import {
 } from '../src/store/attempts.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
-import { settlement, type Settlement } from '../src/telemetry/topics.ts';
-import type { UnsettledEmail } from './claim.ts';
+import { ambiguousEnded, type AmbiguousOutcome } from '../src/telemetry/topics.ts';
+import type { AmbiguousEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 
@@ -31,47 +31,47 @@ function callIsOverAfterMs({ provider }: Attempt): number {
   return CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
 }
 
-/** Asked at a time: after a restore, each email of a group is a question of its own. */
-const QUESTIONS = 10;
+/** Questions to a provider at the same time: after a restore, each email of a group needs one. */
+const MAX_QUESTIONS = 10;
 
 /**
- * What makes the end of a call the same report, however often it is written down: by its own worker, by that one again
- * when a commit was lost, and by another worker that asked the provider.
+ * The deduplication key of a call's result. The result may be recorded several times: by its own worker, by that worker again
+ * after a commit was lost, and by another worker that asked the provider.
  */
 export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string): string {
   return `${change} ${call}`;
 }
 
-export interface Settled {
-  /** Certainly not taken, or to be risked again: free for another attempt. */
+export interface Reconciled {
+  /** Not taken, or to be sent again although that may be a second time: free for another attempt. */
   readonly lost: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
-/** Finds out what became of attempts whose end nobody saw, with one question for each call. */
-export async function settle(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
+/** Asks the providers of ambiguous attempts whether they took the emails, with one question per call. */
+export async function reconcile(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
   const calls = [...groupBy(emails, ({ attempt }) => attempt.call).values()];
-  const settled: Settled[] = [];
-  for (let from = 0; from < calls.length; from += QUESTIONS) {
-    const some = calls.slice(from, from + QUESTIONS);
-    settled.push(...(await Promise.all(some.map((members) => settleCall(deps, members)))));
+  const reconciled: Reconciled[] = [];
+  for (let from = 0; from < calls.length; from += MAX_QUESTIONS) {
+    const some = calls.slice(from, from + MAX_QUESTIONS);
+    reconciled.push(...(await Promise.all(some.map((members) => reconcileCall(deps, members)))));
   }
-  return { lost: settled.flatMap(({ lost }) => lost), results: settled.flatMap(({ results }) => results) };
+  return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
 }
 
-async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
-  const [{ attempt }] = emails as [UnsettledEmail];
+async function reconcileCall(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
+  const [{ attempt }] = emails as [AmbiguousEmail];
   const provider = deps.providers.find(({ name }) => name === attempt.provider);
   if (!provider?.find) return decideUnasked(deps, emails);
 
   const found = await ask(provider, attempt.call);
-  const { taken, believed, open } = await transaction(deps.pool, async (client) => {
+  const { taken, lost, open } = await transaction(deps.pool, async (client) => {
     const whole = emails.filter(({ isCopied, member }) => !isCopied && found?.has(member.id));
     const copied = found ? await endCopiesFound(client, provider, emails, found) : [];
     const taken = [...whole, ...copied];
-    const denied = emails.filter((email) => found && !taken.includes(email));
-    const believed = denied.filter(({ attempt }) => (attempt.denied_for ?? -1) >= deps.believeDenialAfter);
-    const open = emails.filter((email) => !taken.includes(email) && !believed.includes(email));
+    const notFound = emails.filter((email) => found && !taken.includes(email));
+    const lost = notFound.filter(({ attempt }) => (attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs);
+    const open = emails.filter((email) => !taken.includes(email) && !lost.includes(email));
     await endAttempts(client, taken.map(ending('sent', null)));
     await project(
       client,
@@ -83,53 +83,53 @@ async function settleCall(deps: EmailDeps, emails: readonly UnsettledEmail[]): P
         dedupe_key: endOfCall('sent', attempt.call),
       })),
     );
-    await endAttempts(client, believed.map(ending('lost', `${provider.name} does not have it.`)));
+    await endAttempts(client, lost.map(ending('lost', `${provider.name} does not have it.`)));
     await noteChecks(
       client,
       attempt.call,
       open.map(({ member }) => member.id),
       found !== undefined,
     );
-    return { taken, believed, open };
+    return { taken, lost, open };
   });
-  tell(provider.name, 'found', taken);
-  tell(provider.name, 'lost', believed);
+  countOutcomes(provider.name, 'found', taken);
+  countOutcomes(provider.name, 'lost', lost);
   deps.log.info(
-    { call: attempt.call, provider: provider.name, taken: taken.length, lost: believed.length, open: open.length },
+    { call: attempt.call, provider: provider.name, taken: taken.length, lost: lost.length, open: open.length },
     'asked a provider about a call without an answer',
   );
   const reason = found ? 'The provider may not have it; it is asked once more.' : 'The provider cannot be asked now.';
   return {
-    lost: believed.map(({ member }) => member),
+    lost: lost.map(({ member }) => member),
     results: [
       ...taken.map(({ member: { id } }) => ended(id, 'sent', provider.name)),
       ...open.map(({ member: { id } }): MemberResult => {
-        return { id, state: 'again', reason, ...(found && { after: deps.believeDenialAfter }) };
+        return { id, state: 'again', reason, ...(found && { after: deps.confirmNotFoundAfterMs }) };
       }),
     ],
   };
 }
 
-/** Writes down which copies the provider has. @returns the emails of which none is left to be sent */
+/** Records which copies the provider has. @returns the emails of which no copy is left to be sent */
 async function endCopiesFound(
   client: Db,
   provider: EmailProvider,
-  emails: readonly UnsettledEmail[],
+  emails: readonly AmbiguousEmail[],
   found: ReadonlyMap<string, string>,
-): Promise<UnsettledEmail[]> {
+): Promise<AmbiguousEmail[]> {
   const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
   const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
   if (copied.length === 0) return [];
   const ids = copied.map(({ member: { id } }) => id);
   const locked = await lockEmails(client, ids);
-  // A backup may be of before its copies were written down.
+  // After a restore, the copies may not be recorded: the backup may be older.
   const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
-  const wishes = locked.flatMap((email) => {
+  const copies = locked.flatMap((email) => {
     if (!unprepared.has(email.id)) return [];
     const each = recipients(toOutgoing(email));
     return each.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase(), suppressed: false }));
   });
-  await prepareCopies(client, wishes);
+  await prepareCopies(client, copies);
   const endings = locked.flatMap((email) => {
     const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
     return named.flatMap(({ address, copy }): CopyEnding[] => {
@@ -152,8 +152,8 @@ async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<s
   }
 }
 
-/** Nobody can tell us: the operator's setting decides, once the call is over. */
-async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[]): Promise<Settled> {
+/** The provider cannot be asked: once the call is certainly over, the setting AMBIGUOUS_SEND decides. */
+async function decideUnasked(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
   const over = emails.filter(
     ({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= callIsOverAfterMs(attempt),
   );
@@ -177,20 +177,20 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
     deps.pool,
     over.map(({ attempt }) => attempt),
   );
-  const errorOf = ({ member }: UnsettledEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
+  const errorOf = ({ member }: AmbiguousEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
   const repeated = over.filter((email) => errorOf(email) === undefined);
   await endAttempts(
     deps.pool,
     repeated.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')),
   );
-  tell(over[0]?.attempt.provider, 'risked', repeated);
+  countOutcomes(over[0]?.attempt.provider, 'risked', repeated);
 
   const failed = over.flatMap((email) => {
     const error = errorOf(email);
     return error === undefined ? [] : { email, error };
   });
   const statuses = await failAmbiguous(deps, failed);
-  tell(
+  countOutcomes(
     over[0]?.attempt.provider,
     'given_up',
     failed.map(({ email }) => email),
@@ -203,7 +203,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly UnsettledEmail[])
 
 async function failAmbiguous(
   deps: EmailDeps,
-  failed: readonly { email: UnsettledEmail; error: string }[],
+  failed: readonly { email: AmbiguousEmail; error: string }[],
 ): Promise<Map<string, EmailStatus>> {
   if (failed.length === 0) return new Map();
   return transaction(deps.pool, async (client) => {
@@ -233,12 +233,16 @@ export function whyNotRepeated(
   return `It may have been delivered: the provider did not confirm it and cannot be asked. It was sent again ${times}, and is not sent any more.`;
 }
 
-function tell(provider: string | undefined, outcome: Settlement, { length: count }: readonly UnsettledEmail[]): void {
-  if (provider !== undefined && count > 0) settlement.tell({ kind: 'email', provider, outcome, count });
+function countOutcomes(
+  provider: string | undefined,
+  outcome: AmbiguousOutcome,
+  { length: count }: readonly AmbiguousEmail[],
+): void {
+  if (provider !== undefined && count > 0) ambiguousEnded.tell({ kind: 'email', provider, outcome, count });
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {
-  return ({ attempt: { message_id, n } }: UnsettledEmail) => ({ message_id, n, outcome, detail });
+  return ({ attempt: { message_id, n } }: AmbiguousEmail) => ({ message_id, n, outcome, detail });
 }
 
 function ended(id: string, status: EmailStatus, provider?: string): MemberResult {

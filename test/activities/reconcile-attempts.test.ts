@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { project } from '../../src/projection/emails.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { organization } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 const LOST: SendOutcome = { kind: 'unknown', detail: 'connection lost' };
 const CALL = 'call_1';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, orgId } = await organizationFixture(10);
 
 function make(canBeAsked: boolean, settings: Parameters<typeof office>[3] = {}) {
   const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
@@ -243,25 +233,25 @@ describe('a call that may still be under way', () => {
 describe('a group whose call nobody saw the end of', () => {
   test('is asked about once for each call, and each of its emails by itself', async () => {
     const set = make(true);
-    const [found, denied, believed, fresh, other] = await set.acceptMany(5);
-    assert.ok(found && denied && believed && fresh && other);
+    const [found, notFound, confirmed, fresh, other] = await set.acceptMany(5);
+    assert.ok(found && notFound && confirmed && fresh && other);
     await set.die(found, set.provider, CALL, true);
-    await set.die(denied, set.provider, CALL, false);
-    await set.die(believed, set.provider, CALL, false);
+    await set.die(notFound, set.provider, CALL, false);
+    await set.die(confirmed, set.provider, CALL, false);
     await set.die(other, set.provider, 'call_2', true);
-    await pool.query(`UPDATE attempts SET denied_at = now() - interval '61 s' WHERE message_id = $1`, [believed.id]);
+    await pool.query(`UPDATE attempts SET denied_at = now() - interval '61 s' WHERE message_id = $1`, [confirmed.id]);
 
-    const results = await set.deliver(found, denied, believed, fresh, other);
+    const results = await set.deliver(found, notFound, confirmed, fresh, other);
     assert.equal(results.length, 5);
     const states = new Map(results.map((result) => [result.id, result.state]));
     assert.deepEqual(
-      [found, denied, believed, fresh, other].map(({ id }) => states.get(id)),
+      [found, notFound, confirmed, fresh, other].map(({ id }) => states.get(id)),
       ['ended', 'again', 'ended', 'ended', 'ended'],
     );
     assert.equal(set.provider.asked, 2);
     const last = set.provider.calls.slice(4);
-    assert.deepEqual(last.flatMap(({ ids }) => ids).sort(), [believed.id, fresh.id].sort());
-    assert.deepEqual(await Promise.all([found, denied, believed, fresh].map(({ id }) => set.outcomes(id))), [
+    assert.deepEqual(last.flatMap(({ ids }) => ids).sort(), [confirmed.id, fresh.id].sort());
+    assert.deepEqual(await Promise.all([found, notFound, confirmed, fresh].map(({ id }) => set.outcomes(id))), [
       ['sent'],
       [null],
       ['lost', 'sent'],

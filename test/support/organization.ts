@@ -1,0 +1,19 @@
+import { after } from 'node:test';
+import type { Pool } from '../../src/store/pool.ts';
+import { organization } from '../store/mail.ts';
+import { testDatabase } from './database.ts';
+
+/** A database with one organization. */
+export interface OrganizationFixture {
+  readonly url: string;
+  readonly pool: Pool;
+  readonly orgId: string;
+}
+
+/** Creates the database of a test file, with one organization in it, and drops it after the file's tests. */
+export async function organizationFixture(connections?: number): Promise<OrganizationFixture> {
+  const database = await testDatabase(connections);
+  after(() => database.drop());
+  const { url, pool } = database;
+  return { url, pool, orgId: await organization(pool) };
+}
