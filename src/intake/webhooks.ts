@@ -128,7 +128,11 @@ function refuseBadUrl({ allowed }: WebhookIntakeDeps, url: string): void {
 }
 
 /** @throws ServiceError not_found */
-export async function removeEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<void> {
+export async function removeEndpoint(
+  deps: Pick<WebhookIntakeDeps, 'pool' | 'wakeRelay'>,
+  orgId: string,
+  id: string,
+): Promise<void> {
   await disableForDeletion(deps.pool, orgId, id);
   if (!(await deleteEndpoint(deps.pool, orgId, id))) throw noEndpoint();
   deps.wakeRelay();

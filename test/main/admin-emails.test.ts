@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { command } from './command-line.ts';
+import { assertMisused, assertRefuses, command, outcomeOf, startCommand } from './command-line.ts';
 
 let service: Service;
 let ours: Organization;
@@ -85,26 +85,64 @@ describe('send', { concurrency: 2 }, () => {
     assert.match(await failed(other), /other\.example/);
   });
 
-  for (const [args, sentence] of [
-    [['send', '--subject', 'S'], '--to is missing'],
-    [['send', '--to', 'a@example.net', '--subject', 'S', '--text', 'T'], '--from is missing'],
-    [['send', '--to', 'a@example.net', '--from', 'a@b.example', '--text', 'T'], '--subject is missing'],
+  const COMPLETE = ['send', '--to', 'a@example.net', '--from', 'a@b.example', '--subject', 'S', '--text', 'T'];
+  for (const [args, mistake, of] of [
+    [['send', '--subject', 'S'], "required option '--to <address>' not specified", 'send'],
     [
-      ['send', '--to', 'a@example.net', '--from', 'a@b.example', '--subject', 'S', '--text', 'T', '--tag', 'x'],
-      '--tag must be NAME:VALUE, not x',
+      ['send', '--to', 'a@example.net', '--from', 'a@b.example'],
+      "required option '--subject <subject>' not specified",
+      'send',
     ],
-    [['send', 'x', '--to', 'a@example.net'], 'there is no command send x'],
-    [['send', '--limit', '1'], 'send takes no --limit'],
-    [['emails', 'list', '--to', 'x'], 'emails list takes no --to'],
-    [['emails', 'show'], 'ID is missing'],
-    [['emails', 'show', 'tags'], 'tags is not the id of an email: they begin with em_'],
-    [['number', 'add', '--to', 'x'], 'number add takes no --to'],
+    [
+      [...COMPLETE, '--tag', 'x'],
+      "option '--tag <name:value>' argument 'x' is invalid. Allowed: a name and a value with a colon between them.",
+      'send',
+    ],
+    [[...COMPLETE, 'x'], "too many arguments for 'send'. Expected 0 arguments but got 1.", 'send'],
+    [[...COMPLETE, '--limit', '1'], "unknown option '--limit'", 'send'],
+    [
+      ['emails', 'list', '--limit', 'x'],
+      "option '--limit <n>' argument 'x' is invalid. Allowed: a whole number.",
+      'emails list',
+    ],
+    [['emails', 'show'], "missing required argument 'id'", 'emails show'],
+    [
+      ['emails', 'show', 'tags'],
+      "command-argument value 'tags' is invalid for argument 'id'. Ids of emails begin with em_.",
+      'emails show',
+    ],
+    [
+      ['emails', 'cancel', 'x'],
+      "command-argument value 'x' is invalid for argument 'id'. Ids of emails begin with em_.",
+      'emails cancel',
+    ],
   ] as const) {
-    it(`is told with the usage: ${args.join(' ')}`, async () => {
-      const [first, second] = (await failed(args)).split('\n');
-      assert.deepEqual([first, second], [sentence, 'usage:']);
-    });
+    it(`refuses ${args.join(' ')}`, async () => assertRefuses(args, mistake, of));
   }
+
+  it('refuses no sender, and two bodies from standard input', async () => {
+    const sender = ['send', '--to', 'a@example.net', '--subject', 'S', '--text', 'T'];
+    assertMisused(await command(sender, settings()), "required option '--from <address>' not specified", 'send');
+    const bodies = [...COMPLETE, '--text', '-', '--html', '-'];
+    const mistake = 'only one of --text and --html can be read from standard input';
+    assertMisused(await command(bodies, settings()), mistake, 'send');
+  });
+
+  it('reads the text or the HTML from standard input for -', async () => {
+    for (const [part, content] of [
+      ['text', 'Grüße\nfrom a pipe.\n'],
+      ['html', '<p>Grüße</p>\n'],
+    ] as const) {
+      const args = ['send', '--to', 'a@example.net', '--from', from(), '--subject', 'Piped', `--${part}`, '-'];
+      const running = startCommand(args, settings(), 'pipe');
+      running.child.stdin?.end(content);
+      const { code, out, err } = await outcomeOf(running);
+      assert.deepEqual([code, err], [0, '']);
+      const { id } = JSON.parse(out) as { id: string };
+      const sent = (await ours.call('GET', `/v1/emails/${id}/content`)).body as Record<string, unknown>;
+      assert.equal(sent[part], content);
+    }
+  });
 });
 
 describe('emails', { concurrency: 2 }, () => {
@@ -136,6 +174,14 @@ describe('emails', { concurrency: 2 }, () => {
     assert.deepEqual(await printed(['emails', 'show', id]), await ours.email(id));
     assert.equal(await failed(['emails', 'show', `em_${'0'.repeat(26)}`]), 'there is no email with this id');
   });
+
+  it('cancel cancels a scheduled email, and reports one that is not scheduled', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ days: 1 }) });
+    const canceled = (await printed(['emails', 'cancel', id])) as Record<string, unknown>;
+    assert.deepEqual([canceled['id'], canceled['status']], [id, 'canceled']);
+    assert.equal((await ours.email(id))['status'], 'canceled');
+    assert.match(await failed(['emails', 'cancel', id]), /canceled/);
+  });
 });
 
 describe('the API and the key', { concurrency: 2 }, () => {
@@ -161,9 +207,34 @@ describe('the API and the key', { concurrency: 2 }, () => {
   });
 
   it('that are wrong are told in one sentence', async () => {
-    assert.match(await failed(list, { ...settings(), SENDWRIGHT_API_KEY: 'sw_live_x' }), /API key/);
+    const [sentence, key, ...more] = (await failed(list, { ...settings(), SENDWRIGHT_API_KEY: 'sw_live_x' })).split(
+      '\n',
+    );
+    assert.match(sentence ?? '', /API key/);
+    assert.equal(key, 'The request used a malformed key (not sw_live_…) from SENDWRIGHT_API_KEY in the environment.');
+    assert.deepEqual(more, []);
     const nobody = await failed(list, { ...settings(), SENDWRIGHT_URL: 'http://127.0.0.1:9' });
     assert.equal(nobody, 'the API at http://127.0.0.1:9 does not answer: is it running, and is SENDWRIGHT_URL right?');
+  });
+
+  it('names a refused key without its secret, and where it was read from', async (t) => {
+    const home = await temporaryFolder(t);
+    const [id, secret] = ['0'.repeat(26), 'f'.repeat(64)];
+    const wrong = `sw_live_${id}_${secret}`;
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ base_url: service.url, api_key: wrong }));
+    await writeFile(join(home, 'key'), `${wrong}\n`);
+    for (const [env, origin] of [
+      [{ SENDWRIGHT_HOME: home }, join(home, 'dev.json')],
+      [{ ...settings(), SENDWRIGHT_API_KEY: wrong }, 'SENDWRIGHT_API_KEY in the environment'],
+      [
+        { SENDWRIGHT_URL: service.url, SENDWRIGHT_API_KEY_FILE: join(home, 'key') },
+        `${join(home, 'key')} (SENDWRIGHT_API_KEY_FILE)`,
+      ],
+    ] as const) {
+      const error = await failed(list, env);
+      assert.ok(error.endsWith(`\nThe request used key_${id} from ${origin}.`), error);
+      assert.ok(!error.includes(secret), error);
+    }
   });
 
   it('another server is noticed, and a redirect is not followed with the key', async (t) => {

@@ -97,10 +97,15 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
   });
 
   const NUMBER = ['--number', '+12025550149'];
-  for (const [what, args, sentence] of [
-    ['no number', ['--provider', 'twilio'], /^--number is missing\nusage:/],
-    ['no provider', NUMBER, /^--provider is missing\nusage:/],
-    ['an unknown provider', [...NUMBER, '--provider', 'vonage'], /^--provider must be twilio or meta\n$/],
+  for (const [what, args, sentence, exitCode = 1] of [
+    ['no number', ['--provider', 'twilio'], /^required option '--number <number>' not specified\n/, 2],
+    ['no provider', NUMBER, /^required option '--provider <provider>' not specified\n/, 2],
+    [
+      'an unknown provider',
+      [...NUMBER, '--provider', 'vonage'],
+      /argument 'vonage' is invalid\. Allowed choices are twilio, meta\.\n/,
+      2,
+    ],
     ['a number that is none', ['--number', '+1', '--provider', 'twilio'], /^number: is not a telephone number/],
     [
       'Meta without its id',
@@ -118,11 +123,16 @@ describe('number add --organization O --number +… --provider twilio|meta [--ph
       /^phone_number_id: is not used by twilio\n$/,
     ],
     ['a token with a blank', [...NUMBER, '--provider', 'twilio', '--token', 'a b'], /^token: must be 1 to 2048/],
-    ['an empty token', [...NUMBER, '--provider', 'twilio', '--token', ''], /^--token is missing/],
+    [
+      'an empty token',
+      [...NUMBER, '--provider', 'twilio', '--token', ''],
+      /^option '--token <token>' argument '' is invalid\. It must not be empty\.\n/,
+      2,
+    ],
   ] as const) {
     it(`says what is wrong: ${what}`, async () => {
       const { code, out, err } = await add(['--organization', orgId, ...args]);
-      assert.deepEqual([code, out], [1, '']);
+      assert.deepEqual([code, out], [exitCode, '']);
       assert.match(err, sentence);
     });
   }

@@ -49,7 +49,8 @@ describe('admin after-restore', () => {
   for (const name of ['api', 'worker']) {
     test(`refuses while the ${name} is connected, which may send meanwhile`, async () => {
       const pool = makePool(database.url, name, 1, () => undefined);
-      await pool.query('SELECT');
+      // Held, since the pool closes an idle connection before a busy machine has started the command.
+      const connection = await pool.connect();
       await assert.rejects(afterRestore(), (error) => {
         const { stderr, code } = error as { stderr: string; code: number };
         assert.deepEqual(
@@ -58,6 +59,7 @@ describe('admin after-restore', () => {
         );
         return true;
       });
+      connection.release();
       await pool.end();
     });
   }

@@ -80,14 +80,19 @@ describe('emails retry --organization O --status failed --since T [--error TEXT]
     assert.deepEqual(await printed<Summary>(...of), { matched: 0, sent: [], refused: [] });
   });
 
-  for (const [what, args, sentence] of [
-    ['a status that is not final', ['--status', 'queued', '--since', since(1)], /^status: cannot be retried/],
+  for (const [what, args, sentence, exitCode = 1] of [
+    [
+      'a status that is not final',
+      ['--status', 'queued', '--since', since(1)],
+      /argument 'queued' is invalid\. Allowed choices are failed, rejected\.\n/,
+      2,
+    ],
     ['a time that is none', ['--status', 'failed', '--since', 'yesterday'], /^since: is not a time/],
-    ['no time', ['--status', 'failed'], /^--since is missing/],
+    ['no time', ['--status', 'failed'], /^required option '--since <time>' not specified\n/, 2],
   ] as const) {
     it(`refuses ${what}`, async () => {
       const { code, out, err } = await retry('--organization', ours.id, ...args);
-      assert.deepEqual([code, out], [1, '']);
+      assert.deepEqual([code, out], [exitCode, '']);
       assert.match(err, sentence);
     });
   }

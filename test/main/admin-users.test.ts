@@ -4,7 +4,7 @@ import { acceptInvitation, invite } from '../../src/intake/invitations.ts';
 import { type Attempt, countAttempt } from '../../src/intake/sign-in-limits.ts';
 import { trySignIn } from '../dashboard/try-sign-in.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { assertFailed, command, outcomeOf, startCommand } from './command-line.ts';
+import { assertFailed, assertMisused, command, outcomeOf, startCommand } from './command-line.ts';
 
 const ABSENT = `org_${'0'.repeat(26)}`;
 
@@ -164,9 +164,9 @@ describe('user list, reset, unlock, sign-out and delete', () => {
   });
 
   it('name one user', async () => {
-    assertFailed(await admin('user', 'reset'), '--user or --email is missing', true);
+    assertMisused(await admin('user', 'reset'), '--user or --email is missing', 'user reset');
     const both = await admin('user', 'unlock', '--user', 'x', '--email', 'x@example.net');
-    assertFailed(both, '--user and --email exclude each other', true);
+    assertMisused(both, "option '--email <address>' cannot be used with option '--user <id>'", 'user unlock');
     assertFailed(await admin('user', 'unlock', '--user', 'x'), 'user: there is no such user');
   });
 });

@@ -68,14 +68,15 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
     }
   });
 
-  for (const [what, args, sentence] of [
+  for (const [what, args, sentence, exitCode = 1] of [
     ['a URL that may not be', ['--url', 'https://10.0.0.1/'], /^url: must be an https URL on the public internet/],
     [
       'an event that there is not',
       ['--url', URL_, '--event', 'email.exploded'],
-      /^--event email\.exploded: there is no such event; known are email\.queued/,
+      /^option '--event <type>' argument 'email\.exploded' is invalid\. Allowed: email\.queued,/,
+      2,
     ],
-    ['no URL', [], /^--url is missing\nusage:/],
+    ['no URL', [], /^required option '--url <url>' not specified\n/, 2],
   ] as const) {
     it(`says what is wrong: ${what}`, async () => {
       const { code, out, err } = await add(
@@ -84,10 +85,43 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
         orgId,
         ...args,
       );
-      assert.deepEqual([code, out], [1, '']);
+      assert.deepEqual([code, out], [exitCode, '']);
       assert.match(err, sentence);
     });
   }
+
+  it('webhook list prints endpoints without secrets, and webhook remove deletes one and records it', async () => {
+    const own = await organization(database.pool, 'own.example');
+    const env = { DATABASE_URL: database.url, SECRET_KEY };
+    const run = async (...args: string[]) => {
+      const { code, out, err } = await command(['webhook', ...args, '--organization', own], env);
+      assert.deepEqual([code, err], [0, '']);
+      return JSON.parse(out) as unknown;
+    };
+    const { id } = (await run('add', '--url', URL_)) as { id: string };
+    const other = (await run('add', '--url', `${URL_}/2`, '--event', 'email.bounced')) as { id: string };
+    const listed = (await run('list')) as Record<string, unknown>[];
+    assert.deepEqual(
+      listed.map((endpoint) => [endpoint['id'], endpoint['url'], endpoint['events'], endpoint['secret']]),
+      [
+        [other.id, `${URL_}/2`, ['email.bounced'], undefined],
+        [id, URL_, [], undefined],
+      ],
+    );
+    assert.deepEqual(await run('remove', '--webhook', id), { id });
+    assert.deepEqual(
+      ((await run('list')) as { id: string }[]).map((endpoint) => endpoint.id),
+      [other.id],
+    );
+    const { rows } = await database.pool.query(
+      `SELECT actor_id, target FROM audit_log WHERE org_id = $1 AND action = 'webhooks.delete'`,
+      [own],
+    );
+    assert.deepEqual(rows, [{ actor_id: 'admin', target: id }]);
+    // Keeps the endpoint of another organization.
+    const foreign = await command(['webhook', 'remove', '--organization', orgId, '--webhook', other.id], env);
+    assert.deepEqual([foreign.code, foreign.err], [1, 'there is no webhook endpoint with this id\n']);
+  });
 
   it('says what is wrong: an organization that there is not, no key', async () => {
     const absent = `org_${'0'.repeat(26)}`;

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { UsageError } from '../../src/main/admin/command.ts';
+import { makeProgram } from '../../src/main/admin/program.ts';
 import { provided } from '../support/provided.ts';
 
 /** A command line that runs. */
@@ -61,11 +63,25 @@ export async function outcomeOf(running: Running): Promise<Outcome> {
   return { code: await running.ended, out: running.out(), err: running.err() };
 }
 
-/** A command that failed with a sentence, or one and the usage, on standard error. */
-export function assertFailed({ code, out, err }: Outcome, sentence: string, usage = false): void {
-  assert.deepEqual([code, out], [1, ''], err);
-  const [first, ...more] = err.trimEnd().split('\n');
-  assert.equal(first, sentence);
-  if (usage) assert.equal(more[0], 'usage:');
-  else assert.deepEqual(more, []);
+/** Asserts that a command failed with one line on standard error. */
+export function assertFailed({ code, out, err }: Outcome, sentence: string): void {
+  assert.deepEqual([code, out, err], [1, '', `${sentence}\n`]);
+}
+
+/** Asserts that a command line was refused, with one line about the mistake and one that names the help of the command. */
+export function assertMisused({ code, out, err }: Outcome, mistake: string, command: string): void {
+  assert.deepEqual([code, out, err], [2, '', `${misuse(mistake, command)}\n`]);
+}
+
+/** Asserts the same in this process, which takes less time: for mistakes that are found before the command begins. */
+export async function assertRefuses(args: readonly string[], mistake: string, command: string): Promise<void> {
+  await assert.rejects(makeProgram('sendwright').parseAsync(args, { from: 'user' }), (error: unknown) => {
+    assert.ok(error instanceof UsageError, String(error));
+    assert.equal(error.message, misuse(mistake, command));
+    return true;
+  });
+}
+
+function misuse(mistake: string, command: string): string {
+  return `${mistake}\nHelp: ${['sendwright', command].join(' ').trimEnd()} --help`;
 }

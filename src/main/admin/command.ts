@@ -1,93 +1,142 @@
+import { Command, type HelpContext, InvalidArgumentError, Option } from 'commander';
+import { ServiceError } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
-import type { Pool } from '../../store/pool.ts';
-import { endWith } from '../process.ts';
-import type { Api } from './api.ts';
+import { makePool, type Pool } from '../../store/pool.ts';
+import { databaseUrl, endWithoutDatabase } from '../database-url.ts';
+import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
-/** What was given on the command line, by the options' names. */
-export type Options = Readonly<Record<string, string | boolean | string[] | undefined>>;
-
-/** A command of whoever runs the service: it works on the database itself. */
-export interface DatabaseCommand {
-  /** The options it takes, with `[ ]` around those that may be left out. */
-  readonly usage: string;
-  readonly run: (pool: Pool, options: Options) => Promise<unknown>;
-}
-
-/** A command of whoever has a key: it asks the API. */
-export interface ApiCommand {
-  readonly usage: string;
-  /** @param id what stands behind the command's name, where its usage begins with `ID`; else nothing */
-  readonly ask: (api: Api, options: Options, id: string) => Promise<unknown>;
-}
-
-/** Every option of every command; which of them one takes, its usage says. */
-export const OPTIONS = {
-  name: { type: 'string' },
-  organization: { type: 'string' },
-  preset: { type: 'string' },
-  domain: { type: 'string', multiple: true },
-  key: { type: 'string' },
-  verified: { type: 'boolean' },
-  monthly: { type: 'string' },
-  days: { type: 'string' },
-  email: { type: 'string' },
-  user: { type: 'string' },
-  role: { type: 'string' },
-  'reset-password': { type: 'boolean' },
-  force: { type: 'boolean' },
-  number: { type: 'string' },
-  provider: { type: 'string' },
-  'phone-number-id': { type: 'string' },
-  token: { type: 'string' },
-  template: { type: 'string', multiple: true },
-  url: { type: 'string' },
-  event: { type: 'string', multiple: true },
-  to: { type: 'string', multiple: true },
-  cc: { type: 'string', multiple: true },
-  bcc: { type: 'string', multiple: true },
-  from: { type: 'string' },
-  subject: { type: 'string' },
-  text: { type: 'string' },
-  html: { type: 'string' },
-  file: { type: 'string', multiple: true },
-  at: { type: 'string' },
-  status: { type: 'string' },
-  tag: { type: 'string', multiple: true },
-  limit: { type: 'string' },
-  cursor: { type: 'string' },
-  'dry-run': { type: 'boolean' },
-  error: { type: 'string' },
-  since: { type: 'string' },
-  reason: { type: 'string' },
-  'forward-to': { type: 'string' },
-  'public-url': { type: 'string' },
-  port: { type: 'string' },
-} as const;
-
-/** A command that cannot be understood; it is told with the usage of all. */
+/** A command line that is not valid. The process exits with EXIT_USAGE. */
 export class UsageError extends Error {}
 
-/** @throws UsageError when it is not there, or empty */
-export function needed(options: Options, name: string): string {
-  const value = options[name];
-  if (typeof value === 'string' && value !== '') return value;
-  throw new UsageError(`--${name} is missing`);
+/** Commands throw UsageError instead of printing the error and the usage themselves. */
+export class AdminCommand extends Command {
+  override createCommand(name?: string): AdminCommand {
+    return new AdminCommand(name);
+  }
+
+  override error(message: string): never {
+    const problem = message.replace(/^error: /, '').replaceAll('\n', ' ');
+    throw new UsageError(`${problem}\nHelp: ${this.path()} --help`);
+  }
+
+  override help(context?: HelpContext | ((text: string) => string)): never {
+    if (typeof context === 'object' && context.error) {
+      const names = this.commands.map((command) => command.name());
+      this.error(`a command is missing after ${this.path()}; there are ${names.join(', ')}`);
+    }
+    return super.help();
+  }
+
+  private path(): string {
+    return this.parent instanceof AdminCommand ? `${this.parent.path()} ${this.name()}` : this.name();
+  }
 }
 
-/** Undefined when it is not there. An empty one is a mistake, as for those that are needed. */
-export function optional(options: Options, name: string): string | undefined {
-  return options[name] === undefined ? undefined : needed(options, name);
+/** Adds a command that has commands of its own, such as `key`. Its description is a noun phrase. */
+export function addGroup(program: Command, name: string, description: string): Command {
+  return program.command(name).description(description);
 }
 
-/** All values of an option that may be repeated. */
-export function each(options: Options, name: string): string[] {
-  return (options[name] ?? []) as string[];
+/** An option with a value, which must not be empty. */
+export function option(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(nonEmpty);
 }
 
-/** The types in `--event`. Ends the process when there is no such event. */
-export function eventTypes(options: Options): EventType[] {
-  return each(options, 'event').map((name) => {
-    const type = EVENT_TYPES.find((known) => known === name);
-    return type ?? endWith(`--event ${name}: there is no such event; known are ${EVENT_TYPES.join(', ')}`);
-  });
+/** An option that must be given. */
+export function required(flags: string, description: string): Option {
+  return option(flags, description).makeOptionMandatory();
+}
+
+/**
+ * An option that can be repeated. Its value is a list, which is empty without the option.
+ * @param check throws InvalidArgumentError for a value that is not allowed
+ */
+export function repeatable<Value extends string = string>(
+  flags: string,
+  description: string,
+  check: (value: string) => Value = nonEmpty as (value: string) => Value,
+): Option {
+  const collect = (value: string, previous: readonly Value[] = []) => [...previous, check(value)];
+  return new Option(flags, `${description}; can be repeated`).argParser(collect).default([], 'none');
+}
+
+export function organizationOption(): Option {
+  return required('--organization <id>', 'id of the organization');
+}
+
+/** @throws InvalidArgumentError, which commander reports with the name of the option */
+export function matching(pattern: RegExp, allowed: string): (value: string) => string {
+  return (value) => {
+    if (pattern.test(value)) return value;
+    throw new InvalidArgumentError(`Allowed: ${allowed}.`);
+  };
+}
+
+/** `--event`, which names types of events. */
+export function eventOption(): Option {
+  const check = (value: string): EventType => {
+    const type = EVENT_TYPES.find((known) => known === value);
+    if (type === undefined) throw new InvalidArgumentError(`Allowed: ${EVENT_TYPES.join(', ')}.`);
+    return type;
+  };
+  return repeatable('--event <type>', 'type of event', check).default([], 'all');
+}
+
+function nonEmpty(value: string): string {
+  if (value === '') throw new InvalidArgumentError('It must not be empty.');
+  return value;
+}
+
+/**
+ * The action of a command for operators, which works on the database. Prints the result as JSON.
+ * @param run throws InvalidArgumentError for options that do not fit together
+ */
+export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>) {
+  return async (options: O, command: Command): Promise<void> => {
+    const pool = makePool(await databaseUrl(), 'admin', 1, () => undefined);
+    try {
+      print(await run(pool, options));
+    } catch (error) {
+      if (error instanceof InvalidArgumentError) command.error(error.message);
+      if (error instanceof ServiceError || error instanceof Refusal) throw error;
+      endWithoutDatabase(error);
+    } finally {
+      await pool.end();
+    }
+  };
+}
+
+/**
+ * The action of a command for holders of an API key, which calls the API. Prints the result as JSON.
+ * @param ask is passed the arguments and options; throws InvalidArgumentError for options that do not fit together
+ */
+export function onApi(ask: (api: Api, ...args: never[]) => Promise<unknown>) {
+  return async (...args: unknown[]): Promise<void> => {
+    const api = await findApi();
+    try {
+      print(await ask(api, ...(args as never[])));
+    } catch (error) {
+      if (error instanceof InvalidArgumentError) (args.at(-1) as Command).error(error.message);
+      throw refusalOf(error, api) ?? error;
+    }
+  };
+}
+
+function print(result: unknown): void {
+  if (result !== undefined) console.log(JSON.stringify(result, null, 2));
+}
+
+/** Rows per page of a list that is printed as a whole. */
+const PAGE_ROWS = 1_000;
+
+/** All rows of a list that the store returns in pages. */
+export async function allRows<Row>(
+  page: (after: Row | null, limit: number) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const rows = await page(all.at(-1) ?? null, PAGE_ROWS);
+    all.push(...rows);
+    if (rows.length < PAGE_ROWS) return all;
+  }
 }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { pino } from 'pino';
 import { requireOrganization } from '../../intake/accounts.ts';
 import {
@@ -13,36 +14,40 @@ import type { Db, Pool } from '../../store/pool.ts';
 import { makeSenderDomains, readSenders } from '../sender-domains.ts';
 import { webhookSettings } from '../webhook-settings.ts';
 import { audited } from './audit.ts';
-import { type DatabaseCommand, needed } from './command.ts';
+import { addGroup, allRows, onDatabase, organizationOption, required } from './command.ts';
 
-/** Domains that email is sent from. */
-export const DOMAINS = {
-  'domain add': {
-    usage: '--organization O --name D [--verified]',
-    run: async (pool, options) => {
-      const [organization, name] = [needed(options, 'organization'), needed(options, 'name')];
-      return addByHand(pool, organization, name, options['verified'] === true);
-    },
-  },
-  'domain list': {
-    usage: '--organization O',
-    run: async (pool, options) => listByHand(pool, needed(options, 'organization')),
-  },
-  'domain show': { usage: '--organization O --name D', run: oneDomain(showByHand) },
-  'domain verify': { usage: '--organization O --name D', run: oneDomain(verifyByHand) },
-  'domain remove': { usage: '--organization O --name D', run: oneDomain(removeByHand) },
-} satisfies Record<string, DatabaseCommand>;
-
-/** A command about one domain, by its name. */
-function oneDomain(work: (pool: Pool, organization: string, name: string) => Promise<unknown>): DatabaseCommand['run'] {
-  return async (pool, options) => work(pool, needed(options, 'organization'), needed(options, 'name'));
+interface DomainOptions {
+  readonly organization: string;
+  readonly name: string;
 }
 
-/** The relay finds by itself what is left in the outbox. */
-const nobody = (): void => undefined;
-const PAGE = 1_000;
+/** Adds the commands about domains that email is sent from. */
+export function addDomainCommands(program: Command): void {
+  const domain = addGroup(program, 'domain', 'domains that organizations send email from');
+  const nameOption = () => required('--name <domain>', 'name of the domain');
+  const onDomain = (name: string, description: string) =>
+    domain.command(name).description(description).addOption(organizationOption()).addOption(nameOption());
+  onDomain('add', 'Register a domain, and print the records for its DNS.')
+    .option('--verified', 'trust the domain without asking DNS')
+    .action(
+      onDatabase((pool, { organization, name, verified }: DomainOptions & { verified?: boolean }) =>
+        addByHand(pool, organization, name, verified === true),
+      ),
+    );
+  domain
+    .command('list')
+    .description('List the domains of an organization.')
+    .addOption(organizationOption())
+    .action(onDatabase((pool, { organization }: { organization: string }) => listByHand(pool, organization)));
+  onDomain('show', 'Show a domain with the records for its DNS.').action(onDatabase(showByHand));
+  onDomain('verify', 'Look up the records of a domain in DNS now.').action(onDatabase(verifyByHand));
+  onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(removeByHand));
+}
 
-/** One that is not taken on trust comes with its records; DKIM's when the worker has made its key. */
+/** The relay polls the outbox, so that it need not be woken. */
+const wakeNobody = (): void => undefined;
+
+/** A domain that is not trusted is printed with its records; that of DKIM follows when the worker has created its key. */
 async function addByHand(
   pool: Pool,
   organization: string,
@@ -58,32 +63,27 @@ async function addByHand(
 
 async function listByHand(db: Db, organization: string): Promise<Domain[]> {
   await requireOrganization(db, organization);
-  const all: Domain[] = [];
-  for (;;) {
-    const page = await listDomains(db, organization, all.at(-1) ?? null, PAGE);
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
+  return allRows((after, limit) => listDomains(db, organization, after, limit));
 }
 
-async function showByHand(pool: Pool, organization: string, name: string): Promise<ShownDomain> {
+async function showByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
   const id = await findDomainId(pool, organization, name);
   return showDomain({ pool, senders: readSenders() }, organization, id);
 }
 
-async function verifyByHand(pool: Pool, organization: string, name: string): Promise<ShownDomain> {
+async function verifyByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
   const id = await findDomainId(pool, organization, name);
   const { secretKey } = await webhookSettings();
   const deps = makeSenderDomains(pool, secretKey, pino({ level: 'silent' }));
   return audited(pool, { organization, action: 'domains.verify' }, () =>
-    checkDomain({ ...deps, wakeRelay: nobody }, organization, id),
+    checkDomain({ ...deps, wakeRelay: wakeNobody }, organization, id),
   );
 }
 
-async function removeByHand(pool: Pool, organization: string, name: string): Promise<{ id: string }> {
+async function removeByHand(pool: Pool, { organization, name }: DomainOptions): Promise<{ id: string }> {
   const id = await findDomainId(pool, organization, name);
   return audited(pool, { organization, action: 'domains.delete', detail: { name } }, async () => {
-    await removeDomain({ pool, wakeRelay: nobody }, organization, id);
+    await removeDomain({ pool, wakeRelay: wakeNobody }, organization, id);
     return { id };
   });
 }

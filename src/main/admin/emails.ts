@@ -1,64 +1,111 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { EmailStatus } from '../../../client/index.ts';
-import { Refusal } from './api.ts';
-import { type ApiCommand, each, needed, optional, UsageError } from './command.ts';
+import { type Api, Refusal } from './api.ts';
+import { addGroup, matching, onApi, option, repeatable, required } from './command.ts';
+import { addRetryCommand } from './retry.ts';
 
-/** What whoever has a key does with email. */
-export const EMAILS = {
-  send: {
-    usage:
-      '--to A… [--cc A]… [--bcc A]… [--from A] --subject S [--text T|--html H] [--tag NAME:VALUE]… [--file PATH]… [--at TIME]',
-    ask: async ({ client, from }, options) => {
-      const [to, cc, bcc] = ['to', 'cc', 'bcc'].map((name) => each(options, name)) as [string[], string[], string[]];
-      if (to.length === 0) throw new UsageError('--to is missing');
-      return client.emails.send({
-        from: optional(options, 'from') ?? from ?? needed(options, 'from'),
-        to: oneOrMany(to),
-        cc: cc.length > 0 ? oneOrMany(cc) : undefined,
-        bcc: bcc.length > 0 ? oneOrMany(bcc) : undefined,
-        subject: needed(options, 'subject'),
-        text: optional(options, 'text'),
-        html: optional(options, 'html'),
-        tags: each(options, 'tag').map(tagIn),
-        attachments: await Promise.all(each(options, 'file').map(attach)),
-        scheduled_at: optional(options, 'at'),
-      });
-    },
-  },
-  'emails list': {
-    usage: '[--status S] [--tag NAME:VALUE]… [--limit N] [--cursor C]',
-    ask: async ({ client }, options) => {
-      const limit = optional(options, 'limit');
-      const filters = {
-        tag: each(options, 'tag'),
-        // The API says which there are.
-        status: optional(options, 'status') as EmailStatus | undefined,
-        limit: limit === undefined ? undefined : Number(limit),
-        cursor: optional(options, 'cursor'),
-      };
-      return client.emails.list(filters).page();
-    },
-  },
-  'emails show': {
-    usage: 'ID',
-    ask: async ({ client }, _options, id) => {
-      // Other words name other addresses of the API.
-      if (!/^em_\w+$/.test(id)) throw new UsageError(`${id} is not the id of an email: they begin with em_`);
-      return client.emails.get(id);
-    },
-  },
-} satisfies Record<string, ApiCommand>;
+interface SendOptions {
+  readonly to: readonly string[];
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly from?: string;
+  readonly subject: string;
+  readonly text?: string;
+  readonly html?: string;
+  readonly tag: readonly string[];
+  readonly file: readonly string[];
+  readonly at?: string;
+}
 
-/** The API names a single address without a position when it is at fault. */
+interface ListOptions {
+  readonly status?: EmailStatus;
+  readonly tag: readonly string[];
+  readonly limit?: string;
+  readonly cursor?: string;
+}
+
+/** Adds the commands about email. */
+export function addEmailCommands(program: Command): void {
+  const tagOption = (description: string) =>
+    repeatable('--tag <name:value>', description, matching(/:/, 'a name and a value with a colon between them'));
+  program
+    .command('send')
+    .description('Send one email, and print its id and status.')
+    .addOption(repeatable('--to <address>', 'recipient').default(undefined).makeOptionMandatory())
+    .addOption(repeatable('--cc <address>', 'recipient of a copy'))
+    .addOption(repeatable('--bcc <address>', 'recipient of a hidden copy'))
+    .addOption(option('--from <address>', 'sender; by default the address of the npm start that runs here'))
+    .addOption(required('--subject <subject>', 'subject'))
+    .addOption(option('--text <text>', 'plain text, or - to read it from standard input'))
+    .addOption(option('--html <html>', 'HTML, or - to read it from standard input'))
+    .addOption(tagOption('tag of the email'))
+    .addOption(repeatable('--file <path>', 'file to attach'))
+    .addOption(option('--at <time>', 'when to send it, such as 2026-03-02T08:00:00Z; immediately by default'))
+    .action(onApi(send));
+
+  const emails = addGroup(program, 'emails', 'emails that were accepted');
+  emails
+    .command('list')
+    .description('List a page of the emails of the organization, latest first.')
+    .addOption(option('--status <status>', 'only emails in this status'))
+    .addOption(tagOption('only emails with this tag'))
+    .addOption(option('--limit <n>', 'emails per page').argParser(matching(/^\d{1,6}$/, 'a whole number')))
+    .addOption(option('--cursor <cursor>', 'next_cursor of the page before'))
+    .action(onApi(list));
+  emails
+    .command('show')
+    .description('Show an email with its timeline.')
+    .argument('<id>', 'id of the email', emailId)
+    .action(onApi(({ client }, id: string) => client.emails.get(id)));
+  emails
+    .command('cancel')
+    .description('Cancel a scheduled email.')
+    .argument('<id>', 'id of the email', emailId)
+    .action(onApi(({ client }, id: string) => client.emails.cancel(id)));
+  addRetryCommand(emails);
+}
+
+async function send({ client, from }: Api, options: SendOptions): Promise<unknown> {
+  const { to, cc, bcc, subject, text, html, tag, file, at } = options;
+  const sender = options.from ?? from;
+  if (sender === undefined) throw new InvalidArgumentError("required option '--from <address>' not specified");
+  if (text === '-' && html === '-')
+    throw new InvalidArgumentError('only one of --text and --html can be read from standard input');
+  return client.emails.send({
+    from: sender,
+    to: oneOrMany(to),
+    cc: cc.length > 0 ? oneOrMany(cc) : undefined,
+    bcc: bcc.length > 0 ? oneOrMany(bcc) : undefined,
+    subject,
+    text: text === '-' ? await readText(process.stdin) : text,
+    html: html === '-' ? await readText(process.stdin) : html,
+    tags: tag.map(toTag),
+    attachments: await Promise.all(file.map(attach)),
+    scheduled_at: at,
+  });
+}
+
+async function list({ client }: Api, { tag, status, limit, cursor }: ListOptions): Promise<unknown> {
+  return client.emails.list({ tag, status, limit: limit === undefined ? undefined : Number(limit), cursor }).page();
+}
+
+/** Other words are parts of other addresses of the API. */
+function emailId(id: string): string {
+  if (/^em_\w+$/.test(id)) return id;
+  throw new InvalidArgumentError('Ids of emails begin with em_.');
+}
+
+/** For a single address the API reports errors without a position in a list. */
 function oneOrMany(addresses: readonly string[]): string | readonly string[] {
   const [first] = addresses;
   return addresses.length === 1 && first !== undefined ? first : addresses;
 }
 
-function tagIn(text: string): { name: string; value: string } {
+function toTag(text: string): { name: string; value: string } {
   const colon = text.indexOf(':');
-  if (colon === -1) throw new UsageError(`--tag must be NAME:VALUE, not ${text}`);
   return { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 

@@ -1,24 +1,32 @@
+import type { Command } from 'commander';
 import { pino } from 'pino';
 import { requireOrganization } from '../../intake/accounts.ts';
 import { eraseRecipientWhole } from '../../intake/erasure.ts';
 import { listedAddress } from '../../intake/suppressions.ts';
 import { makeEmailContents } from '../../store/email-contents.ts';
+import type { Pool } from '../../store/pool.ts';
 import { openAttachmentStore } from '../attachment-store.ts';
 import { readSettings } from '../env.ts';
 import { webhookSettings } from '../webhook-settings.ts';
-import { type DatabaseCommand, needed } from './command.ts';
+import { onDatabase, organizationOption, required } from './command.ts';
 
-/** What is done for a person who asks for the erasure of their data. */
-export const ERASURE = {
-  erase: {
-    usage: '--organization O --email E',
-    run: async (pool, options) => {
-      const organization = needed(options, 'organization');
-      const email = listedAddress(needed(options, 'email'), 'email');
-      await requireOrganization(pool, organization);
-      const { secretKey } = await webhookSettings();
-      const files = await openAttachmentStore(readSettings(), pino({ level: 'silent' }));
-      return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
-    },
-  },
-} satisfies Record<string, DatabaseCommand>;
+/** Adds the command that erases the data of a recipient. */
+export function addErasureCommand(program: Command): void {
+  program
+    .command('erase')
+    .description(
+      'Erase the address of a recipient from everything that an organization has stored, and print a report.',
+    )
+    .addOption(organizationOption())
+    .addOption(required('--email <address>', 'address of the recipient'))
+    .action(onDatabase(erase));
+}
+
+async function erase(pool: Pool, options: { organization: string; email: string }): Promise<unknown> {
+  const { organization } = options;
+  const email = listedAddress(options.email, 'email');
+  await requireOrganization(pool, organization);
+  const { secretKey } = await webhookSettings();
+  const files = await openAttachmentStore(readSettings(), pino({ level: 'silent' }));
+  return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
+}

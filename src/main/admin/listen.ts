@@ -1,28 +1,44 @@
 import { once } from 'node:events';
 import { isIPv6, type AddressInfo } from 'node:net';
+import { type Command, InvalidArgumentError } from 'commander';
 import { SendwrightError } from '../../../client/index.ts';
-import { type Api, Refusal, sentence } from './api.ts';
-import { type ApiCommand, eventTypes, needed, optional, type Options, UsageError } from './command.ts';
+import type { EventType } from '../../domain/event-types.ts';
+import { type Api, Refusal, refusalOf } from './api.ts';
+import { addGroup, eventOption, onApi, option, required } from './command.ts';
 import { type Forwarded, startReceiver } from './receiver.ts';
 
-/** A look at what endpoints get, for whoever writes one. */
-export const LISTEN = {
-  'webhooks listen': { usage: '--forward-to URL [--event T]… [--port N] [--public-url U]', ask: listen },
-} satisfies Record<string, ApiCommand>;
+interface ListenOptions {
+  readonly forwardTo: URL;
+  readonly event: EventType[];
+  readonly port?: string;
+  readonly publicUrl?: URL;
+}
+
+/** Adds the command that shows a developer of an endpoint what endpoints receive. */
+export function addListenCommand(program: Command): void {
+  addGroup(program, 'webhooks', 'deliveries of webhooks')
+    .command('listen')
+    .description('Forward webhook deliveries to a URL of this machine until Ctrl-C, through a temporary endpoint.')
+    .addOption(required('--forward-to <url>', 'URL that deliveries are posted to').argParser(toUrl))
+    .addOption(eventOption())
+    .addOption(option('--port <port>', 'port that deliveries arrive on, any free one by default').argParser(toPort))
+    .addOption(option('--public-url <url>', 'URL of a tunnel that leads to --port').argParser(toUrl))
+    .action(onApi(listen));
+}
 
 type Endpoint = Awaited<ReturnType<Api['client']['webhooks']['create']>>;
-type Wish = Parameters<Api['client']['webhooks']['create']>[0];
+type EndpointRequest = Parameters<Api['client']['webhooks']['create']>[0];
 
 /**
- * Forwards deliveries of a temporary endpoint to a URL of this machine, until Ctrl-C, a signal, or nobody reads what is
- * printed: one line of JSON for each delivery. The endpoint is deleted at any of these ends.
+ * Forwards deliveries until Ctrl-C, a signal, or the reader of standard output closes it; prints one line of JSON for each.
+ * The endpoint is deleted in each of these cases.
  */
-async function listen(api: Api, options: Options): Promise<undefined> {
-  const [target, events] = [urlIn(options, 'forward-to'), eventTypes(options)];
-  const publicUrl = options['public-url'] === undefined ? undefined : urlIn(options, 'public-url');
-  const port = portIn(options);
-  if (publicUrl && port === 0)
-    throw new UsageError('--port is missing: the one that the tunnel of --public-url leads to');
+async function listen(api: Api, options: ListenOptions): Promise<undefined> {
+  const { forwardTo: target, event: events, publicUrl } = options;
+  const port = Number(options.port ?? 0);
+  if (publicUrl && port === 0) {
+    throw new InvalidArgumentError('--port is missing: the one that the tunnel of --public-url leads to');
+  }
 
   const end = untilEnd();
   const receiver = await startReceiver(target, port, (delivery) => print(delivery)).catch((error: unknown) => {
@@ -44,9 +60,9 @@ async function listen(api: Api, options: Options): Promise<undefined> {
   return undefined;
 }
 
-async function create(api: Api, wish: Wish, isHere: boolean): Promise<Endpoint> {
+async function create(api: Api, request: EndpointRequest, isHere: boolean): Promise<Endpoint> {
   try {
-    return await api.client.webhooks.create(wish);
+    return await api.client.webhooks.create(request);
   } catch (error) {
     if (!isHere || !(error instanceof SendwrightError) || error.param !== 'url') throw error;
     throw new Refusal(
@@ -64,7 +80,9 @@ async function remove(api: Api, id: string): Promise<void> {
     if (!(error instanceof SendwrightError)) throw error;
     // Somebody was faster.
     if (error.status === 404) return;
-    throw new Refusal(`endpoint ${id} is still there and could not be deleted: ${sentence(error) ?? error.message}`);
+    throw new Refusal(
+      `endpoint ${id} is still there and could not be deleted: ${refusalOf(error, api)?.message ?? error.message}`,
+    );
   }
 }
 
@@ -86,18 +104,15 @@ function print(delivery: Forwarded): void {
     console.error('410 says that nothing is wanted any more: the service disables the endpoint');
 }
 
-function urlIn(options: Options, name: string): URL {
-  const text = needed(options, name);
+function toUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-  throw new UsageError(`--${name} must be an http or https URL`);
+  throw new InvalidArgumentError('It must be an http or https URL.');
 }
 
-function portIn(options: Options): number {
-  const text = optional(options, 'port');
-  if (text === undefined) return 0;
-  if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return Number(text);
-  throw new UsageError('--port must be 1 to 65535');
+function toPort(text: string): string {
+  if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535) return text;
+  throw new InvalidArgumentError('Allowed: 1 to 65535.');
 }
 
 function withoutSlash({ origin, pathname }: URL): string {

@@ -1,23 +1,31 @@
+import type { Command } from 'commander';
 import { doubtAll } from '../../intake/after-restore.ts';
 import { findSenders } from '../../store/after-restore.ts';
 import { emailProviderNames } from '../email-providers.ts';
 import { readSettings } from '../env.ts';
-import { endWith } from '../process.ts';
-import type { DatabaseCommand } from './command.ts';
+import type { Pool } from '../../store/pool.ts';
+import { Refusal } from './api.ts';
+import { onDatabase } from './command.ts';
 
-/** What has to be done once between restoring a backup and sending again. */
-export const RESTORE = {
-  'after-restore': {
-    usage: '',
-    run: async (pool) => {
-      const senders = await findSenders(pool);
-      if (senders.length > 0) {
-        endWith(`stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`);
-      }
-      const providers = emailProviderNames(readSettings());
-      // Where none can be asked, AMBIGUOUS_SEND decides.
-      const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
-      return { ...(await doubtAll(pool, asked)), asked };
-    },
-  },
-} satisfies Record<string, DatabaseCommand>;
+/** Adds the command that is run once between restoring a backup and sending again. */
+export function addRestoreCommand(program: Command): void {
+  program
+    .command('after-restore')
+    .description(
+      'Mark what was open in a restored backup, so that nothing is sent twice. Run it before the first start.',
+    )
+    .action(onDatabase(markRestored));
+}
+
+async function markRestored(pool: Pool): Promise<object> {
+  const senders = await findSenders(pool);
+  if (senders.length > 0) {
+    throw new Refusal(
+      `stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`,
+    );
+  }
+  const providers = emailProviderNames(readSettings());
+  // AMBIGUOUS_SEND decides when no provider can be asked.
+  const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
+  return { ...(await doubtAll(pool, asked)), asked };
+}

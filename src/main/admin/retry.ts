@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { pino } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
@@ -12,30 +13,42 @@ import { openAttachmentStore } from '../attachment-store.ts';
 import { databaseUrl } from '../database-url.ts';
 import { readSettings } from '../env.ts';
 import { webhookSettings } from '../webhook-settings.ts';
-import { type DatabaseCommand, needed, optional, type Options } from './command.ts';
+import { onDatabase, option, organizationOption, required } from './command.ts';
 
-/** What an operator does after providers refused what can be sent now. */
-export const RETRY = {
-  'emails retry': {
-    usage: '--organization O --status failed|rejected --since TIME [--error TEXT] [--dry-run]',
-    run: retry,
-  },
-} satisfies Record<string, DatabaseCommand>;
+interface RetryOptions {
+  readonly organization: string;
+  readonly status: 'failed' | 'rejected';
+  readonly since: string;
+  readonly error?: string;
+  readonly dryRun?: boolean;
+}
 
-async function retry(lookup: Pool, options: Options): Promise<unknown> {
-  const organization = needed(options, 'organization');
-  const status = needed(options, 'status');
-  if (status !== 'failed' && status !== 'rejected')
-    throw new ServiceError('validation_error', 'cannot be retried; failed and rejected can', 'status');
-  const since = parseInstant(needed(options, 'since'));
+/** Adds `emails retry`, for use after providers refused what can be sent now. */
+export function addRetryCommand(emails: Command): void {
+  emails
+    .command('retry')
+    .description('Send failed or rejected email of an organization again, each as a new email of the same content.')
+    .addOption(organizationOption())
+    .addOption(required('--status <status>', 'status of the emails').choices(['failed', 'rejected']))
+    .addOption(required('--since <time>', 'when they failed or later, such as 2026-03-01T09:30Z'))
+    .addOption(option('--error <text>', 'a part of their error'))
+    .option('--dry-run', 'list the emails without sending them')
+    .action(onDatabase(retry));
+}
+
+async function retry(
+  lookup: Pool,
+  { organization, status, error, dryRun = false, ...options }: RetryOptions,
+): Promise<unknown> {
+  const since = parseInstant(options.since);
   if (!since)
     throw new ServiceError(
       'validation_error',
       'is not a time; an instant such as 2026-03-01T09:30Z is needed',
       'since',
     );
-  const filter = { status, since, errorPart: optional(options, 'error') ?? null } as const;
-  if (options['dry-run'] === true) {
+  const filter = { status, since, errorPart: error ?? null } as const;
+  if (dryRun) {
     const emails = await listAll({ pool: lookup }, organization, filter);
     return { matched: emails.length, emails };
   }

@@ -1,14 +1,17 @@
+import type { Command } from 'commander';
 import { reseal } from '../../intake/reseal.ts';
 import { webhookSettings } from '../webhook-settings.ts';
-import type { DatabaseCommand } from './command.ts';
+import { addGroup, onDatabase } from './command.ts';
 
-/** What an operator does to the service's own secrets. */
-export const SECRETS = {
-  'secrets reseal': {
-    usage: '',
-    run: async (pool) => {
-      const { secretKey } = await webhookSettings();
-      return reseal(pool, secretKey);
-    },
-  },
-} satisfies Record<string, DatabaseCommand>;
+/** Adds the command about the service's own secrets. */
+export function addSecretCommands(program: Command): void {
+  addGroup(program, 'secrets', "the service's own secrets")
+    .command('reseal')
+    .description('Encrypt all stored secrets again with the current SECRET_KEY, and print how many.')
+    .action(
+      onDatabase(async (pool) => {
+        const { secretKey } = await webhookSettings();
+        return reseal(pool, secretKey);
+      }),
+    );
+}

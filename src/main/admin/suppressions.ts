@@ -1,45 +1,60 @@
+import type { Command } from 'commander';
 import { requireOrganization } from '../../intake/accounts.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../../intake/suppressions.ts';
 import type { Pool } from '../../store/pool.ts';
 import { audited } from './audit.ts';
-import { type DatabaseCommand, needed, type Options } from './command.ts';
+import { addGroup, onDatabase, organizationOption, required } from './command.ts';
 
-/** Addresses that get nothing. */
-export const SUPPRESSIONS = {
-  'suppression add': {
-    usage: '--organization O --email E',
-    run: async (pool, options) => {
-      const { organization, email } = await listAndAddress(pool, options);
-      const { suppressions } = await audited(pool, { organization, action: 'suppressions.create' }, () =>
-        suppress(pool, organization, [email]),
-      );
-      return suppressions[0];
-    },
-  },
-  'suppression remove': {
-    usage: '--organization O --email E',
-    run: async (pool, options) => {
-      const { organization, email } = await listAndAddress(pool, options);
-      const removed = await audited(pool, { organization, action: 'suppressions.delete' }, () =>
-        unsuppress(pool, organization, email),
-      );
-      return { email, removed };
-    },
-  },
-  'suppression list': {
-    usage: '--organization O',
-    run: async (pool, options) => {
-      const organization = needed(options, 'organization');
-      await requireOrganization(pool, organization);
-      return audited(pool, { organization, action: 'suppressions.export' }, () => allSuppressions(pool, organization));
-    },
-  },
-} satisfies Record<string, DatabaseCommand>;
+interface EntryOptions {
+  readonly organization: string;
+  readonly email: string;
+}
 
-/** Whose list, and which address on it. */
-async function listAndAddress(pool: Pool, options: Options): Promise<{ organization: string; email: string }> {
-  const organization = needed(options, 'organization');
-  const email = listedAddress(needed(options, 'email'), 'email');
+/** Adds the commands about suppression lists. */
+export function addSuppressionCommands(program: Command): void {
+  const suppression = addGroup(
+    program,
+    'suppression',
+    'suppression lists: addresses that an organization sends nothing to',
+  );
+  const onEntry = (name: string, description: string) =>
+    suppression
+      .command(name)
+      .description(description)
+      .addOption(organizationOption())
+      .addOption(required('--email <address>', 'address of the recipient'));
+  onEntry('add', 'Add an address to the suppression list.').action(onDatabase(add));
+  onEntry('remove', 'Remove an address from the suppression list.').alias('delete').action(onDatabase(remove));
+  suppression
+    .command('list')
+    .description('List the suppression list of an organization.')
+    .addOption(organizationOption())
+    .action(onDatabase(list));
+}
+
+async function add(pool: Pool, options: EntryOptions): Promise<unknown> {
+  const { organization, email } = await checkEntry(pool, options);
+  const { suppressions } = await audited(pool, { organization, action: 'suppressions.create' }, () =>
+    suppress(pool, organization, [email]),
+  );
+  return suppressions[0];
+}
+
+async function remove(pool: Pool, options: EntryOptions): Promise<unknown> {
+  const { organization, email } = await checkEntry(pool, options);
+  const removed = await audited(pool, { organization, action: 'suppressions.delete' }, () =>
+    unsuppress(pool, organization, email),
+  );
+  return { email, removed };
+}
+
+async function list(pool: Pool, { organization }: { organization: string }): Promise<unknown> {
   await requireOrganization(pool, organization);
-  return { organization, email };
+  return audited(pool, { organization, action: 'suppressions.export' }, () => allSuppressions(pool, organization));
+}
+
+async function checkEntry(pool: Pool, options: EntryOptions): Promise<EntryOptions> {
+  const email = listedAddress(options.email, 'email');
+  await requireOrganization(pool, options.organization);
+  return { organization: options.organization, email };
 }

@@ -1,3 +1,4 @@
+import { type Command, InvalidArgumentError } from 'commander';
 import {
   removeUser,
   resetUser,
@@ -7,49 +8,73 @@ import {
   type UserName,
 } from '../../intake/user-accounts.ts';
 import { createUser } from '../../intake/users.ts';
+import type { Pool } from '../../store/pool.ts';
 import { ROLES } from '../../store/users.ts';
 import { pipedLine } from '../piped-line.ts';
-import { endWith } from '../process.ts';
-import { type DatabaseCommand, needed, optional, type Options, UsageError } from './command.ts';
+import { addGroup, onDatabase, option, organizationOption, required } from './command.ts';
 
-/** People who use the dashboard. */
-export const USERS = {
-  'user create': {
-    usage: `--organization O --email E [--role ${ROLES.join('|')}] [--reset-password]`,
-    run: async (pool, options) => {
-      const [organization, email] = [needed(options, 'organization'), needed(options, 'email')];
-      const given = optional(options, 'role');
-      const role = ROLES.find((name) => name === given);
-      if (given !== undefined && !role) endWith(`--role must be one of ${ROLES.join(', ')}`);
-      const resetPassword = options['reset-password'] === true;
-      return createUser(pool, organization, { email, password: await pipedLine(), role, resetPassword });
-    },
-  },
-  'user list': {
-    usage: '[--organization O]',
-    run: (pool, options) => showUsers(pool, optional(options, 'organization') ?? null),
-  },
-  'user reset': {
-    usage: '(--user U | --email E)',
-    run: async (pool, options) => resetUser(pool, userIn(options), await pipedLine()),
-  },
-  'user unlock': {
-    usage: '(--user U | --email E)',
-    run: async (pool, options) => unlockUser(pool, userIn(options)),
-  },
-  'user sign-out': {
-    usage: '(--user U | --email E)',
-    run: async (pool, options) => signUserOut(pool, userIn(options)),
-  },
-  'user delete': {
-    usage: '(--user U | --email E) [--force]',
-    run: async (pool, options) => removeUser(pool, userIn(options), options['force'] === true),
-  },
-} satisfies Record<string, DatabaseCommand>;
+interface CreateOptions {
+  readonly organization: string;
+  readonly email: string;
+  readonly role?: (typeof ROLES)[number];
+  readonly resetPassword?: boolean;
+}
 
-function userIn(options: Options): UserName {
-  const [id, email] = [optional(options, 'user'), optional(options, 'email')];
-  if (id !== undefined && email === undefined) return { id };
-  if (email !== undefined && id === undefined) return { email };
-  throw new UsageError(id === undefined ? '--user or --email is missing' : '--user and --email exclude each other');
+interface UserOptions {
+  readonly user?: string;
+  readonly email?: string;
+}
+
+/** Adds the commands about users of the dashboard. */
+export function addUserCommands(program: Command): void {
+  const user = addGroup(program, 'user', 'users of the dashboard');
+  user
+    .command('create')
+    .description('Create a user, with the password that a pipe brings or a generated one, which is printed.')
+    .addOption(organizationOption())
+    .addOption(required('--email <address>', 'address that the user signs in with'))
+    .addOption(option('--role <role>', 'role in the organization, owner by default').choices(ROLES))
+    .option('--reset-password', 'take over an account that was created from an invitation link')
+    .action(onDatabase(create));
+  user
+    .command('list')
+    .description('List the users of an organization, or of all.')
+    .addOption(option('--organization <id>', 'id of the organization, all by default'))
+    .action(onDatabase((pool, { organization }: { organization?: string }) => showUsers(pool, organization ?? null)));
+  const onUser = (name: string, description: string) =>
+    user
+      .command(name)
+      .description(description)
+      .addOption(option('--user <id>', 'id of the user'))
+      .addOption(option('--email <address>', 'address of the user, instead of --user').conflicts('user'));
+  onUser('reset', 'Set a new password, from a pipe or a generated one, and end all sessions.').action(
+    onDatabase(async (pool, options: UserOptions) => resetUser(pool, userOf(options), await pipedLine())),
+  );
+  onUser('unlock', 'Remove the limits that failed sign-ins have reached.').action(
+    onDatabase(async (pool, options: UserOptions) => unlockUser(pool, userOf(options))),
+  );
+  onUser('sign-out', 'End all sessions of a user.').action(
+    onDatabase(async (pool, options: UserOptions) => signUserOut(pool, userOf(options))),
+  );
+  onUser('delete', 'Delete a user.')
+    .alias('remove')
+    .option('--force', 'also the only owner of an organization')
+    .action(
+      onDatabase(async (pool, options: UserOptions & { force?: boolean }) =>
+        removeUser(pool, userOf(options), options.force === true),
+      ),
+    );
+}
+
+async function create(
+  pool: Pool,
+  { organization, email, role, resetPassword = false }: CreateOptions,
+): Promise<object> {
+  return createUser(pool, organization, { email, password: await pipedLine(), role, resetPassword });
+}
+
+function userOf({ user, email }: UserOptions): UserName {
+  if (user !== undefined) return { id: user };
+  if (email !== undefined) return { email };
+  throw new InvalidArgumentError('--user or --email is missing');
 }

@@ -1,21 +1,60 @@
-import { addEndpoint, makeWebhookIntake } from '../../intake/webhooks.ts';
+import type { Command } from 'commander';
+import type { EventType } from '../../domain/event-types.ts';
+import { requireOrganization } from '../../intake/accounts.ts';
+import { addEndpoint, makeWebhookIntake, removeEndpoint } from '../../intake/webhooks.ts';
 import type { Pool } from '../../store/pool.ts';
+import { type Endpoint, listEndpoints } from '../../store/webhooks.ts';
 import { webhookSettings } from '../webhook-settings.ts';
 import { audited } from './audit.ts';
-import { type DatabaseCommand, eventTypes, needed, type Options } from './command.ts';
+import { addGroup, allRows, eventOption, onDatabase, organizationOption, required } from './command.ts';
 
-/** Endpoints of customers. */
-export const WEBHOOKS = {
-  'webhook add': { usage: '--organization O --url U [--event T]…', run: addWebhook },
-} satisfies Record<string, DatabaseCommand>;
+/** The relay polls the outbox, so that it need not be woken. */
+const wakeNobody = (): void => undefined;
 
-async function addWebhook(pool: Pool, options: Options): Promise<unknown> {
-  const [organization, url] = [needed(options, 'organization'), needed(options, 'url')];
-  const events = eventTypes(options);
+/** Adds the commands about webhook endpoints. */
+export function addWebhookCommands(program: Command): void {
+  const webhook = addGroup(program, 'webhook', 'webhook endpoints of organizations');
+  webhook
+    .command('add')
+    .description('Create an endpoint, and print its secret this once.')
+    .addOption(organizationOption())
+    .addOption(required('--url <url>', 'URL that events are posted to'))
+    .addOption(eventOption())
+    .action(onDatabase(add));
+  webhook
+    .command('list')
+    .description('List the endpoints of an organization, latest first.')
+    .addOption(organizationOption())
+    .action(onDatabase(list));
+  webhook
+    .command('remove')
+    .alias('delete')
+    .description('Delete an endpoint with its pending deliveries.')
+    .addOption(organizationOption())
+    .addOption(required('--webhook <id>', 'id of the endpoint'))
+    .action(onDatabase(remove));
+}
+
+async function add(
+  pool: Pool,
+  { organization, url, event: events }: { organization: string; url: string; event: EventType[] },
+): Promise<unknown> {
   const { secretKey, allowedCidrs } = await webhookSettings();
-  // Nothing is left in the outbox: the first delivery wakes the endpoint.
-  const intake = makeWebhookIntake(pool, () => undefined, secretKey, allowedCidrs);
+  const intake = makeWebhookIntake(pool, wakeNobody, secretKey, allowedCidrs);
   return audited(pool, { organization, action: 'webhooks.create' }, () =>
     addEndpoint(intake, organization, { url, events, description: null }),
   );
+}
+
+async function list(pool: Pool, { organization }: { organization: string }): Promise<Endpoint[]> {
+  await requireOrganization(pool, organization);
+  return allRows((after, limit) => listEndpoints(pool, organization, after, limit));
+}
+
+async function remove(pool: Pool, { organization, webhook: id }: { organization: string; webhook: string }) {
+  await requireOrganization(pool, organization);
+  return audited(pool, { organization, action: 'webhooks.delete' }, async () => {
+    await removeEndpoint({ pool, wakeRelay: wakeNobody }, organization, id);
+    return { id };
+  });
 }

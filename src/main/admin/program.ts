@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { addAccountCommands } from './accounts.ts';
+import { AdminCommand } from './command.ts';
+import { addDomainCommands } from './domains.ts';
+import { addEmailCommands } from './emails.ts';
+import { addErasureCommand } from './erasure.ts';
+import { addKeyCommands } from './keys.ts';
+import { addListenCommand } from './listen.ts';
+import { addNumberCommands } from './numbers.ts';
+import { addRestoreCommand } from './restore.ts';
+import { addSecretCommands } from './secrets.ts';
+import { addSuppressionCommands } from './suppressions.ts';
+import { addUserCommands } from './users.ts';
+import { addWebhookCommands } from './webhooks.ts';
+
+/**
+ * The command line with all its commands.
+ * @param name what people type to start it
+ */
+export function makeProgram(name: string): AdminCommand {
+  const program = new AdminCommand(name)
+    .description('Operates Sendwright. Commands print JSON. docs/command-line.md describes them.')
+    .version(version(), '--version', 'print the version')
+    .helpOption('-h, --help', 'show help for a command')
+    .helpCommand('help [command]', 'show help for a command');
+  const groups = [
+    addEmailCommands,
+    addListenCommand,
+    addAccountCommands,
+    addKeyCommands,
+    addUserCommands,
+    addDomainCommands,
+    addNumberCommands,
+    addWebhookCommands,
+    addSuppressionCommands,
+    addErasureCommand,
+    addRestoreCommand,
+    addSecretCommands,
+  ];
+  for (const add of groups) add(program);
+  return program;
+}
+
+/** This file runs from the sources and, one folder deeper, from `dist/`. */
+function version(): string {
+  const paths = ['../../../package.json', '../../../../package.json'].map((path) => new URL(path, import.meta.url));
+  const path = paths.find((each) => existsSync(each)) ?? paths[0];
+  return (JSON.parse(readFileSync(path as URL, 'utf8')) as { version: string }).version;
+}
