@@ -199,7 +199,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-out-of-memory': {
     what: 'a worker gets no more memory while a batch of 2,000 is sent',
     mix: BESIDE_A_BATCH,
-    async happen({ stack, generator, random, demand }) {
+    async happen({ stack, generator, random }) {
       const died = stack.parts.death('worker');
       const posted = generator.postBatch(2_000, true);
       await sleep(random.between(0, 1_500));
@@ -211,8 +211,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
         how = await Promise.race([died, sleep(3_000, undefined, { ref: false })]);
         if (how === undefined) posts.push(generator.postBatch(200, true));
       }
-      demand(how !== undefined, 'the worker did not end within 30 s');
-      // A process that cannot allocate may also hang; then its host ends it.
+      // One that lives on in the memory that it has, or hangs, is killed.
       if (how === undefined) stack.parts.kill('worker');
       await Promise.all([...posts, stack.parts.serving()]);
     },
