@@ -1,5 +1,5 @@
 # The image of every process of Sendwright: which one a container is, its command says.
-ARG NODE=node:22-bookworm-slim
+ARG NODE=node:24-bookworm-slim
 
 FROM ${NODE} AS build
 WORKDIR /app

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,20 +11,24 @@ import { killGroup } from '../src/main/embedded/processes.ts';
 import { duration, makeProgress } from '../src/main/embedded/progress.ts';
 import { findChromium } from './support/chromium.ts';
 import { compiled } from './support/compiled.ts';
+import { findS3Server } from './support/s3-server.ts';
+import { END_TO_END, testFiles } from './support/selection.ts';
 import { startServers } from './support/servers.ts';
 
 /**
- * `npm test [-- files and flags of node --test]`: starts the servers that tests need, runs all test files or the given
- * ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service, some of them several
- * times at once: each has the machine to itself, after the others.
+ * `npm test [-- --quick] [files and flags of node --test]`: starts the servers that tests need, runs all test files, the
+ * quick ones or the given ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service,
+ * some of them several times at once: they run after the others, two at a time.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FILE = /^test\/.*\.test\.ts$/;
-const END_TO_END = /^test\/(?:e2e|browser)\//;
 const IN_BROWSER = /^test\/browser\//;
-/** Milliseconds that a file may take, so that one that hangs fails; and one that starts the whole service. */
-const FILE_WITHIN = 240_000;
-const END_TO_END_WITHIN = 480_000;
+const IN_S3 = 'test/store/files/s3.test.ts';
+/** Milliseconds after which a file is taken to hang. It is no limit of speed: the machine may be busy. */
+const HANG_MS = 1_800_000;
+/** Most files wait for something half of their time. */
+const CONCURRENCY = 2 * availableParallelism();
+/** Each file that starts the whole service needs a processor for it. */
+const END_TO_END_CONCURRENCY = 2;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
 const STOPS_WITHIN = 12_000;
 
@@ -33,7 +38,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const given = process.argv.slice(2);
-const flags = given.filter((argument) => argument.startsWith('-'));
+const isQuick = given.includes('--quick');
+const flags = given.filter((argument) => argument.startsWith('-') && argument !== '--quick');
 const files = given.filter((argument) => !argument.startsWith('-')).map((file) => file.replace(/^\.\//, ''));
 
 process.exitCode = await main().catch((error: unknown) => {
@@ -48,15 +54,16 @@ async function main(): Promise<number> {
   const servers = await startServers(process.env, progress, stopping.signal);
   try {
     const environment = { ...withoutSettings(process.env), ...servers.environment };
-    const all = files.length > 0 ? files : await testFiles();
+    const all = files.length > 0 ? files : await testFiles(isQuick);
     // Those tests look for it too, and fail with what to install; here it may be fetched in its own time.
     if (all.some((file) => IN_BROWSER.test(file)))
       await findChromium(process.env, progress, stopping.signal).catch(say);
-    const alone = all.filter((file) => END_TO_END.test(file));
-    const together = all.filter((file) => !END_TO_END.test(file));
+    if (all.includes(IN_S3)) await findS3Server(progress);
+    const endToEnd = all.filter((file) => END_TO_END.test(file));
+    const others = all.filter((file) => !END_TO_END.test(file));
     const ends = [
-      await runFiles(together, 2, FILE_WITHIN, environment),
-      await runFiles(alone, 1, END_TO_END_WITHIN, environment),
+      await runFiles(others, CONCURRENCY, environment),
+      await runFiles(endToEnd, END_TO_END_CONCURRENCY, environment),
     ];
     const failures = ends.map((end) => end.failures).join('');
     if (failures !== '') console.log(`\nWhat failed:\n\n${failures.trimEnd()}`);
@@ -70,15 +77,6 @@ function say(error: unknown): void {
   stopping.signal.throwIfAborted();
   if (!(error instanceof Problem)) throw error;
   console.error(error.message);
-}
-
-/** All test files, from the project's folder. Node 20 knows no patterns for them. */
-async function testFiles(): Promise<string[]> {
-  const paths = await readdir(`${ROOT}test`, { recursive: true });
-  return paths
-    .map((path) => `test/${path}`)
-    .filter((path) => FILE.test(path))
-    .sort();
 }
 
 /** Tests set what they need; what the shell says of another Sendwright must not change what they find. */
@@ -96,19 +94,14 @@ interface End {
   readonly failures: string;
 }
 
-async function runFiles(
-  paths: string[],
-  concurrency: number,
-  within: number,
-  environment: NodeJS.ProcessEnv,
-): Promise<End> {
+async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<End> {
   if (paths.length === 0) return { code: 0, failures: '' };
   stopping.signal.throwIfAborted();
   const folder = String(environment['TEST_COMPILED']);
   const programs = paths.map((path) => join(folder, compiled(path)));
   const failures = join(folder, 'failures.txt');
   const options = [
-    ...[`--test-concurrency=${concurrency}`, `--test-timeout=${within}`],
+    ...[`--test-concurrency=${concurrency}`, `--test-timeout=${HANG_MS}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${join(folder, 'test/support/failures.mjs')}`, `--test-reporter-destination=${failures}`],
   ];

@@ -14,6 +14,8 @@ interface Times {
    * minutes for each step; to give up here is harmless, since the server has not got the message.
    */
   readonly transferMs: number;
+  /** Until the server greets. */
+  readonly connectMs?: number;
   /** From there to the reply. A shorter time than the RFC's 10 minutes (section 4.5.3.2.6) produces duplicates. */
   readonly replyMs: number;
 }
@@ -68,8 +70,8 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     idleTimeout: 30_000,
     // By itself the pool sends a message again when its connection closes, also after the last byte.
     maxRequeues: 0,
-    connectionTimeout: CONNECT_TIMEOUT,
-    greetingTimeout: CONNECT_TIMEOUT,
+    connectionTimeout: times.connectMs ?? CONNECT_TIMEOUT,
+    greetingTimeout: times.connectMs ?? CONNECT_TIMEOUT,
     // Each phase has its own timer below.
     socketTimeout: times.transferMs + times.replyMs,
     disableFileAccess: true,

@@ -28,6 +28,8 @@ export interface RelayDeps {
   /** Workflows that it may start in a second while more emails than that are waiting. */
   readonly startsPerSecond: number;
   readonly log: Logger;
+  /** A monotonic clock in milliseconds. */
+  readonly now?: () => number;
 }
 
 /** Temporal cannot be reached or is overloaded: nothing is wrong with the rows. */
@@ -66,6 +68,7 @@ const LOOKS_APART = 10;
  * twice and none is forgotten. While Postgres or Temporal is away it tries again, ever more slowly.
  */
 export function startRelay(deps: RelayDeps): Relay {
+  const { now = () => performance.now() } = deps;
   const stopping = new AbortController();
   let woken = false;
   let rouse: (() => void) | undefined;
@@ -90,8 +93,9 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 
   const pace: Pace = {
-    emails: makeBudget(deps.startsPerSecond),
-    chats: makeBudget(deps.startsPerSecond),
+    now,
+    emails: makeBudget(deps.startsPerSecond, now),
+    chats: makeBudget(deps.startsPerSecond, now),
     groupedAt: -Infinity,
   };
   const run = async (): Promise<void> => {
@@ -126,6 +130,7 @@ export function startRelay(deps: RelayDeps): Relay {
 }
 
 interface Pace {
+  readonly now: () => number;
   readonly emails: Budget;
   /** Chat-app messages cannot share a workflow: with a budget of their own, a burst of them takes nothing from email. */
   readonly chats: Budget;
@@ -169,14 +174,14 @@ async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Wa
   const isFull = oldest.length === limit;
   // A password that somebody waits for does not stand behind a newsletter of 10,000.
   const rows = isFull ? [...oldest, ...(await lockLateSingles(client, oldest.at(-1)?.id ?? '0', TAKE))] : oldest;
-  const apart = pace.groupedAt + GROUPS_APART - performance.now();
+  const apart = pace.groupedAt + GROUPS_APART - pace.now();
   const mode = isFull ? 'each' : modeOf(apart, rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000);
   const { alone, groups, later } = plan(rows, budget.available(), mode);
   const taken = alone.slice(0, TAKE);
   budget.spend(groups.length + taken.filter(needsBudget).length);
   const unreachable = await carryOut(deps, client, taken);
   if (groups.length > 0) await fold(client, groups);
-  if (groups.some(([row]) => row?.batch_id === null)) pace.groupedAt = performance.now();
+  if (groups.some(([row]) => row?.batch_id === null)) pace.groupedAt = pace.now();
   if (groups.length > 0 || alone.length > TAKE) return { next: 'go on', unreachable };
   if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
   return { next: isFull || ready.length === TAKE ? 'go on' : 'wait', unreachable };

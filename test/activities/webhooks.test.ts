@@ -159,12 +159,12 @@ describe('drainEndpoint', () => {
 
   test('posts each of many once, many at a time', async () => {
     let [open, most] = [0, 0];
+    let release = (): void => undefined;
+    const manyAreOpen = new Promise<void>((resolve) => (release = resolve));
     answer = (hit, response) => {
       most = Math.max(most, ++open);
-      setTimeout(() => {
-        open--;
-        say(200)(hit, response);
-      }, 5);
+      if (most > 10) release();
+      void manyAreOpen.then(() => sleep(5)).then(() => say(--open >= 0 ? 200 : 500)(hit, response));
     };
     const { id } = await endpoint();
     await mail(1_000);

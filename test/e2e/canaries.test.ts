@@ -53,7 +53,7 @@ const WORDS = {
 
 type Json = Record<string, unknown>;
 
-test('no log and no workflow holds an address, a body, a file or a secret', { timeout: 200_000 }, async (t) => {
+test('no log and no workflow holds an address, a body, a file or a secret', async (t) => {
   const home = await emptyHome();
   const launched = await startSendwright(t, home, { LOG_LEVEL: 'trace', SEND_MAX_ATTEMPTS: '2' });
   const dev = await launched.dev();

@@ -13,49 +13,45 @@ const SMALL = 50;
 const TIMEOUT = 300_000;
 
 for (const provider of ['postmark', 'smtp'] as const) {
-  test(
-    `a marketing email of ${RECIPIENTS} copies of 2 MB by ${provider} ends no worker and delays no other email`,
-    { timeout: TIMEOUT },
-    async (t) => {
-      const sink = provider === 'postmark' ? await postmarkSink(t) : await smtpSink(t);
-      const settings =
-        provider === 'postmark'
-          ? { POSTMARK_SERVER_TOKEN: 'server-token', POSTMARK_BASE_URL: sink.url }
-          : { SMTP_URL: sink.url };
-      const worker = await startWorkerProcess(t, settings, { heapMb: HEAP_MB, startsPerSecond: 1 });
-      const { pool } = worker;
-      const sender = await organization(pool);
-      const other = await organization(pool, 'other.example');
-      const body = `${'😀'.repeat(250_000)} {{{unsubscribe_url}}}`;
-      const to = Array.from({ length: RECIPIENTS }, (_, i) => `reader-${i}@example.net`);
-      const large = newEmail({ marketing: true, to, html: body, text: body });
-      const from = { from: 'hello@other.example', from_domain: 'other.example' };
-      const small = Array.from({ length: SMALL }, () => newEmail(from));
-      await accept(pool, sender, [large]);
-      await accept(pool, other, small);
-      worker.startRelay();
+  test(`a marketing email of ${RECIPIENTS} copies of 2 MB by ${provider} ends no worker and delays no other email`, async (t) => {
+    const sink = provider === 'postmark' ? await postmarkSink(t) : await smtpSink(t);
+    const settings =
+      provider === 'postmark'
+        ? { POSTMARK_SERVER_TOKEN: 'server-token', POSTMARK_BASE_URL: sink.url }
+        : { SMTP_URL: sink.url };
+    const worker = await startWorkerProcess(t, settings, { heapMb: HEAP_MB, startsPerSecond: 1 });
+    const { pool } = worker;
+    const sender = await organization(pool);
+    const other = await organization(pool, 'other.example');
+    const body = `${'😀'.repeat(250_000)} {{{unsubscribe_url}}}`;
+    const to = Array.from({ length: RECIPIENTS }, (_, i) => `reader-${i}@example.net`);
+    const large = newEmail({ marketing: true, to, html: body, text: body });
+    const from = { from: 'hello@other.example', from_domain: 'other.example' };
+    const small = Array.from({ length: SMALL }, () => newEmail(from));
+    await accept(pool, sender, [large]);
+    await accept(pool, other, small);
+    worker.startRelay();
 
-      const waiting = async (): Promise<number> => {
-        assert.equal(worker.ended(), undefined);
-        const { rows } = await pool.query<{ count: number }>(
-          `SELECT count(*)::integer AS count FROM emails WHERE status <> 'sent'`,
-        );
-        return rows[0]?.count ?? NaN;
-      };
-      await eventually('all others are sent', async () => (await waiting()) <= 1, TIMEOUT);
-      await eventually('all are sent', async () => (await waiting()) === 0, TIMEOUT);
-      assert.equal(
-        sink.requests.reduce((sum, { emails }) => sum + emails, 0),
-        RECIPIENTS + SMALL,
+    const waiting = async (): Promise<number> => {
+      assert.equal(worker.ended(), undefined);
+      const { rows } = await pool.query<{ count: number }>(
+        `SELECT count(*)::integer AS count FROM emails WHERE status <> 'sent'`,
       );
-      const largest = Math.max(...sink.requests.map(({ bytes }) => bytes));
-      assert.ok(largest < 20_000_000, `${largest} bytes in one request`);
-      const { rows } = await pool.query(
-        `SELECT status, count(*)::integer AS copies FROM email_recipients GROUP BY status`,
-      );
-      assert.deepEqual(rows, [{ status: 'sent', copies: RECIPIENTS }]);
-      t.diagnostic(`the worker had ${Math.round(worker.peakMb())} MB at most`);
-      assert.ok(worker.peakMb() < MAX_RESIDENT_MB, `the worker had ${worker.peakMb()} MB`);
-    },
-  );
+      return rows[0]?.count ?? NaN;
+    };
+    await eventually('all others are sent', async () => (await waiting()) <= 1, TIMEOUT);
+    await eventually('all are sent', async () => (await waiting()) === 0, TIMEOUT);
+    assert.equal(
+      sink.requests.reduce((sum, { emails }) => sum + emails, 0),
+      RECIPIENTS + SMALL,
+    );
+    const largest = Math.max(...sink.requests.map(({ bytes }) => bytes));
+    assert.ok(largest < 20_000_000, `${largest} bytes in one request`);
+    const { rows } = await pool.query(
+      `SELECT status, count(*)::integer AS copies FROM email_recipients GROUP BY status`,
+    );
+    assert.deepEqual(rows, [{ status: 'sent', copies: RECIPIENTS }]);
+    t.diagnostic(`the worker had ${Math.round(worker.peakMb())} MB at most`);
+    assert.ok(worker.peakMb() < MAX_RESIDENT_MB, `the worker had ${worker.peakMb()} MB`);
+  });
 }

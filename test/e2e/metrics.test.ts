@@ -54,7 +54,7 @@ async function panels(): Promise<Query[]> {
   );
 }
 
-test('the metrics of a running service', { timeout: 180_000 }, async (t) => {
+test('the metrics of a running service', async (t) => {
   const port = await getPort();
   const started = await startSendwright(t, await emptyHome(), {
     METRICS_PORT: String(port),

@@ -15,7 +15,7 @@ async function received({ inbox_url: inbox }: DevFile): Promise<{ to: string[]; 
   return (await answer.json()) as { to: string[]; received_at: string }[];
 }
 
-test('scheduled emails leave on time, whatever was done to their workflows', { timeout: 400_000 }, async (t) => {
+test('scheduled emails leave on time, whatever was done to their workflows', async (t) => {
   const started = await startSendwright(t, await emptyHome());
   const dev = await started.dev();
   const api = clientOf(dev);

@@ -55,7 +55,7 @@ async function collector(t: TestContext): Promise<{ url: string; spans: Span[]; 
 
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
 
-test('traces', { timeout: 150_000 }, async (t) => {
+test('traces', async (t) => {
   const { url, spans, bodies } = await collector(t);
   const started = await startSendwright(t, await emptyHome(), {
     OTEL_EXPORTER_OTLP_ENDPOINT: url,

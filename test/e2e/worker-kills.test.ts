@@ -10,47 +10,41 @@ const KILLS = 4;
 /** Postmark's "not found" is confirmed a minute later, for each attempt that a kill has ended. */
 const TIMEOUT = 400_000;
 
-test(
-  'emails in flight when workers are killed are sent by an isolated process, and none is quarantined',
-  {
-    timeout: TIMEOUT,
-  },
-  async (t) => {
-    // What was in flight when a worker ended is not found here.
-    const sink = await postmarkSink(t, 1_000);
-    const settings = { POSTMARK_SERVER_TOKEN: 'server-token', POSTMARK_BASE_URL: sink.url };
-    const worker = await startWorkerProcess(t, settings, { heapMb: 512, startsPerSecond: 20 });
-    const { pool } = worker;
-    const orgId = await organization(pool);
-    worker.startRelay();
-    const count = async (condition: string): Promise<number> => {
-      const { rows } = await pool.query<{ count: number }>(
-        `SELECT count(*)::integer AS count FROM emails WHERE ${condition}`,
-      );
-      return rows[0]?.count ?? NaN;
-    };
-    for (let kill = 0; kill < KILLS; kill++) {
-      await accept(
-        pool,
-        orgId,
-        Array.from({ length: EMAILS / KILLS }, () => newEmail()),
-      );
-      await eventually('emails are in flight', async () => {
-        const { rows } = await pool.query('SELECT 1 FROM attempts WHERE outcome IS NULL LIMIT 1');
-        return rows.length > 0;
-      });
-      await sleep(500);
-      await worker.restart();
-    }
-    await eventually(
-      'all emails have ended',
-      async () => (await count(`status IN ('queued', 'scheduled')`)) === 0,
-      TIMEOUT,
+test('emails in flight when workers are killed are sent by an isolated process, and none is quarantined', async (t) => {
+  // What was in flight when a worker ended is not found here.
+  const sink = await postmarkSink(t, 1_000);
+  const settings = { POSTMARK_SERVER_TOKEN: 'server-token', POSTMARK_BASE_URL: sink.url };
+  const worker = await startWorkerProcess(t, settings, { heapMb: 512, startsPerSecond: 20 });
+  const { pool } = worker;
+  const orgId = await organization(pool);
+  worker.startRelay();
+  const count = async (condition: string): Promise<number> => {
+    const { rows } = await pool.query<{ count: number }>(
+      `SELECT count(*)::integer AS count FROM emails WHERE ${condition}`,
     );
-    assert.equal(await count(`status = 'sent'`), EMAILS);
-    assert.equal(await count('crashes > 0'), 0);
-    const suspects = await count('suspected_at IS NOT NULL');
-    t.diagnostic(`${suspects} of ${EMAILS} emails were delivered by the isolated process`);
-    assert.ok(suspects > 0);
-  },
-);
+    return rows[0]?.count ?? NaN;
+  };
+  for (let kill = 0; kill < KILLS; kill++) {
+    await accept(
+      pool,
+      orgId,
+      Array.from({ length: EMAILS / KILLS }, () => newEmail()),
+    );
+    await eventually('emails are in flight', async () => {
+      const { rows } = await pool.query('SELECT 1 FROM attempts WHERE outcome IS NULL LIMIT 1');
+      return rows.length > 0;
+    });
+    await sleep(500);
+    await worker.restart();
+  }
+  await eventually(
+    'all emails have ended',
+    async () => (await count(`status IN ('queued', 'scheduled')`)) === 0,
+    TIMEOUT,
+  );
+  assert.equal(await count(`status = 'sent'`), EMAILS);
+  assert.equal(await count('crashes > 0'), 0);
+  const suspects = await count('suspected_at IS NOT NULL');
+  t.diagnostic(`${suspects} of ${EMAILS} emails were delivered by the isolated process`);
+  assert.ok(suspects > 0);
+});

@@ -43,7 +43,7 @@ interface Entry {
 
 /** Soon, and for ever: a fault is no reason to give up. */
 const BACK_OFF = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
-const SERVES_WITHIN = 60_000;
+const SERVES_WITHIN = 180_000;
 
 /** @param say told of every death and return */
 export function makeParts(say: (line: string) => void): Parts {

@@ -131,7 +131,7 @@ it('a path costs at most the time that a fetch may take, however many there are'
   assert.ok(lived() - began < 20 * 200, 'one after the other they would take twenty times as long');
 });
 
-it('downloads of one organization that never end leave memory for those of others', { timeout: 120_000 }, async (t) => {
+it('downloads of one organization that never end leave memory for those of others', async (t) => {
   const other = await service.organization();
   const file = Buffer.alloc(29 * MB, 'a');
   // All but the last byte, which never comes.

@@ -117,7 +117,7 @@ describe('twenty posts of 42 MB at the same time', () => {
   });
   after(() => database.drop());
 
-  it('are all taken, in less than 1 GB', { timeout: 180_000 }, async (t) => {
+  it('are all taken, in less than 1 GB', async (t) => {
     const folder = await temporaryFolder(t);
     const api = await startApi({ DATABASE_URL: database.url, ATTACHMENT_STORE: `file:${folder}` });
     t.after(() => api.end());

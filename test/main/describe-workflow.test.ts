@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
-test('a workflow runs, has closed, or is not known', { timeout: 60_000 }, async (t) => {
+test('a workflow runs, has closed, or is not known', async (t) => {
   silenceTemporal();
   const { client, close } = await testNamespace();
   t.after(close);
@@ -25,50 +25,46 @@ test('a workflow runs, has closed, or is not known', { timeout: 60_000 }, async 
   assert.equal(await describeWorkflow(client, 'em_1'), 'running');
 });
 
-test(
-  'a workflow that waits is idle, and one whose task keeps failing is found and can be replaced',
-  { timeout: 180_000 },
-  async (t) => {
-    silenceTemporal();
-    const { connection, namespace, client, close } = await testNamespace();
-    const worker = await Worker.create({
-      connection,
-      namespace,
-      taskQueue: 'messages',
-      workflowBundle: await workflowBundle(),
-    });
-    const running = worker.run();
-    t.after(async () => {
-      worker.shutdown();
-      await running;
-      await close();
-    });
-    const workflows = openWorkflows(() => client);
-    const retry = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
-    const dueAt = new Date(Date.now() + 3_600_000).toISOString();
-    const start = (id: string, type: string) =>
-      client.workflow.start(type, { workflowId: id, taskQueue: 'messages', args: [{ id, version: 0, dueAt, retry }] });
-    await start('em_waits', 'deliverEmail');
-    await start('em_fails', 'noSuchWorkflow');
-    await eventually('the first waits', async () => (await workflows.describe('em_waits')) === 'idle', 60_000);
-    await eventually('the other fails', async () => (await workflows.describe('em_fails')) === 'failing', 120_000);
-    const both = ['em_fails', 'em_waits'];
-    const found = async () => [...(await workflows.findRunning([...both, 'em_unknown']))].sort();
-    await eventually('both run', async () => (await found()).join() === both.join(), 60_000);
-    assert.deepEqual([...(await workflows.findRunning(both))].sort(), both);
-    assert.equal((await workflows.findRunning([])).size, 0);
-    await eventually(
-      'Temporal marks the one that fails',
-      async () => {
-        const failing = await workflows.findFailing(10);
-        return failing.length === 1 && failing[0]?.id === 'em_fails' && failing[0].type === 'noSuchWorkflow';
-      },
-      120_000,
-    );
-    await workflows.terminate('em_fails', 'test');
-    await workflows.terminate('em_fails', 'has closed already');
-    await workflows.terminate('em_unknown', 'was never there');
-    assert.equal(await workflows.describe('em_fails'), 'closed');
-    await eventually('it runs no more', async () => (await found()).join() === 'em_waits', 60_000);
-  },
-);
+test('a workflow that waits is idle, and one whose task keeps failing is found and can be replaced', async (t) => {
+  silenceTemporal();
+  const { connection, namespace, client, close } = await testNamespace();
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    taskQueue: 'messages',
+    workflowBundle: await workflowBundle(),
+  });
+  const running = worker.run();
+  t.after(async () => {
+    worker.shutdown();
+    await running;
+    await close();
+  });
+  const workflows = openWorkflows(() => client);
+  const retry = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
+  const dueAt = new Date(Date.now() + 3_600_000).toISOString();
+  const start = (id: string, type: string) =>
+    client.workflow.start(type, { workflowId: id, taskQueue: 'messages', args: [{ id, version: 0, dueAt, retry }] });
+  await start('em_waits', 'deliverEmail');
+  await start('em_fails', 'noSuchWorkflow');
+  await eventually('the first waits', async () => (await workflows.describe('em_waits')) === 'idle', 60_000);
+  await eventually('the other fails', async () => (await workflows.describe('em_fails')) === 'failing', 120_000);
+  const both = ['em_fails', 'em_waits'];
+  const found = async () => [...(await workflows.findRunning([...both, 'em_unknown']))].sort();
+  await eventually('both run', async () => (await found()).join() === both.join(), 60_000);
+  assert.deepEqual([...(await workflows.findRunning(both))].sort(), both);
+  assert.equal((await workflows.findRunning([])).size, 0);
+  await eventually(
+    'Temporal marks the one that fails',
+    async () => {
+      const failing = await workflows.findFailing(10);
+      return failing.length === 1 && failing[0]?.id === 'em_fails' && failing[0].type === 'noSuchWorkflow';
+    },
+    120_000,
+  );
+  await workflows.terminate('em_fails', 'test');
+  await workflows.terminate('em_fails', 'has closed already');
+  await workflows.terminate('em_unknown', 'was never there');
+  assert.equal(await workflows.describe('em_fails'), 'closed');
+  await eventually('it runs no more', async () => (await found()).join() === 'em_waits', 60_000);
+});

@@ -22,136 +22,128 @@ const SCHEDULES = [
   'upkeep-stuck',
 ] as const;
 
-test(
-  'schedules and search attributes that are missing are created again while workers run',
-  { timeout: 120_000 },
-  async (t) => {
-    silenceTemporal();
-    const { client, close } = await testNamespace();
-    t.after(close);
-    const database = await testDatabase(2);
-    t.after(() => database.drop());
-    let attributes = 0;
-    const stop = keepSchedules(
-      {
-        client,
-        pool: database.pool,
-        // The first round finds Temporal away.
-        ensureSearchAttributes: () => (attributes++ === 0 ? Promise.reject(new Error('away')) : Promise.resolve()),
-        log: pino({ level: 'silent' }),
-      },
-      200,
-    );
-    t.after(stop);
-    const names = async () => {
-      const found: string[] = [];
-      for await (const { scheduleId } of client.schedule.list()) found.push(scheduleId);
-      return found.sort();
+test('schedules and search attributes that are missing are created again while workers run', async (t) => {
+  silenceTemporal();
+  const { client, close } = await testNamespace();
+  t.after(close);
+  const database = await testDatabase(2);
+  t.after(() => database.drop());
+  let attributes = 0;
+  const stop = keepSchedules(
+    {
+      client,
+      pool: database.pool,
+      // The first round finds Temporal away.
+      ensureSearchAttributes: () => (attributes++ === 0 ? Promise.reject(new Error('away')) : Promise.resolve()),
+      log: pino({ level: 'silent' }),
+    },
+    200,
+  );
+  t.after(stop);
+  const names = async () => {
+    const found: string[] = [];
+    for await (const { scheduleId } of client.schedule.list()) found.push(scheduleId);
+    return found.sort();
+  };
+  const areAll = async () => (await names()).join() === SCHEDULES.join();
+  await eventually('all schedules are there', areAll, 30_000);
+  for (const id of SCHEDULES) await client.schedule.getHandle(id).delete();
+  await eventually('all schedules are there again', areAll, 60_000);
+  assert.ok(attributes > 2);
+  const { rows } = await database.pool.query<{ name: string }>('SELECT name FROM upkeep_tasks ORDER BY name');
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    upkeepTasks()
+      .map(({ name }) => name)
+      .sort(),
+  );
+});
+
+test('upkeep is on a timetable, however often workers start, and its chores are done', async (t) => {
+  silenceTemporal();
+  const { connection, namespace, client, close } = await testNamespace();
+  const ending: (() => Promise<void>)[] = [close];
+  t.after(async () => {
+    for (const end of ending.reverse()) await end();
+  });
+  await Promise.all([ensureSchedules(client), ensureSchedules(client)]);
+  const daily = client.schedule.getHandle('upkeep-daily');
+  // Temporal answers before it has done so, and an update that it answered before may still undo it.
+  await eventually('it is paused', async () => {
+    await daily.pause('by hand');
+    await sleep(200);
+    return (await daily.describe()).state.paused;
+  });
+  await ensureSchedules(client);
+
+  const chores = new Map<string, Chore[]>();
+  for (const id of SCHEDULES) {
+    const { action, state } = await client.schedule.getHandle(id).describe();
+    assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
+    assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
+    chores.set(id, action.args?.[0] as Chore[]);
+  }
+
+  const asked: string[] = [];
+  const step = (chore: Chore, steps: number) => {
+    let left = steps;
+    return async (from?: string | null) => {
+      asked.push(`${chore} ${from === null || from === undefined ? 'first' : from}`);
+      return { done: 2, next: --left > 0 ? `page ${steps - left}` : null };
     };
-    const areAll = async () => (await names()).join() === SCHEDULES.join();
-    await eventually('all schedules are there', areAll, 30_000);
-    for (const id of SCHEDULES) await client.schedule.getHandle(id).delete();
-    await eventually('all schedules are there again', areAll, 60_000);
-    assert.ok(attributes > 2);
-    const { rows } = await database.pool.query<{ name: string }>('SELECT name FROM upkeep_tasks ORDER BY name');
-    assert.deepEqual(
-      rows.map(({ name }) => name),
-      upkeepTasks()
-        .map(({ name }) => name)
-        .sort(),
-    );
-  },
-);
+  };
+  const activities: UpkeepActivities = {
+    expireAttachments: step('expireAttachments', 3),
+    sweepFiles: step('sweepFiles', 2),
+    expireBodies: step('expireBodies', 1),
+    reportUnknownFiles: step('reportUnknownFiles', 2),
+    deleteExpiredKeys: step('deleteExpiredKeys', 1),
+    deleteOldCallbacks: step('deleteOldCallbacks', 1),
+    deleteExpiredSignIns: step('deleteExpiredSignIns', 1),
+    putBackOverdue: step('putBackOverdue', 1),
+    putBackOverdueChats: step('putBackOverdueChats', 1),
+    putBackScheduled: step('putBackScheduled', 1),
+    replaceFailing: step('replaceFailing', 1),
+    reconcileChats: step('reconcileChats', 1),
+    clearProviderLists: step('clearProviderLists', 1),
+    wakeDomains: step('wakeDomains', 1),
+    clearProviderDomains: step('clearProviderDomains', 1),
+    reconcileSent: step('reconcileSent', 1),
+    foldBatchMoves: step('foldBatchMoves', 1),
+    announceBatches: step('announceBatches', 1),
+    wakeEndpoints: step('wakeEndpoints', 1),
+    deleteOldDeliveries: step('deleteOldDeliveries', 1),
+  };
+  const workers = await Promise.all([
+    Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
+    Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
+  ]);
+  const running = Promise.all(workers.map((worker) => worker.run()));
+  ending.push(async () => {
+    for (const worker of workers) worker.shutdown();
+    await running;
+  });
 
-test(
-  'upkeep is on a timetable, however often workers start, and its chores are done',
-  { timeout: 120_000 },
-  async (t) => {
-    silenceTemporal();
-    const { connection, namespace, client, close } = await testNamespace();
-    const ending: (() => Promise<void>)[] = [close];
-    t.after(async () => {
-      for (const end of ending.reverse()) await end();
-    });
-    await Promise.all([ensureSchedules(client), ensureSchedules(client)]);
-    const daily = client.schedule.getHandle('upkeep-daily');
-    // Temporal answers before it has done so, and an update that it answered before may still undo it.
-    await eventually('it is paused', async () => {
-      await daily.pause('by hand');
-      await sleep(200);
-      return (await daily.describe()).state.paused;
-    });
-    await ensureSchedules(client);
-
-    const chores = new Map<string, Chore[]>();
-    for (const id of SCHEDULES) {
-      const { action, state } = await client.schedule.getHandle(id).describe();
-      assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
-      assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
-      chores.set(id, action.args?.[0] as Chore[]);
-    }
-
-    const asked: string[] = [];
-    const step = (chore: Chore, steps: number) => {
-      let left = steps;
-      return async (from?: string | null) => {
-        asked.push(`${chore} ${from === null || from === undefined ? 'first' : from}`);
-        return { done: 2, next: --left > 0 ? `page ${steps - left}` : null };
-      };
-    };
-    const activities: UpkeepActivities = {
-      expireAttachments: step('expireAttachments', 3),
-      sweepFiles: step('sweepFiles', 2),
-      expireBodies: step('expireBodies', 1),
-      reportUnknownFiles: step('reportUnknownFiles', 2),
-      deleteExpiredKeys: step('deleteExpiredKeys', 1),
-      deleteOldCallbacks: step('deleteOldCallbacks', 1),
-      deleteExpiredSignIns: step('deleteExpiredSignIns', 1),
-      putBackOverdue: step('putBackOverdue', 1),
-      putBackOverdueChats: step('putBackOverdueChats', 1),
-      putBackScheduled: step('putBackScheduled', 1),
-      replaceFailing: step('replaceFailing', 1),
-      reconcileChats: step('reconcileChats', 1),
-      clearProviderLists: step('clearProviderLists', 1),
-      wakeDomains: step('wakeDomains', 1),
-      clearProviderDomains: step('clearProviderDomains', 1),
-      reconcileSent: step('reconcileSent', 1),
-      foldBatchMoves: step('foldBatchMoves', 1),
-      announceBatches: step('announceBatches', 1),
-      wakeEndpoints: step('wakeEndpoints', 1),
-      deleteOldDeliveries: step('deleteOldDeliveries', 1),
-    };
-    const workers = await Promise.all([
-      Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
-      Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
-    ]);
-    const running = Promise.all(workers.map((worker) => worker.run()));
-    ending.push(async () => {
-      for (const worker of workers) worker.shutdown();
-      await running;
-    });
-
-    await client.schedule.getHandle('upkeep-daily').trigger();
-    await client.schedule.getHandle('upkeep-hourly').trigger();
-    const expected = [
-      'deleteExpiredKeys first',
-      'deleteExpiredSignIns first',
-      'deleteOldCallbacks first',
-      'deleteOldDeliveries first',
-      'expireAttachments first',
-      'expireAttachments page 1',
-      'expireAttachments page 2',
-      'expireBodies first',
-      'reportUnknownFiles first',
-      'reportUnknownFiles page 1',
-      'sweepFiles first',
-      'sweepFiles page 1',
-    ];
-    await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
-    // The other schedules, and this hour, may come round by themselves meanwhile.
-    const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => chores.get(id) ?? []));
-    const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as Chore));
-    assert.deepEqual(distinct.sort(), expected);
-    assert.deepEqual([...chores.values()].flat().sort(), Object.keys(activities).sort(), 'every chore has its time');
-  },
-);
+  await client.schedule.getHandle('upkeep-daily').trigger();
+  await client.schedule.getHandle('upkeep-hourly').trigger();
+  const expected = [
+    'deleteExpiredKeys first',
+    'deleteExpiredSignIns first',
+    'deleteOldCallbacks first',
+    'deleteOldDeliveries first',
+    'expireAttachments first',
+    'expireAttachments page 1',
+    'expireAttachments page 2',
+    'expireBodies first',
+    'reportUnknownFiles first',
+    'reportUnknownFiles page 1',
+    'sweepFiles first',
+    'sweepFiles page 1',
+  ];
+  await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
+  // The other schedules, and this hour, may come round by themselves meanwhile.
+  const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => chores.get(id) ?? []));
+  const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as Chore));
+  assert.deepEqual(distinct.sort(), expected);
+  assert.deepEqual([...chores.values()].flat().sort(), Object.keys(activities).sort(), 'every chore has its time');
+});

@@ -28,27 +28,23 @@ describe('the watchdog', { concurrency: true }, () => {
     return { child, output: () => printed };
   }
 
-  test('ends a process whose event loop hangs', { timeout: 120_000 }, async (t) => {
+  test('ends a process whose event loop hangs', async (t) => {
     const { child, output } = await start(t, 'setTimeout(() => { for (;;); }, 500);');
     const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
     assert.deepEqual([code, signal], [null, 'SIGKILL']);
     assert.match(output(), /"name":"sendwright test".*"msg":"event loop hangs, ending the process"/);
   });
 
-  test('leaves a process alone whose event loop turns, and does not keep it alive', { timeout: 120_000 }, async (t) => {
+  test('leaves a process alone whose event loop turns, and does not keep it alive', async (t) => {
     const { child } = await start(t, `setTimeout(() => undefined, ${2 * LIMIT_MS});`);
     assert.deepEqual(await once(child, 'close'), [0, null]);
   });
 
-  test(
-    'does not end a process that was stopped for longer than the limit when it resumes',
-    { timeout: 120_000 },
-    async (t) => {
-      const { child } = await start(t, `setTimeout(() => undefined, ${6 * LIMIT_MS});`);
-      child.kill('SIGSTOP');
-      await sleep(2 * LIMIT_MS);
-      child.kill('SIGCONT');
-      assert.deepEqual(await once(child, 'close'), [0, null]);
-    },
-  );
+  test('does not end a process that was stopped for longer than the limit when it resumes', async (t) => {
+    const { child } = await start(t, `setTimeout(() => undefined, ${6 * LIMIT_MS});`);
+    child.kill('SIGSTOP');
+    await sleep(2 * LIMIT_MS);
+    child.kill('SIGCONT');
+    assert.deepEqual(await once(child, 'close'), [0, null]);
+  });
 });

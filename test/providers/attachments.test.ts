@@ -131,7 +131,7 @@ describe('files by SMTP', () => {
     assert.equal(found.length, FILES.length);
   });
 
-  test('of 30 MB go too', { timeout: 60_000 }, async (t) => {
+  test('of 30 MB go too', async (t) => {
     const there = await simulator(t);
     const content = randomBytes(30 * MB);
     const [outcome] = await smtp(there.smtpUrl).send([withFiles([file({ content })])], CALL);

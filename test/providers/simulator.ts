@@ -9,7 +9,7 @@ export const TOKEN = 'server-token';
 export const CALL = 'call_00000000000000000000000001';
 
 /** Postmark's adapter for whatever answers there. @param timeout seconds */
-export function at(baseUrl: string, timeout = 60, serverToken = TOKEN) {
+export function at(baseUrl: string, timeout = 600, serverToken = TOKEN) {
   return postmark({ serverToken, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast', timeout });
 }
 

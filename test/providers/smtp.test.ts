@@ -27,13 +27,11 @@ function signed(email: ReturnType<typeof outgoing>) {
   return { ...email, dkim: { domain: email.from.domain, selector: 'sw1', key } };
 }
 
+/** Milliseconds that no server of a test uses up, also on a busy machine. */
+const PATIENT = { transferMs: 600_000, replyMs: 600_000 };
+
 /** What a conversation with a scripted server comes to, a moment later: whatever was to be repeated has been by then. */
-async function converse(
-  t: TestContext,
-  script: Script,
-  email = outgoing(),
-  times?: { transferMs: number; replyMs: number },
-) {
+async function converse(t: TestContext, script: Script, email = outgoing(), times = PATIENT) {
   const server = await smtpScript(t, script);
   const outcome = await sendOne(server.url.replace('//', '//user:password@'), email, times);
   await sleep(300);

@@ -219,7 +219,7 @@ describe('a slow server', () => {
   });
 });
 
-test('without another word a fetch has 15 seconds', { timeout: 30_000 }, async (t) => {
+test('without another word a fetch has 15 seconds', async (t) => {
   const web = await site(t, (request, response) => {
     const dripping = setInterval(() => response.write('.'), 1_000);
     request.socket.on('close', () => clearInterval(dripping));

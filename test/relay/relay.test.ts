@@ -205,14 +205,17 @@ describe('the relay', () => {
     const act = async (row: OutboxRow) => {
       if (row.action === 'group') groups.push(row);
     };
+    let time = 0;
     await leave(60);
-    const { relay, carried } = start(act, { startsPerSecond: 20 });
+    const { relay, carried } = start(act, { startsPerSecond: 20, now: () => time });
     await empty();
     for (let round = 0; round < 3; round++) {
+      time += 100;
       await leave(10);
       relay.wake();
       await empty();
     }
+    time += 100;
     assert.deepEqual(
       groups.map((group) => group.members.length),
       [60, 10, 10, 10],

@@ -24,8 +24,8 @@ import {
  * behind in the process.
  */
 const RUNS = 60;
-/** Milliseconds for one answer, on a machine that has other things to do. */
-const WITHIN = 5_000;
+/** Milliseconds after which an answer is taken to be missing. */
+const WITHIN = 60_000;
 const DOCUMENTED = 'example.com';
 
 /** Requests that must be of this hour, where the description has an example of another. */
@@ -266,7 +266,7 @@ function shown(call: Call): string {
 }
 
 describe('an operation of /openapi.json', () => {
-  it(`answers whatever it is asked as its description says, ${RUNS} times each`, { timeout: 200_000 }, async (t) => {
+  it(`answers whatever it is asked as its description says, ${RUNS} times each`, async (t) => {
     const members = Object.getOwnPropertyNames(Object.prototype);
     for (const tried of everyOperation()) {
       const { path, operation, name, make } = tried;
@@ -294,7 +294,7 @@ describe('an operation of /openapi.json', () => {
     assert.equal((await service.call('GET', '/readyz')).status, 200);
   });
 
-  it('takes no control character and nothing overlong in any text of its body', { timeout: 100_000 }, async (t) => {
+  it('takes no control character and nothing overlong in any text of its body', async (t) => {
     let texts = 0;
     const { url } = await site(t, (_, response) => void response.end('a file'));
     const whole = wholeBodies(url);
@@ -329,7 +329,7 @@ describe('an operation of /openapi.json', () => {
     assert.ok(texts >= 60, `${texts} texts`);
   });
 
-  it('finds nothing by a control character in its path or its query', { timeout: 100_000 }, async (t) => {
+  it('finds nothing by a control character in its path or its query', async (t) => {
     for (const tried of everyOperation()) {
       const { path, operation, name, make } = tried;
       const known = (operation.parameters ?? []).filter((each) => each.in === 'query');

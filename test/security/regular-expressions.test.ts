@@ -80,15 +80,21 @@ const ENDS = [
   ['a@', '\n'],
 ] as const;
 
+/** Milliseconds of processor time of this process, which other processes do not change. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 function fastest(expression: RegExp, text: string): number {
   let best = Infinity;
   for (let i = 0; i < 3 && best > NOTHING / 10; i++) {
     expression.lastIndex = 0;
-    const began = performance.now();
+    const began = processorMs();
     // What replaces looks for every match, not for the first.
     if (expression.global) text.replace(expression, '');
     else expression.test(text);
-    best = Math.min(best, performance.now() - began);
+    best = Math.min(best, processorMs() - began);
   }
   return best;
 }
@@ -121,7 +127,7 @@ describe('every regular expression of the product', async () => {
     for (const known of OPERATOR_ONLY) assert.ok(all.has(known), `there is no ${known} any more`);
   });
 
-  it('takes no longer than in proportion to a text', { timeout: 120_000 }, () => {
+  it('takes no longer than in proportion to a text', () => {
     const tried = found.filter(({ file, expression }) => !OPERATOR_ONLY.includes(`${file}: ${String(expression)}`));
     assert.deepEqual(
       tried.map(slowness).filter((one) => one !== undefined),

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { withLock } from '../../src/main/embedded/lock.ts';
 import { ROOT } from './compose-file.ts';
 
 const SOURCES = ['client', 'src', 'activities', 'workflows'];
@@ -9,9 +10,18 @@ const NEWEST = 'dist/workflow-bundle.js';
 
 /** Makes sure that `dist/` is of the sources as they are: `npm run build`, unless nothing has changed since. */
 export async function built(): Promise<void> {
-  const made = await stat(join(ROOT, NEWEST)).catch(() => undefined);
-  if (made && made.mtimeMs > (await lastChange())) return;
-  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main/build.ts'], { cwd: ROOT });
+  // Files that need it run side by side.
+  await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true });
+  await withLock(
+    join(ROOT, 'node_modules/.cache/built.lock'),
+    () => undefined,
+    undefined,
+    async () => {
+      const made = await stat(join(ROOT, NEWEST)).catch(() => undefined);
+      if (made && made.mtimeMs > (await lastChange())) return;
+      await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main/build.ts'], { cwd: ROOT });
+    },
+  );
 }
 
 async function lastChange(): Promise<number> {

@@ -3,9 +3,12 @@ import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import getPort from 'get-port';
-import { cached, cacheFolder } from '../../src/main/embedded/cache.ts';
+import { cached, cacheFolder, isThere } from '../../src/main/embedded/cache.ts';
 import { run } from '../../src/main/embedded/command.ts';
 import { checkGo } from '../../src/main/embedded/go-build.ts';
+import { Problem } from '../../src/main/embedded/problem.ts';
+import type { Progress } from '../../src/main/embedded/progress.ts';
+import { QUIET } from '../faults/stack.ts';
 import { endChild } from './end-child.ts';
 import { eventually } from './eventually.ts';
 
@@ -23,12 +26,21 @@ export interface S3Server {
 }
 
 /**
- * An S3 server with one bucket in an empty folder. Its program is built once by Go, in about a minute.
- * @throws Error that says what to install when there is no Go
+ * The path of the S3 server's program. Go builds it once, in about a minute on two idle cores.
+ * @throws Problem that says what to install when there is no Go
  */
-export async function startS3Server(folder: string): Promise<S3Server> {
+export async function findS3Server(progress: Pick<Progress, 'step'>): Promise<string> {
   const program = join(cacheFolder(process.env), `versitygw-${VERSION}-${process.platform}-${process.arch}`);
-  await cached(program, build, { onWait: () => undefined });
+  if (!(await isThere(program)))
+    await progress.step('S3 server for tests, built from source', (step) =>
+      cached(program, build, { onWait: () => step.detail('another process builds it') }),
+    );
+  return program;
+}
+
+/** An S3 server with one bucket in an empty folder. test/run.ts has built its program. */
+export async function startS3Server(folder: string): Promise<S3Server> {
+  const program = await findS3Server(QUIET);
   const bucket = 'sendwright-test';
   await mkdir(join(folder, bucket));
   const port = await getPort();
@@ -53,7 +65,7 @@ async function build(workspace: string): Promise<string> {
   try {
     await checkGo(undefined);
   } catch (error) {
-    throw new Error(`The S3 tests build their server with Go (https://go.dev/dl): ${(error as Error).message}`, {
+    throw new Problem(`The S3 tests build their server with Go (https://go.dev/dl): ${(error as Error).message}`, {
       cause: error,
     });
   }

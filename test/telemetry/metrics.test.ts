@@ -80,18 +80,6 @@ test('nothing is counted once the counting has ended', async () => {
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), []);
 });
 
-test('10,000 counts at once cost one addition, and a call of 500 emails less than 5 ms', (t) => {
-  const { stop } = startMetrics();
-  t.after(stop);
-  const after = Array.from({ length: 500 }, (_, i) => i / 100);
-  handedOver.tell({ kind: 'email', after });
-  // Time of the processor: on a busy machine, other processes take the rest.
-  const began = process.cpuUsage();
-  for (let i = 0; i < 20; i++) handedOver.tell({ kind: 'email', after });
-  const each = process.cpuUsage(began).user / 1_000 / 20;
-  assert.ok(each < 5, `${each} ms for 500 emails`);
-});
-
 test('connections are told as the pool has them now', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);

@@ -72,7 +72,7 @@ interface Life {
   readonly from: number;
 }
 
-const SERVES_WITHIN = 60_000;
+const SERVES_WITHIN = 180_000;
 const TAIL_BYTES = 8_192;
 const TAIL_LINES = 12;
 

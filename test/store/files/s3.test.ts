@@ -40,7 +40,7 @@ describe('files in S3', () => {
     await Promise.all([bare.remove([id]), store.remove([id])]);
   });
 
-  it('are listed and removed beyond a thousand', { timeout: 120_000 }, async () => {
+  it('are listed and removed beyond a thousand', async () => {
     const ids = Array.from({ length: 1_010 }, newFileId);
     for (let from = 0; from < ids.length; from += 50) {
       await Promise.all(ids.slice(from, from + 50).map((id) => store.put(id, Buffer.from('x'))));
