@@ -25,8 +25,8 @@ const IN_BROWSER = /^test\/browser\//;
 const IN_S3 = 'test/store/files/s3.test.ts';
 /** Milliseconds after which a file is taken to hang. It is no limit of speed: the machine may be busy. */
 const HANG_MS = 1_800_000;
-/** Most files wait for something half of their time. */
-const CONCURRENCY = 2 * availableParallelism();
+/** Most files wait for something a part of their time. */
+const CONCURRENCY = availableParallelism() + 1;
 /** Each file that starts the whole service needs a processor for it. */
 const END_TO_END_CONCURRENCY = 2;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */

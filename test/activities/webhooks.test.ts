@@ -180,7 +180,7 @@ describe('drainEndpoint', () => {
     answer = say(200);
     const { id } = await endpoint();
     await mail();
-    const working = work(id);
+    const working = work(id, { lingers: 5_000 });
     await eventually('the first came', () => hits.length === 1);
     await eventually('writers know that it is awake', async () => (await state(id))?.idle === false);
     await pool.query('DELETE FROM outbox');

@@ -14,7 +14,11 @@ import { type Script, smtpScript } from './smtp-script.ts';
 /** Larger than what fits into the buffers between us and the server. */
 const LARGE = outgoing({ text: `${'x'.repeat(70)}\n`.repeat(100_000) });
 
-async function sendOne(url: string, email = outgoing(), times?: { transferMs: number; replyMs: number }) {
+async function sendOne(
+  url: string,
+  email = outgoing(),
+  times?: { connectMs?: number; transferMs: number; replyMs: number },
+) {
   const [outcome] = await smtp(url, times).send([email], CALL);
   return outcome as SendOutcome;
 }
@@ -28,10 +32,15 @@ function signed(email: ReturnType<typeof outgoing>) {
 }
 
 /** Milliseconds that no server of a test uses up, also on a busy machine. */
-const PATIENT = { transferMs: 600_000, replyMs: 600_000 };
+const PATIENT = { connectMs: 600_000, transferMs: 600_000, replyMs: 600_000 };
 
 /** What a conversation with a scripted server comes to, a moment later: whatever was to be repeated has been by then. */
-async function converse(t: TestContext, script: Script, email = outgoing(), times = PATIENT) {
+async function converse(
+  t: TestContext,
+  script: Script,
+  email = outgoing(),
+  times: { connectMs?: number; transferMs: number; replyMs: number } = PATIENT,
+) {
   const server = await smtpScript(t, script);
   const outcome = await sendOne(server.url.replace('//', '//user:password@'), email, times);
   await sleep(300);
