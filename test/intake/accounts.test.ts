@@ -58,7 +58,7 @@ describe('an organization', () => {
     const ids = [await organization(), await organization()];
     const listed = await listOrganizations(pool);
     assert.deepEqual(listed.map(({ id }) => id).slice(-2), ids);
-    assert.deepEqual(Object.keys(listed[0] as object), ['id', 'name', 'created_at']);
+    assert.deepEqual(Object.keys(listed[0] as object), ['id', 'name', 'created_at', 'suspended_at']);
     assert.match(String(listed[0]?.created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 

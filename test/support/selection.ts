@@ -6,21 +6,25 @@ const FILE = /^test\/.*\.test\.ts$/;
 export const END_TO_END = /^test\/(?:e2e|browser)\//;
 /** What an edit is most likely to break: units, the store, and requests by HTTP. */
 const QUICK = new RegExp(
-  '^test/(?:client|domain|http|intake|projection|providers|relay|sender-domains|store|telemetry|webhooks)/|^test/[^/]*$',
+  '^test/(?:client|domain|http|intake|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
 );
-/** Files in those folders that take longer than five seconds on an idle machine, mostly waiting. */
+/** Files in those folders that take more than three seconds of processor time, or wait for longer than ten. */
 const SLOW = new Set(
   [
-    'client/client',
-    'client/openapi',
-    ...['attachments-path', 'auth', 'batch', 'batches', 'bodies', 'bodies-in-flight', 'callbacks', 'callbacks-claims'],
-    ...['chat-callbacks', 'chat-numbers', 'chatapp', 'domains-dkim', 'fingerprint', 'idempotency-crash', 'keys'],
-    ...['large-json', 'lists', 'logs', 'network-limits', 'outage', 'process', 'public-bodies', 'quota', 'rate-limits'],
-    ...['revocation', 'rules-answers', 'send-limits', 'two-organizations', 'unsubscribe', 'webhooks'],
-    ...['intake/rate-limits', 'projection/feedback', 'providers/http-trace', 'providers/smtp', 'relay/relay'],
-    ...['relay/temporal', 'store/email-hours', 'store/email-lists', 'store/files/s3', 'store/key-ring'],
-    ...['store/migrate', 'store/pool', 'layers', 'docs'],
-  ].flatMap((name) => [`test/${name}.test.ts`, `test/http/${name}.test.ts`]),
+    ...['client/client', 'client/openapi', 'client/package', 'docs', 'intake/rate-limits', 'intake/sign-in-limits'],
+    ...['layers', 'projection/feedback', 'providers/attachments', 'providers/http-trace', 'providers/postmark'],
+    ...['providers/smtp', 'providers/twilio-find', 'relay/chat', 'relay/relay', 'relay/temporal'],
+    ...['store/email-hours', 'store/email-lists', 'store/email-paging', 'store/files/s3', 'store/key-ring'],
+    ...['store/migrate', 'store/pool', 'store/roles'],
+    ...[
+      ...['attachments', 'attachments-path', 'attachments-read', 'auth', 'batch', 'batches', 'bodies'],
+      ...['bodies-in-flight', 'callbacks', 'callbacks-claims', 'chat-callbacks', 'chat-numbers'],
+      ...['chat-numbers-verified', 'chatapp', 'domains', 'domains-dkim', 'domains-postmark', 'domains-takeover'],
+      ...['fingerprint', 'fuzz', 'idempotency-crash', 'keys', 'large-json', 'lists', 'logs', 'network-limits'],
+      ...['openapi', 'openapi-answers', 'organization-limits', 'outage', 'process', 'public-bodies', 'quota'],
+      ...['rate-limits', 'revocation', 'rules-answers', 'send-limits', 'two-organizations', 'unsubscribe', 'webhooks'],
+    ].map((name) => `http/${name}`),
+  ].map((name) => `test/${name}.test.ts`),
 );
 
 /** All test files, from the project's folder. Node 20 knows no patterns for them. @param isQuick only those of `--quick` */

@@ -88,6 +88,8 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
       TEST_HOMES: join(folder, HOMES),
       TEST_WORKFLOW_BUNDLE: join(folder, 'workflows.js'),
       TEST_COMPILED: join(folder, COMPILED),
+      // Newer versions of Node keep there what V8 has compiled, for the run's hundreds of processes.
+      NODE_COMPILE_CACHE: join(folder, 'code'),
       TEMPORAL_CLI_PATH: cli,
       TEMPORAL_TEST_SERVER_PATH: timeSkipping,
     };
