@@ -6,6 +6,7 @@ import { parseInstant } from '../../src/domain/instant.ts';
 import { maskAddress, maskAddresses } from '../../src/domain/mask.ts';
 import { RULES } from '../../src/domain/rules.ts';
 import { bodyProblem, characters, controlProblem } from '../../src/domain/text.ts';
+import { processorMs } from '../support/processor-time.ts';
 
 /** What an expression of ours might try again and again, put between a beginning and an end that do not fit. */
 const UNITS = [
@@ -65,12 +66,6 @@ const SHELLS = [
   ['a@é', ''],
   ['2026-03-01T00:00:00.', 'Z'],
 ] as const;
-
-/** Milliseconds of processor time of this process, which other processes do not change. */
-function processorMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
 
 /** Milliseconds of processor time of the fastest of three runs: the others may have compiled or collected garbage. */
 function fastest(run: (text: string) => unknown, text: string): number {

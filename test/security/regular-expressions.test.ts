@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import ts from 'typescript';
+import { processorMs } from '../support/processor-time.ts';
 
 /**
  * Every regular expression that the product is written with, against texts that make one try again and again: its time may
@@ -79,12 +80,6 @@ const ENDS = [
   ['<', '!'],
   ['a@', '\n'],
 ] as const;
-
-/** Milliseconds of processor time of this process, which other processes do not change. */
-function processorMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
 
 function fastest(expression: RegExp, text: string): number {
   let best = Infinity;
