@@ -17,8 +17,16 @@ export interface Customer {
   /** Waits until a message has a status. */
   readonly waitFor: (path: string, status: string, withinMs?: number) => Promise<void>;
   readonly statusOf: (path: string) => Promise<string>;
-  /** How often the simulated providers have an email to each recipient. */
-  readonly inbox: () => Promise<ReadonlyMap<string, number>>;
+  /** Recipients of all emails that were accepted. */
+  readonly recipients: ReadonlySet<string>;
+  /** How many emails to a recipient the simulated providers have. */
+  readonly received: (to: string) => Promise<number>;
+}
+
+/** What requests have in common that send emails. */
+interface Posted {
+  readonly to?: string;
+  readonly emails?: readonly { readonly to: string }[];
 }
 
 interface Accepted {
@@ -49,10 +57,12 @@ export async function setUp(stage: Stage, baseUrl: string, inboxUrl: string): Pr
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const signal = () => AbortSignal.timeout(30_000);
 
-  const post: Customer['post'] = async (path, body) => {
+  const recipients = new Set<string>();
+  const post: Customer['post'] = async (path, body: Posted) => {
     const answer = await fetch(baseUrl + path, {
       ...{ method: 'POST', headers, signal: signal(), body: JSON.stringify(body) },
     });
+    if (answer.status === 202) for (const { to } of body.emails ?? [body]) if (to?.includes('@')) recipients.add(to);
     return { status: answer.status, body: (await answer.json()) as Accepted };
   };
   const accept = async (path: string, body: object): Promise<string> => {
@@ -79,12 +89,10 @@ export async function setUp(stage: Stage, baseUrl: string, inboxUrl: string): Pr
         const found = await statusOf(path);
         return found === status ? undefined : `it is ${found}`;
       }),
-    async inbox() {
-      const answer = await fetch(`${inboxUrl}/messages?limit=100000`, { signal: signal() });
-      const taken = (await answer.json()) as { to: string | string[] }[];
-      const counts = new Map<string, number>();
-      for (const to of taken.flatMap((message) => message.to)) counts.set(to, (counts.get(to) ?? 0) + 1);
-      return counts;
+    recipients,
+    async received(to) {
+      const answer = await fetch(`${inboxUrl}/messages?to=${encodeURIComponent(to)}`, { signal: signal() });
+      return ((await answer.json()) as unknown[]).length;
     },
   };
 }
