@@ -1732,6 +1732,11 @@ export interface components {
       tags?: components['schemas']['Tag'][];
       /** @description That of the email after the event */
       status: components['schemas']['EmailStatus'];
+      /**
+       * Format: date-time
+       * @description Of `email.scheduled` and `email.rescheduled`: when it will be sent
+       */
+      scheduledAt?: string;
       /** @description Whom of its recipients the event is about, in lower case */
       recipient?: string;
       /** @description What the server or the provider said */

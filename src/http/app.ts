@@ -19,9 +19,9 @@ import { limitBodiesInFlight } from './bodies-in-flight.ts';
 import { closeWithLastAnswer } from './closing.ts';
 import { type CurrentDescription, makeCurrentDescription } from './current-examples.ts';
 import { serveDocs } from './docs.ts';
-import { answerBrokenRequest, sendError } from './errors.ts';
+import { answerBrokenRequest, sendError, tooLarge } from './errors.ts';
 import { honourKeys } from './idempotency.ts';
-import { readJson, refuseBodies } from './json.ts';
+import { readJson, refuseBodies, refuseCompression } from './json.ts';
 import { methodsOf } from './methods.ts';
 import { openapi } from './openapi.ts';
 import { speakHtml } from './pages.ts';
@@ -151,6 +151,7 @@ export function routeTable(deps: HttpDeps, describeApi: CurrentDescription): Rou
     ['GET', '/callbacks/meta', 'public', chatCallbacks.metaChallenge(deps)],
     ['POST', '/callbacks/meta', 'public', chatCallbacks.meta(deps)],
 
+    ['GET', '/', 'public', toDashboard],
     ['GET', '/healthz', 'public', health.healthz],
     ['GET', '/readyz', 'public', health.readyz(deps.pool)],
     ['GET', '/metrics', 'public', health.metrics(deps.metrics)],
@@ -164,6 +165,11 @@ function requireHttps(app: FastifyInstance): void {
     reply.header('strict-transport-security', 'max-age=31536000');
   });
 }
+
+/** Leads people who open the address of the service to its dashboard. */
+const toDashboard = route({ tags: ['Health'], summary: 'The dashboard', hide: true }, async (_request, reply) =>
+  reply.redirect('/dashboard', 303),
+);
 
 function apiDescription(describeApi: CurrentDescription): Route {
   return route({ tags: ['Health'], summary: 'This description', hide: true }, async (_request, reply) => {
@@ -268,8 +274,9 @@ async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyRepl
   }
   if (scope === 'public') admitNetwork(deps.networks, request);
   if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {
-    throw new ServiceError('payload_too_large', 'the request body is too large');
+    throw tooLarge(request.routeOptions.bodyLimit);
   }
+  if (scope !== 'public' && !request.is404) refuseCompression(request, reply);
 }
 
 /** Refuses a network that has used up its limit, unless the guard of the route knows who calls. */
@@ -293,7 +300,8 @@ function unknownScope(request: FastifyRequest): Scope {
 /** No route has this path, or none with this method. */
 function nothingHere(table: readonly RouteRow[], request: FastifyRequest, reply: FastifyReply): ServiceError {
   const allowed = methodsOf(table, pathOf(request.url));
-  if (allowed.length === 0) return new ServiceError('not_found', 'there is nothing at this address');
+  if (allowed.length === 0)
+    return new ServiceError('not_found', 'there is nothing at this address; /docs lists the addresses of this API');
   reply.header('allow', allowed.join(', '));
   return new ServiceError('method_not_allowed', `this address takes ${allowed.join(', ')}`);
 }

@@ -32,7 +32,7 @@ const WAKING = [
 
 /** What the API description says about errors. Those without an operation are answered where there is none. */
 const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
-  invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON' },
+  invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON at line 2, character 5' },
   invalid_idempotency_key: {
     when: 'The Idempotency-Key is empty or too long.',
     message: 'Idempotency-Key must be 1 to 256 characters',
@@ -103,10 +103,13 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
     message: 'the first request with this key is still running',
     only: SENDING,
   },
-  payload_too_large: { when: 'The body is too large.', message: 'the request body is too large' },
+  payload_too_large: {
+    when: 'The body is too large.',
+    message: 'the request body is too large; at most 43 MB, 45,088,768 bytes are allowed',
+  },
   unsupported_media_type: {
-    when: 'The body is something other than JSON.',
-    message: 'the request body must be application/json',
+    when: 'The body is something other than JSON, or is compressed.',
+    message: 'the request body must be JSON; send the header Content-Type: application/json',
   },
   validation_error: {
     when: 'A field or a query parameter is invalid or unknown; the message begins with it.',

@@ -45,10 +45,20 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
 /** What Fastify finds wrong before a handler runs, in the contract's terms. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'the request body is too large'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'the request body must be application/json'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'unsupported_media_type',
+    'the request body must be JSON; send the header Content-Type: application/json',
+  ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_json', 'the request body is not as long as Content-Length says'],
   FST_ERR_BAD_URL: ['not_found', 'there is nothing at this address'],
 };
+
+/** @param limit bytes of the largest body that is accepted */
+export function tooLarge(limit: number): ServiceError {
+  const megabytes = limit >= 1_048_576 ? `${Math.floor(limit / 104_857.6) / 10} MB, ` : '';
+  const most = `${megabytes}${limit.toLocaleString('en')} bytes`;
+  return new ServiceError('payload_too_large', `the request body is too large; at most ${most} are allowed`);
+}
 
 /** An error as callers get it; `cause` is for the log only. */
 export function toServiceError(error: unknown): ServiceError {

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
-import { shortParam } from './errors.ts';
+import { shortParam, tooLarge } from './errors.ts';
 import { takeTurns } from '../intake/turns.ts';
-import { type LargeJson, LargeJsonReader, PROTOTYPE_KEYS } from './large-json.ts';
+import { characters } from '../domain/text.ts';
+import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';
 
 /** Bytes from which a body is parsed while it comes. A shorter one costs at most some 20 ms, whatever it holds. */
@@ -36,12 +37,14 @@ export function readJson(app: FastifyInstance, limit: number): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const parseSmallJson = (request: FastifyRequest, body: Buffer): Promise<LargeJson> =>
     new Promise((resolve, reject) => {
-      if (!isUtf8(body)) throw notJson();
+      if (body.length === 0)
+        throw new ServiceError('invalid_json', 'the request body is empty; it must be a JSON object');
+      if (!isUtf8(body)) throw notUtf8();
       const text = body.toString();
       void parse(request, text, (error, value) => {
         if (!error) resolve(repeatsHeader(text) ? reread(body) : { value });
         else if (isJson(text)) resolve({ path: undefined, problem: PROTOTYPE_KEYS });
-        else reject(notJson());
+        else reject(notJson(placeOf(body)));
       });
     });
 
@@ -54,6 +57,16 @@ export function readJson(app: FastifyInstance, limit: number): void {
       throw new ServiceError('invalid_json', 'the request has no body');
     }
   });
+}
+
+/** Refuses compressed bodies, so that the limits on bodies hold for what is parsed. */
+export function refuseCompression({ method, headers }: FastifyRequest, reply: FastifyReply): void {
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  if (encoding.toLowerCase() === 'identity' || method === 'GET' || method === 'HEAD') return;
+  // RFC 9110 §15.5.16: the response names the codings that are accepted.
+  reply.header('accept-encoding', 'identity');
+  const message = 'the request body must not be compressed; leave out Content-Encoding';
+  throw new ServiceError('unsupported_media_type', message);
 }
 
 /** Tells what the reader of bodies has found, once it is the fields' turn. */
@@ -87,7 +100,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
   let broken: Error | undefined;
   const read = (chunk: Buffer): void => {
     length += chunk.length;
-    if (length > limit) throw new ServiceError('payload_too_large', 'the request body is too large');
+    if (length > limit) throw tooLarge(limit);
     if (broken) return;
     start.push(chunk);
     if (length < LARGE) return;
@@ -95,25 +108,30 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
     try {
       for (const piece of start.splice(0)) reader.feed(piece);
     } catch (error) {
-      broken = error as Error;
+      broken = largeProblem(error, reader);
     }
   };
   const result = (): Received => {
     if (broken) throw broken;
-    return reader ? { long: reader.end() } : { short: Buffer.concat(start, length) };
+    if (!reader) return { short: Buffer.concat(start, length) };
+    try {
+      return { long: reader.end() };
+    } catch (error) {
+      throw largeProblem(error, reader);
+    }
   };
 
   const turn = takeTurns();
   return new Promise<Received>((resolve, reject) => {
-    const leave = (error: unknown): void => {
+    const leave = (error: Error): void => {
       payload.off('data', onData).off('end', onEnd).off('error', leave);
-      reject(error instanceof SyntaxError ? notJson() : (error as Error));
+      reject(error);
     };
     const onData = (chunk: Buffer): void => {
       try {
         read(chunk);
       } catch (error) {
-        leave(error);
+        leave(error as Error);
         return;
       }
       const over = turn();
@@ -125,15 +143,34 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
       try {
         resolve(result());
       } catch (error) {
-        leave(error);
+        leave(error as Error);
       }
     };
     payload.on('data', onData).on('end', onEnd).on('error', leave);
   });
 }
 
-function notJson(): ServiceError {
-  return new ServiceError('invalid_json', 'the request body is not valid JSON');
+/** @param place where it is wrong, as ` at line 2, character 5` */
+function notJson(place: string): ServiceError {
+  return new ServiceError('invalid_json', `the request body is not valid JSON${place}`);
+}
+
+function notUtf8(): ServiceError {
+  return new ServiceError('invalid_json', 'the request body must be UTF-8');
+}
+
+/** Where a text that JSON.parse refuses stops being JSON. */
+function placeOf(body: Buffer): string {
+  const reader = new LargeJsonReader();
+  try {
+    reader.feed(body);
+    reader.end();
+  } catch {
+    if (reader.offset === body.length) return ': it ends too early';
+    const lines = body.toString('utf8', 0, reader.offset).split('\n');
+    return ` at line ${lines.length}, character ${characters(lines.at(-1) ?? '') + 1}`;
+  }
+  return '';
 }
 
 /** Reads a body of valid JSON once more, to find the path of a header that is repeated. */
@@ -141,6 +178,12 @@ function reread(body: Buffer): LargeJson {
   const reader = new LargeJsonReader();
   reader.feed(body);
   return reader.end();
+}
+
+/** The error for a body that is parsed while it arrives: its lines are not counted. */
+function largeProblem(error: unknown, { offset }: LargeJsonReader): Error {
+  if (!(error instanceof SyntaxError)) return error as Error;
+  return error.message === NOT_UTF8 ? notUtf8() : notJson(` at byte ${offset + 1}`);
 }
 
 /** What Fastify's parser refuses is no JSON, or JSON with a key that it will not have. */

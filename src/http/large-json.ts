@@ -9,6 +9,9 @@ const VALUES = 3_000_000;
 /** Parts of a path that an answer tells. */
 const PATH_PARTS = 20;
 
+/** The message of the SyntaxError for bytes that are not UTF-8. */
+export const NOT_UTF8 = 'not UTF-8';
+
 /** Keys that would reach an object's prototype. */
 export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
 
@@ -40,6 +43,8 @@ type Next = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'comma' | '
 export class LargeJsonReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
+  /** Bytes before `#bytes`. */
+  #bytesBefore = 0;
   #encoding: 'latin1' | 'utf8' = 'utf8';
   #isFirst = true;
   #next: Next = 'value';
@@ -61,9 +66,10 @@ export class LargeJsonReader {
   /** Reads the next piece of the text. */
   feed(piece: Buffer): void {
     const rest = this.#bytes.subarray(this.#at);
+    this.#bytesBefore += this.#at;
     const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
     const text = bytes.subarray(0, endOfCharacters(bytes));
-    if (!isUtf8(text)) throw new SyntaxError('not UTF-8');
+    if (!isUtf8(text)) throw new SyntaxError(NOT_UTF8);
     this.#encoding = isAscii(text) ? 'latin1' : 'utf8';
     this.#bytes = text;
     this.#at = 0;
@@ -79,10 +85,17 @@ export class LargeJsonReader {
     this.#bytes = bytes;
   }
 
+  /** Bytes that were read. After a SyntaxError the text is wrong there, or just before. */
+  get offset(): number {
+    return this.#bytesBefore + this.#at;
+  }
+
   /** @returns what the text says, when all of it has been fed */
   end(): LargeJson {
     if (this.#word !== undefined) this.#endWord(this.#word);
-    if (this.#at < this.#bytes.length || this.#next !== 'end') throw unexpected();
+    const rest = this.#bytes.subarray(this.#at);
+    if (!isUtf8(rest)) throw new SyntaxError(NOT_UTF8);
+    if (rest.length > 0 || this.#next !== 'end') throw unexpected();
     return this.#refused ?? { value: this.#whole };
   }
 

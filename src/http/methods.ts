@@ -6,7 +6,10 @@ import type { RouteRow } from './route.ts';
  */
 export function methodsOf(table: readonly RouteRow[], path: string): string[] {
   const parts = path.split('/').map(decodeURIComponent);
-  const methods = table.flatMap(([method, url]) => (matches(url.split('/'), parts) ? [String(method)] : []));
+  const matching = table.filter(([, url]) => matches(url.split('/'), parts));
+  // The router prefers a route without parameters.
+  const exact = matching.filter(([, url]) => !url.includes(':'));
+  const methods = (exact.length > 0 ? exact : matching).map(([method]) => String(method));
   return [...new Set(methods)];
 }
 

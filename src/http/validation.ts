@@ -84,12 +84,14 @@ function makeAjv(): Ajv {
     type: ['string', 'array', 'object'],
     schemaType: 'string',
     errors: 'full',
-    compile: (name: RuleName) => {
+    compile: (name: RuleName, parentSchema) => {
       const check = RULES[name] as (value: unknown) => Problem | undefined;
       const validate: DataValidateFunction = (value: unknown) => {
         if (typeOf(value) !== RULE_TYPES[name]) return true;
         const problem = check(value);
-        validate.errors = problem ? [{ keyword: 'x-rule', params: problem }] : [];
+        validate.errors = problem
+          ? [{ keyword: 'x-rule', params: withListHint(problem, value, parentSchema['type']) }]
+          : [];
         return problem === undefined;
       };
       return validate;
@@ -148,7 +150,7 @@ function pointer(instancePath: string): string[] {
 }
 
 /** What a broken schema keyword means, in words for people. */
-function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, noun: Noun): Problem {
+function describe({ keyword, params, parentSchema, instancePath, data }: ErrorObject, noun: Noun): Problem {
   const schema = (parentSchema ?? {}) as {
     minLength?: number;
     maxLength?: number;
@@ -156,6 +158,7 @@ function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, 
     maxItems?: number;
     minimum?: number;
     maximum?: number;
+    properties?: Record<string, Property>;
   };
   const given = params as Record<string, unknown>;
   switch (keyword) {
@@ -169,7 +172,11 @@ function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, 
         message: `is not a known ${noun === 'parameter' ? noun : 'field'}`,
       };
     case 'type':
-      return { message: typeProblem(given['type'] as string | string[], noun === 'field' && instancePath === '') };
+      return {
+        message:
+          typeProblem(given['type'] as string | string[], noun === 'field' && instancePath === '') +
+          wrapHint(data, schema),
+      };
     case 'minLength':
     case 'maxLength':
       return { message: `must be ${range(schema.minLength, schema.maxLength)} characters` };
@@ -188,6 +195,19 @@ function describe({ keyword, params, parentSchema, instancePath }: ErrorObject, 
     default:
       return { message: 'is invalid' };
   }
+}
+
+/** A list in place of a body that holds one. */
+function wrapHint(data: unknown, { properties = {} }: { properties?: Record<string, Property> }): string {
+  const [name, ...others] = Object.entries(properties).flatMap(([key, { type }]) => (type === 'array' ? [key] : []));
+  return Array.isArray(data) && name !== undefined && others.length === 0 ? `; wrap the array: {"${name}": […]}` : '';
+}
+
+/** Several addresses in one string where an array of them is accepted. */
+function withListHint(problem: Problem, data: unknown, types: unknown): Problem {
+  const isSeveral =
+    typeof data === 'string' && /@.*,.*@/s.test(data) && Array.isArray(types) && types.includes('array');
+  return isSeveral ? { ...problem, message: `${problem.message}; give several addresses as an array` } : problem;
 }
 
 function range(min: number | undefined, max: number | undefined): string {

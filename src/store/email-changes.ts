@@ -5,6 +5,7 @@ import type { Change as AuditChange } from './audit.ts';
 import { COUNT_CHANGED } from './email-hours.ts';
 import { fitsClaim } from './callbacks.ts';
 import type { Db } from './pool.ts';
+import { wireTime } from './emails.ts';
 import { TELL_ENDPOINTS } from './webhook-events.ts';
 
 /** One email in a change that the projection makes to many. */
@@ -187,7 +188,7 @@ export async function moveEmail(
        INSERT INTO outbox (message_id, action) SELECT id, 'reschedule' FROM changed
      ), happened AS MATERIALIZED (
        SELECT $6 AS event_id, org_id, $7 AS type, last_event_at AS created_at, id AS message_id,
-              jsonb_build_object('status', status) AS data
+              jsonb_build_object('status', status, 'scheduledAt', ${wireTime('scheduled_at')}) AS data
        FROM changed
      ), audited AS (
        INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)

@@ -184,7 +184,7 @@ const ACCEPT_EMAILS = `
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted
   ), happened AS MATERIALIZED (
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
-           jsonb_build_object('status', status) AS data
+           jsonb_strip_nulls(jsonb_build_object('status', status, 'scheduledAt', ${wireTime('scheduled_at')})) AS data
     FROM accepted
   )${TELL_ENDPOINTS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}, remembered AS (
     INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)

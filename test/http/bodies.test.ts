@@ -61,6 +61,24 @@ describe('415 unsupported_media_type', () => {
   }
 });
 
+describe('415 unsupported_media_type: a compressed body', () => {
+  for (const encoding of ['gzip', 'deflate', 'BR', 'gzip, identity']) {
+    it(encoding, async () => {
+      const answer = await post(gzipSync(JSON.stringify(ours.mail())), 'application/json', {
+        'content-encoding': encoding,
+      });
+      const message = 'the request body must not be compressed; leave out Content-Encoding';
+      assertRefused(answer, 415, 'unsupported_media_type', undefined, message);
+      assert.equal(answer.headers['accept-encoding'], 'identity');
+    });
+  }
+
+  it('but identity is accepted', async () => {
+    const answer = await post(JSON.stringify(ours.mail()), 'application/json', { 'content-encoding': 'Identity' });
+    assert.equal(answer.status, 202, answer.text);
+  });
+});
+
 describe('400 invalid_json: body is not valid JSON', () => {
   for (const raw of [
     ...[
@@ -115,10 +133,20 @@ describe('400 invalid_json: body is not valid JSON', () => {
     }
   });
 
-  it('compressed', async () => {
-    const raw = gzipSync(JSON.stringify(ours.mail()));
-    assertRefused(await post(raw, 'application/json', { 'content-encoding': 'gzip' }), 400, 'invalid_json');
-  });
+  for (const [raw, message] of [
+    ['', 'the request body is empty; it must be a JSON object'],
+    ['\ufeff', 'the request body is not valid JSON: it ends too early'],
+    ['{"a":[1', 'the request body is not valid JSON: it ends too early'],
+    ['{"a":1,}', 'the request body is not valid JSON at line 1, character 8'],
+    ['{\n "é": "ü",\n  b: 1}', 'the request body is not valid JSON at line 3, character 3'],
+    [`${' '.repeat(200_000)}{x}`, 'the request body is not valid JSON at byte 200002'],
+    [Buffer.from('{"a":"\xff"}', 'latin1'), 'the request body must be UTF-8'],
+    [Buffer.from(`${' '.repeat(200_000)}\xff`, 'latin1'), 'the request body must be UTF-8'],
+  ] as const) {
+    it(`the message says where and how: ${message} (${raw.length} bytes)`, async () => {
+      assertRefused(await post(raw), 400, 'invalid_json', undefined, message);
+    });
+  }
 
   it('but a byte order mark, white space and escapes may stand', async () => {
     const raw = JSON.stringify(ours.mail());

@@ -30,7 +30,7 @@ describe('the error body', () => {
 
   it('param is absent when there is none', async () => {
     const { headers, body } = await ours.call('GET', '/v1/nothing');
-    const message = 'there is nothing at this address';
+    const message = 'there is nothing at this address; /docs lists the addresses of this API';
     assert.deepEqual(body, { error: { code: 'not_found', message, request_id: headers['x-request-id'] } });
   });
 });
@@ -82,7 +82,7 @@ describe('X-Request-Id on every response; the log line carries the same id', () 
 
 describe('404 not_found for unknown routes', () => {
   for (const path of [
-    ...['/', '/v1', '/v1/', '/v1/nothing', '/v1/email', '/v1/emails/', '/v1/emails/a/b', '/v1/emails/a/b/c'],
+    ...['/v1', '/v1/', '/v1/nothing', '/v1/email', '/v1/emails/', '/v1/emails/a/b', '/v1/emails/a/b/c'],
     ...['/V1/emails', '/v1/Emails', '/v2/emails', '//v1/emails', '/v1//emails', '/v1/emails//', '/v1%2Femails'],
     ...['/healthz/', '/callbacks', '/callbacks/nobody', '/.env', '/favicon.ico', '/%ZZ', '/%00', '/v1/%', '/v1/%00'],
   ]) {
@@ -109,7 +109,7 @@ describe('404 not_found for unknown routes', () => {
     for (const target of ['http://api.test/v1/nothing', 'HTTPS://api.test:1/v1/emails', '/v1#x']) {
       assertRefused(await speak(service.port, `GET ${target} HTTP/1.1\r\nHost: api.test\r\n\r\n`), 401, 'unauthorized');
     }
-    for (const path of ['/', '/v2/emails', '/v12', '/V1']) {
+    for (const path of ['/v2/emails', '/v12', '/V1']) {
       assertRefused(await service.call('GET', path), 404, 'not_found');
     }
   });
@@ -122,6 +122,44 @@ describe('404 not_found for unknown routes', () => {
   });
 });
 
+describe('hints for first requests', () => {
+  it('GET / leads to the dashboard, without a key', async () => {
+    const answer = await service.call('GET', '/');
+    assert.equal(answer.status, 303);
+    assert.equal(answer.headers['location'], '/dashboard');
+  });
+
+  it('413 names the limit', async () => {
+    const message = 'the request body is too large; at most 43 MB, 45,088,768 bytes are allowed';
+    const type = 'Content-Type: application/json';
+    const request = head('/v1/emails', ours.key, type, 'Content-Length: 45088769');
+    assertRefused(await speak(service.port, request), 413, 'payload_too_large', undefined, message);
+  });
+
+  it('415 names the header to send', async () => {
+    const message = 'the request body must be JSON; send the header Content-Type: application/json';
+    const answer = await ours.call('POST', '/v1/emails', { raw: '{}', headers: { 'content-type': 'text/plain' } });
+    assertRefused(answer, 415, 'unsupported_media_type', undefined, message);
+    assert.equal(answer.headers['accept-encoding'], undefined, 'the type is the problem, not a coding');
+  });
+
+  it('an array where its object is required: the field to put it into', async () => {
+    const message = 'the request body must be a JSON object; wrap the array: {"emails": […]}';
+    const answer = await ours.call('POST', '/v1/emails/batch', { json: [ours.mail()] });
+    assertRefused(answer, 422, 'validation_error', undefined, message);
+  });
+
+  it('several addresses in one string: an array, where one is accepted', async () => {
+    const several = 'a@example.net, b@example.net';
+    for (const field of ['to', 'cc', 'bcc', 'reply_to']) {
+      const message = `must be one address with one @; give several addresses as an array`;
+      assertRefused(await ours.send({ [field]: several }), 422, 'validation_error', field, message);
+    }
+    const message = 'must be one address with one @';
+    assertRefused(await ours.send({ from: several }), 422, 'validation_error', 'from', message);
+  });
+});
+
 describe('405 method_not_allowed with Allow', () => {
   for (const [method, path, allow] of [
     ['HEAD', `/v1/emails/${ID}/cancel`, 'POST'],
@@ -129,6 +167,7 @@ describe('405 method_not_allowed with Allow', () => {
     ['PUT', '/v1/emails', 'POST, GET'],
     ['PATCH', '/v1/emails', 'POST, GET'],
     ['OPTIONS', '/v1/emails', 'POST, GET'],
+    ['OPTIONS', '/v1/emails/tags', 'GET'],
     ['TRACE', '/v1/emails', 'POST, GET'],
     ['PROPFIND', '/v1/emails', 'POST, GET'],
     ['QUERY', '/v1/emails', 'POST, GET'],

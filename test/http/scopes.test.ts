@@ -26,7 +26,7 @@ const SENDING = new Set([
   'POST /v1/chatapp',
 ]);
 /** Addresses that need no key. */
-const OPEN = /^(?:GET|POST) \/(?:unsubscribe|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;
+const OPEN = /^(?:GET|POST) \/(?:$|unsubscribe|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;
 
 function may(preset: Preset, operation: string): boolean {
   if (preset === 'full_access') return true;

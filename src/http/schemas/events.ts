@@ -33,6 +33,12 @@ export const EVENTS = {
     subject: Type.String(),
     tags: Type.Optional(Type.Array(Tag)),
     status: Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus', description: 'That of the email after the event' }),
+    scheduledAt: Type.Optional(
+      Type.Unsafe<string>({
+        ...Timestamp,
+        description: 'Of `email.scheduled` and `email.rescheduled`: when it will be sent',
+      }),
+    ),
     recipient: text('Whom of its recipients the event is about, in lower case'),
     error: text('What the server or the provider said'),
     bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
