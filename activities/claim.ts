@@ -68,16 +68,8 @@ export interface ClaimedEmail {
   readonly late: number;
 }
 
-/** An email whose last attempt is ambiguous: its provider must be asked before it is sent again. */
-export interface AmbiguousEmail {
-  readonly member: Member;
-  readonly attempt: Attempt;
-  /** Whether it is sent in copies of which some are still to be sent. */
-  readonly isCopied: boolean;
-}
-
-/** An email whose provider has answered: the answer is recorded and not yet applied to the email. */
-export interface UnappliedEmail {
+/** An email with the attempt that decides what happens to it before it is sent again. */
+export interface AttemptedEmail {
   readonly member: Member;
   readonly attempt: Attempt;
   /** Whether it is sent in copies of which some are still to be sent. */
@@ -86,8 +78,10 @@ export interface UnappliedEmail {
 
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
-  readonly ambiguous: readonly AmbiguousEmail[];
-  readonly unapplied: readonly UnappliedEmail[];
+  /** Their last attempt is ambiguous: the provider must be asked before they are sent again. */
+  readonly ambiguous: readonly AttemptedEmail[];
+  /** Their provider has answered: the answer is recorded and not yet applied. */
+  readonly unapplied: readonly AttemptedEmail[];
   /** Not claimed, because their bodies or files must be read first. */
   readonly large: readonly LargeEmail[];
   /** Not claimed, because the isolated process delivers them. */
@@ -110,9 +104,9 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
     const results: MemberResult[] = [];
-    const ambiguous: AmbiguousEmail[] = [];
+    const ambiguous: AttemptedEmail[] = [];
     const large: LargeEmail[] = [];
-    const unapplied: UnappliedEmail[] = [];
+    const unapplied: AttemptedEmail[] = [];
     const suspects: Member[] = [];
     const toQuarantine: LockedEmail[] = [];
     const due: LockedEmail[] = [];

@@ -14,7 +14,7 @@ import {
 import { type CopyEnding, endCopies, prepareCopies } from '../src/store/email-recipients.ts';
 import { type Db, transaction } from '../src/store/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../src/telemetry/topics.ts';
-import type { AmbiguousEmail } from './claim.ts';
+import type { AttemptedEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 
@@ -49,7 +49,7 @@ export interface Reconciled {
 }
 
 /** Asks the providers of ambiguous attempts whether they took the emails, with one question per call. */
-export async function reconcile(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
+export async function reconcile(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
   const calls = [...groupBy(emails, ({ attempt }) => attempt.call).values()];
   const reconciled: Reconciled[] = [];
   for (let from = 0; from < calls.length; from += MAX_QUESTIONS) {
@@ -59,8 +59,8 @@ export async function reconcile(deps: EmailDeps, emails: readonly AmbiguousEmail
   return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
 }
 
-async function reconcileCall(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
-  const [{ attempt }] = emails as [AmbiguousEmail];
+async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
+  const [{ attempt }] = emails as [AttemptedEmail];
   const provider = deps.providers.find(({ name }) => name === attempt.provider);
   if (!provider?.find) return decideUnasked(deps, emails);
 
@@ -114,9 +114,9 @@ async function reconcileCall(deps: EmailDeps, emails: readonly AmbiguousEmail[])
 async function endCopiesFound(
   client: Db,
   provider: EmailProvider,
-  emails: readonly AmbiguousEmail[],
+  emails: readonly AttemptedEmail[],
   found: ReadonlyMap<string, string>,
-): Promise<AmbiguousEmail[]> {
+): Promise<AttemptedEmail[]> {
   const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
   const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
   if (copied.length === 0) return [];
@@ -153,7 +153,7 @@ async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<s
 }
 
 /** The provider cannot be asked: once the call is certainly over, the setting AMBIGUOUS_SEND decides. */
-async function decideUnasked(deps: EmailDeps, emails: readonly AmbiguousEmail[]): Promise<Reconciled> {
+async function decideUnasked(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
   const over = emails.filter(
     ({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= callIsOverAfterMs(attempt),
   );
@@ -177,7 +177,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly AmbiguousEmail[])
     deps.pool,
     over.map(({ attempt }) => attempt),
   );
-  const errorOf = ({ member }: AmbiguousEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
+  const errorOf = ({ member }: AttemptedEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
   const repeated = over.filter((email) => errorOf(email) === undefined);
   await endAttempts(
     deps.pool,
@@ -203,7 +203,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly AmbiguousEmail[])
 
 async function failAmbiguous(
   deps: EmailDeps,
-  failed: readonly { email: AmbiguousEmail; error: string }[],
+  failed: readonly { email: AttemptedEmail; error: string }[],
 ): Promise<Map<string, EmailStatus>> {
   if (failed.length === 0) return new Map();
   return transaction(deps.pool, async (client) => {
@@ -236,13 +236,13 @@ export function whyNotRepeated(
 function countOutcomes(
   provider: string | undefined,
   outcome: AmbiguousOutcome,
-  { length: count }: readonly AmbiguousEmail[],
+  { length: count }: readonly AttemptedEmail[],
 ): void {
   if (provider !== undefined && count > 0) ambiguousEnded.tell({ kind: 'email', provider, outcome, count });
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {
-  return ({ attempt: { message_id, n } }: AmbiguousEmail) => ({ message_id, n, outcome, detail });
+  return ({ attempt: { message_id, n } }: AttemptedEmail) => ({ message_id, n, outcome, detail });
 }
 
 function ended(id: string, status: EmailStatus, provider?: string): MemberResult {

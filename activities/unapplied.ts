@@ -1,7 +1,7 @@
 import type { EmailStatus } from '../src/domain/email.ts';
 import type { Attempt, AttemptChanges } from '../src/store/attempts.ts';
 import { isUnreachable } from '../src/store/pool.ts';
-import { hasFinalOutcome, type UnappliedEmail } from './claim.ts';
+import { hasFinalOutcome, type AttemptedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { type Answer, applyAnswers } from './record.ts';
 import { endOfCall } from './reconcile-attempts.ts';
@@ -10,7 +10,7 @@ import { endOfCall } from './reconcile-attempts.ts';
 export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
 
 /** Applies recorded answers without another provider call. */
-export async function applyRecorded(deps: EmailDeps, emails: readonly UnappliedEmail[]): Promise<CallResult[]> {
+export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<CallResult[]> {
   if (emails.length === 0) return [];
   const answers = emails.map(toAnswer);
   try {
@@ -23,7 +23,7 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly UnappliedE
   }
 }
 
-function toAnswer({ attempt, isCopied }: UnappliedEmail): Answer {
+function toAnswer({ attempt, isCopied }: AttemptedEmail): Answer {
   return { attempt, changes: attempt.changes ?? changesOf(attempt), areStored: attempt.changes !== null, isCopied };
 }
 
@@ -37,7 +37,7 @@ function changesOf({ message_id: id, call, provider, outcome, detail, provider_m
 }
 
 function toResult(
-  { attempt, isCopied }: UnappliedEmail,
+  { attempt, isCopied }: AttemptedEmail,
   changes: AttemptChanges,
   statuses: ReadonlyMap<string, EmailStatus>,
 ): CallResult {

@@ -40,6 +40,18 @@ export function isWithin(inner: Range, outer: Ranges): boolean {
   return outer.some(([range, rangeBits]) => bits >= rangeBits && contains(range, rangeBits, address));
 }
 
+/** Platform services of Azure use this address, which looks public. */
+const PLATFORM_ADDRESSES = new Set(['168.63.129.16']);
+/** All of IPv6 that is allocated (RFC 4291 §2.4); other addresses may stand for an internal IPv4 address. */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
+
+/** Whether an IPv4 or IPv6 address, without brackets, belongs to the public internet. */
+export function isPublicAddress(text: string): boolean {
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast' || PLATFORM_ADDRESSES.has(address.toString())) return false;
+  return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
+}
+
 /** Prefix length of the smallest IPv6 network that one site gets (RFC 6177); its addresses cost the site nothing. */
 const IPV6_NETWORK_BITS = 64;
 

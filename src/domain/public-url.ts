@@ -1,15 +1,13 @@
-import ipaddr from 'ipaddr.js';
 import { parse } from 'tldts';
+import { isPublicAddress } from './ip-ranges.ts';
 
 /**
  * Whether the public internet can reach a URL, judged by its host alone: a public address, or a name below a public
- * top-level domain. `localhost`, names without a dot and reserved endings such as `.internal`
- * and `.home.arpa` are not public.
+ * top-level domain. `localhost`, names without a dot and reserved endings such as `.internal` and `.home.arpa` are not
+ * public.
  */
 export function isPublicUrl(url: string): boolean {
   const { hostname, isIp, isIcann, publicSuffix } = parse(new URL(url).href);
   if (hostname === null) return false;
-  return isIp
-    ? ipaddr.process(hostname).range() === 'unicast'
-    : isIcann === true && !/(?:^|\.)arpa$/.test(publicSuffix ?? '');
+  return isIp ? isPublicAddress(hostname) : isIcann === true && !/(?:^|\.)arpa$/.test(publicSuffix ?? '');
 }

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { ROOT } from '../support/compose-file.ts';
+import { blocks } from '../support/documents.ts';
+
+const PATH = 'docs/operating.md';
 
 /** The shell commands of the first block below a heading of docs/operating.md that needs Docker. */
 export function documented(heading: string, project: string): string {
-  const text = readFileSync(`${ROOT}docs/operating.md`, 'utf8');
-  const section = text.split(`\n## ${heading}\n`)[1]?.split(/\n## /)[0] ?? '';
-  const [, block] = /```sh docker\n(.*?)```/s.exec(section) ?? [];
-  if (block === undefined) throw new Error(`docs/operating.md has no commands for Docker below ${heading}`);
+  const [, section = ''] = readFileSync(`${ROOT}${PATH}`, 'utf8').split(`\n## ${heading}\n`);
+  const text = section.split(/\n## /)[0] as string;
+  const block = blocks({ path: PATH, text }, 'sh').find(({ info }) => info.includes('docker'));
+  if (block === undefined) throw new Error(`${PATH} has no commands for Docker below ${heading}`);
   // The copy of this run has no history, and its volumes have the name of its own project.
-  return block.replace(/^git pull.*\n/m, '').replaceAll('sendwright_', `${project}_`);
+  return block.text.replace(/^git pull.*\n/m, '').replaceAll('sendwright_', `${project}_`);
 }
