@@ -16,7 +16,7 @@ export interface paths {
     put?: never;
     /**
      * Send an email
-     * @description Accepts one email for delivery, at once or at `scheduled_at`.
+     * @description Accepts one email for delivery, immediately or at `scheduled_at`.
      */
     post: operations['sendEmail'];
     delete?: never;
@@ -34,7 +34,7 @@ export interface paths {
     };
     /**
      * List tags
-     * @description Every tag with the number of stored emails that carry it, whatever became of them.
+     * @description Every tag with the number of stored emails that have it, in any status.
      */
     get: operations['listTags'];
     put?: never;
@@ -100,7 +100,7 @@ export interface paths {
     put?: never;
     /**
      * Cancel a batch
-     * @description Calls every email of a batch back that is still scheduled.
+     * @description Cancels every email of a batch that is still scheduled.
      */
     post: operations['cancelBatch'];
     delete?: never;
@@ -301,7 +301,7 @@ export interface paths {
     post?: never;
     /**
      * Disconnect a number
-     * @description No message comes from it any more; those that wait for a try fail.
+     * @description Messages are no longer sent from this number. Accepted messages that were not sent yet fail.
      */
     delete: operations['disconnectChatNumber'];
     options?: never;
@@ -344,7 +344,7 @@ export interface paths {
     put?: never;
     /**
      * Register a domain
-     * @description Email can be sent from it once it is verified: enter its `records` into its DNS. They are looked for at once, then ever more seldom for 72 hours; and every day when it is verified.
+     * @description Email can be sent from a domain once it is verified: add its `records` to its DNS. They are checked immediately, then at growing intervals for 72 hours, and daily once the domain is verified.
      */
     post: operations['createDomain'];
     delete?: never;
@@ -369,7 +369,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a domain
-     * @description No email can be sent from it any more; what waits to be sent from it fails when it is due.
+     * @description Email can no longer be sent from this domain. Accepted email from it fails when it is due.
      */
     delete: operations['deleteDomain'];
     options?: never;
@@ -412,7 +412,7 @@ export interface paths {
     put?: never;
     /**
      * Suppress addresses
-     * @description Nothing is sent to these addresses any more. 201 when one of them is new on the list, 200 when all were there: those stay as they are.
+     * @description Email is no longer sent to these addresses. Returns 201 if at least one of them is new on the list, 200 if all of them were on it; existing entries are not changed.
      */
     post: operations['createSuppressions'];
     delete?: never;
@@ -456,7 +456,7 @@ export interface paths {
     put?: never;
     /**
      * Erase a recipient
-     * @description Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the content of emails that went to it alone. The address gets nothing any more: a keyed hash remains. Works for a few seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.
+     * @description Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the content of emails that went to it alone. The address gets no more email: a keyed hash of it remains. A request works for a few seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.
      */
     post: operations['eraseRecipient'];
     delete?: never;
@@ -505,14 +505,14 @@ export interface paths {
     post?: never;
     /**
      * Delete an endpoint
-     * @description Nothing is sent to it any more, and its deliveries cannot be seen any more.
+     * @description Events are no longer sent to this endpoint, and its deliveries can no longer be read.
      */
     delete: operations['deleteWebhook'];
     options?: never;
     head?: never;
     /**
      * Change an endpoint
-     * @description What waits for a try goes to the new URL. What happens while it is disabled is not sent later.
+     * @description Pending deliveries go to the new URL. Events that happen while the endpoint is disabled are not sent later.
      */
     patch: operations['updateWebhook'];
     trace?: never;
@@ -548,7 +548,7 @@ export interface paths {
     put?: never;
     /**
      * Test an endpoint
-     * @description Sends it an event of the type `webhook.test`, whatever types it wants.
+     * @description Sends an event of the type `webhook.test`, even if the endpoint is not subscribed to it.
      */
     post: operations['testWebhook'];
     delete?: never;
@@ -606,7 +606,7 @@ export interface paths {
     };
     /**
      * Get a delivery
-     * @description With what is posted, and what every try came to.
+     * @description One delivery with its payload and the result of each attempt.
      */
     get: operations['getDelivery'];
     put?: never;
@@ -628,7 +628,7 @@ export interface paths {
     put?: never;
     /**
      * Replay a delivery
-     * @description Sends it again at once, with the same id and body, and with all its tries.
+     * @description Sends the event again immediately, with the same id and body and a full set of attempts.
      */
     post: operations['replayDelivery'];
     delete?: never;

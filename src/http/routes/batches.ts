@@ -104,7 +104,7 @@ export function cancelBatchMembers(deps: IntakeDeps) {
       tags,
       operationId: 'cancelBatch',
       summary: 'Cancel a batch',
-      description: 'Calls every email of a batch back that is still scheduled.',
+      description: 'Cancels every email of a batch that is still scheduled.',
       params: BatchParams,
       response: { 200: CanceledBatch, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },

@@ -101,7 +101,7 @@ export function remove({ pool }: NumberRoutesDeps) {
       tags,
       operationId: 'disconnectChatNumber',
       summary: 'Disconnect a number',
-      description: 'No message comes from it any more; those that wait for a try fail.',
+      description: 'Messages are no longer sent from this number. Accepted messages that were not sent yet fail.',
       params: NumberParams,
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
     },

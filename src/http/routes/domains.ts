@@ -35,8 +35,8 @@ export function add(deps: DomainRoutesDeps) {
       operationId: 'createDomain',
       summary: 'Register a domain',
       description:
-        'Email can be sent from it once it is verified: enter its `records` into its DNS. They are looked for at once, ' +
-        'then ever more seldom for 72 hours; and every day when it is verified.',
+        'Email can be sent from a domain once it is verified: add its `records` to its DNS. They are checked immediately, ' +
+        'then at growing intervals for 72 hours, and daily once the domain is verified.',
       body: AddDomainBody,
       response: { 201: DomainBody, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
@@ -112,7 +112,7 @@ export function remove(deps: DomainRoutesDeps) {
       tags,
       operationId: 'deleteDomain',
       summary: 'Delete a domain',
-      description: 'No email can be sent from it any more; what waits to be sent from it fails when it is due.',
+      description: 'Email can no longer be sent from this domain. Accepted email from it fails when it is due.',
       params: DomainParams,
       response: { 204: Type.Null(), ...errorResponses(...CHANGING) },
     },

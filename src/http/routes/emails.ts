@@ -25,7 +25,7 @@ export function sendEmail(deps: IntakeDeps) {
       tags,
       operationId: 'sendEmail',
       summary: 'Send an email',
-      description: 'Accepts one email for delivery, at once or at `scheduled_at`.',
+      description: 'Accepts one email for delivery, immediately or at `scheduled_at`.',
       headers: IdempotencyHeader,
       body: SendEmailBody,
       response: { 202: AcceptedEmail, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },

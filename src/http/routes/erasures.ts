@@ -24,8 +24,8 @@ export function erase(deps: ErasureRoutesDeps) {
       summary: 'Erase a recipient',
       description:
         'Replaces an address by a placeholder in emails, timelines, webhook events and the audit log, and erases the ' +
-        'content of emails that went to it alone. The address gets nothing any more: a keyed hash remains. Works for a few ' +
-        'seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.',
+        'content of emails that went to it alone. The address gets no more email: a keyed hash of it remains. A request works for ' +
+        'a few seconds; while `has_more` is true, repeat the request with `next_cursor`. Erasing again changes nothing.',
       body: EraseBody,
       response: { 200: Erasure, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
     },

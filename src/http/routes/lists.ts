@@ -69,7 +69,7 @@ export function tags({ pool }: ListDeps) {
       tags: ['Emails'],
       operationId: 'listTags',
       summary: 'List tags',
-      description: 'Every tag with the number of stored emails that carry it, whatever became of them.',
+      description: 'Every tag with the number of stored emails that have it, in any status.',
       response: { 200: TagList, ...errorResponses(401, 403, 422, 500, 503) },
     },
     async (request, reply) => {

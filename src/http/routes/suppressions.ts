@@ -27,8 +27,8 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles
       operationId: 'createSuppressions',
       summary: 'Suppress addresses',
       description:
-        'Nothing is sent to these addresses any more. 201 when one of them is new on the list, 200 when all were there: ' +
-        'those stay as they are.',
+        'Email is no longer sent to these addresses. Returns 201 if at least one of them is new on the list, 200 if all of them ' +
+        'were on it; existing entries are not changed.',
       body: SuppressBody,
       response: { 200: Suppressed, 201: Suppressed, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
     },
