@@ -138,9 +138,9 @@ function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change
   const [outcome] = entry.outcomes;
   if (isCopied(entry) || outcome.kind !== change) return [];
   const said = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
-  return [
-    outcome.kind === 'sent' ? { ...said, provider_message_id: outcome.messageId } : { ...said, error: outcome.detail },
-  ];
+  if (outcome.kind !== 'sent') return [{ ...said, error: outcome.detail }];
+  const { messageId, acceptedAt } = outcome;
+  return [{ ...said, provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }) }];
 }
 
 function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {

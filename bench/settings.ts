@@ -1,4 +1,4 @@
-import { SETTINGS } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import type { Home } from '../src/main/embedded/home.ts';
 import type { Secrets } from '../src/main/embedded/secrets.ts';
 import { withoutTemporal } from '../src/main/embedded/temporal.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConfigError, readConfig, type SettingName, SETTINGS } from '../src/config.ts';
+import { ConfigError, readConfig, type SettingName } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { parseDuration } from '../src/domain/setting-values.ts';
 
 interface Expectation {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
-import { SETTINGS } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { BLOCKED_EXTENSIONS } from '../src/domain/blocked-files.ts';
 import { CONTROL_HEADERS } from '../src/domain/control-headers.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email.ts';

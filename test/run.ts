@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { SETTINGS } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { Problem } from '../src/main/embedded/problem.ts';
 import { killGroup } from '../src/main/embedded/processes.ts';
 import { duration, makeProgress } from '../src/main/embedded/progress.ts';

@@ -2,8 +2,16 @@ import type { BounceReason } from './email.ts';
 
 /** What became of one email in one provider call, as its adapter classified it. `detail` is a sentence for customers. */
 export type SendOutcome =
-  /** The provider took it: for all recipients, or for all but those that it refused. */
-  | { readonly kind: 'sent'; readonly messageId: string; readonly refused?: readonly RefusedRecipient[] }
+  /**
+   * The provider took it: for all recipients, or for all but those that it refused. `acceptedAt` is when, by the provider's
+   * clock, in milliseconds since 1970, where it says so.
+   */
+  | {
+      readonly kind: 'sent';
+      readonly messageId: string;
+      readonly acceptedAt?: number;
+      readonly refused?: readonly RefusedRecipient[];
+    }
   /** No recipient can get it; `refused` says it of each where that is known. */
   | {
       readonly kind: 'bounced';

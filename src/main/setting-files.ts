@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { ConfigError, SETTINGS } from '../config.ts';
+import { ConfigError } from '../config.ts';
+import { SETTINGS } from '../settings.ts';
 
 /** Of Temporal's own settings, the one that is a secret and that Temporal itself reads from no file. */
 const TEMPORAL_SECRET = 'TEMPORAL_API_KEY';

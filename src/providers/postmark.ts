@@ -222,8 +222,11 @@ const UNTOLD: SendOutcome = {
 
 /** One answer inside HTTP 200. Without a message id nobody knows whether it was taken. */
 function classifyAnswer(answer: unknown): SendOutcome {
-  const { ErrorCode: code, MessageID: messageId, Message: message } = (answer ?? {}) as Answer;
-  if (code === 0 && messageId) return { kind: 'sent', messageId };
+  const { ErrorCode: code, MessageID: messageId, Message: message, SubmittedAt } = (answer ?? {}) as Answer;
+  if (code === 0 && messageId) {
+    const acceptedAt = Date.parse(String(SubmittedAt));
+    return { kind: 'sent', messageId, ...(!Number.isNaN(acceptedAt) && { acceptedAt }) };
+  }
   if (typeof code === 'number' && code !== 0) return classifyCode(code, message ?? '');
   return UNTOLD;
 }

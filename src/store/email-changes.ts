@@ -22,6 +22,8 @@ export interface ChangedEmail {
   recipient?: string;
   /** Of a click: where the link leads. */
   link?: string;
+  /** When it happened by the provider's clock, in milliseconds since 1970; only `sent` uses it. */
+  occurred_at?: number;
   /** Of a provider's callback: what it states about its message, which must fit the email. */
   claim?: ReportClaim;
 }
@@ -69,6 +71,7 @@ export async function changeEmails(
       RANKS,
       emails.map(({ claim }) => claim?.messageId ?? null),
       emails.map(({ claim }) => claim?.isSigned ?? null),
+      emails.map(({ occurred_at }) => occurred_at ?? null),
     ],
   });
   return rows;
@@ -76,6 +79,16 @@ export async function changeEmails(
 
 /** Later than all before, so that a timeline has one order, whichever process the events come from. */
 const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())`;
+
+/**
+ * The provider's time where it is known, else now; but after what the service itself did before, and before the provider's
+ * first report, which may be recorded earlier than the answer to the send. Only reports and answers have a dedupe_key.
+ */
+const SENT_AT = `(
+      SELECT greatest(max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = $4) + interval '1 millisecond',
+                      least(to_timestamp(occurred_at / 1000), clock_timestamp(),
+                            min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> $4) - interval '1 millisecond'))
+      FROM email_events WHERE email_id = found.id)`;
 
 const CLAIM_FITS = fitsClaim({
   recipient: 'wish.recipient',
@@ -97,9 +110,9 @@ const CHANGE_EMAILS = `
     SELECT email.*, email.status = ANY ($2::text[]) AS moves, wish.*
     FROM (
       SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-                           $16::text[], $17::boolean[])
+                           $16::text[], $17::boolean[], $18::float8[])
         AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link,
-                claimed_message_id, is_signed)
+                claimed_message_id, is_signed, occurred_at)
       ORDER BY email_id COLLATE "C"
     ) AS wish CROSS JOIN LATERAL (
       SELECT id, org_id, batch_id, marketing, status, last_event_at, created_at AS accepted_at,
@@ -112,7 +125,7 @@ const CHANGE_EMAILS = `
     SELECT * FROM locked WHERE NOT is_refused AND status = ANY ($2::text[] || $3::text[])
   ), noted AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
-    SELECT id, event_id, $4, ${NEXT_EVENT_AT}, dedupe_key, recipient
+    SELECT id, event_id, $4, CASE WHEN $1 = 'sent' THEN ${SENT_AT} ELSE ${NEXT_EVENT_AT} END, dedupe_key, recipient
     FROM found WHERE $4::text IS NOT NULL
     ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING id AS event_id, created_at
@@ -148,7 +161,7 @@ const CHANGE_EMAILS = `
       bounce_reason       = CASE WHEN first.moves THEN first.bounce_reason ELSE email.bounce_reason END,
       provider            = coalesce(first.provider, email.provider),
       provider_message_id = coalesce(first.provider_message_id, email.provider_message_id),
-      last_event_at       = coalesce(first.latest_at, email.last_event_at)
+      last_event_at       = greatest(first.latest_at, email.last_event_at)
     FROM first WHERE email.id = first.id
   )
   SELECT id, event_id, org_id, marketing, false AS is_refused FROM changed

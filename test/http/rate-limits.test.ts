@@ -214,7 +214,7 @@ describe('emails a second', () => {
 
 describe('limits that are on together, by default, or off', () => {
   it('the defaults let 20 batches of 10,000 through in a minute', async () => {
-    const { SETTINGS } = await import('../../src/config.ts');
+    const { SETTINGS } = await import('../../src/settings.ts');
     const { startRateLimits } = await import('../../src/intake/rate-limits.ts');
     const perSecond = {
       requests: Number(SETTINGS.RATE_LIMIT_RPS.fallback),

@@ -144,7 +144,43 @@ describe('the projection', () => {
     await project(pool, 'sent', [{ id, provider: 'postmark', provider_message_id: 'x' }]);
     const row = await emailRow(pool, id);
     assert.deepEqual([row.status, row.provider, row.provider_message_id], ['delivered', 'postmark', 'x']);
-    assert.deepEqual(await timeline(pool, id), ['queued', 'delivered', 'sent']);
+    assert.deepEqual(await timeline(pool, id), ['queued', 'sent', 'delivered']);
+  });
+
+  describe('the time of email.sent', () => {
+    /** Milliseconds from the acceptance of a new email to its `email.sent`, which the provider puts at `offset`. */
+    async function sentAfter(offset: number | undefined, ...earlier: Change[]): Promise<number> {
+      const id = await acceptOne(pool, orgId);
+      await pool.query(`UPDATE email_events SET created_at = now() - interval '1 hour' WHERE email_id = $1`, [id]);
+      await pool.query(`UPDATE emails SET last_event_at = now() - interval '1 hour' WHERE id = $1`, [id]);
+      const accepted = Date.parse((await emailRow(pool, id)).last_event_at);
+      for (const change of earlier) await project(pool, change, [{ ...wish(id, change), dedupe_key: change }]);
+      const occurredAt = offset === undefined ? {} : { occurred_at: accepted + offset };
+      const before = Date.parse((await emailRow(pool, id)).last_event_at);
+      await project(pool, 'sent', [{ id, dedupe_key: 'sent', ...occurredAt }]);
+      assert.deepEqual(await timeline(pool, id), ['queued', 'sent', ...earlier]);
+      const { rows } = await pool.query<{ type: string; created_at: string }>(
+        `SELECT type, created_at FROM email_events WHERE email_id = $1`,
+        [id],
+      );
+      const at = Date.parse(rows.find(({ type }) => type === 'email.sent')?.created_at ?? '');
+      assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Math.max(at, before));
+      return at - accepted;
+    }
+
+    test('is the provider’s', async () => assert.equal(await sentAfter(1_234), 1_234));
+    test('is the provider’s also when its report was recorded before', async () =>
+      assert.equal(await sentAfter(1_234, 'delivered'), 1_234));
+    test('is after the acceptance when the provider’s clock is behind', async () =>
+      assert.equal(await sentAfter(-5_000), 1));
+    test('is not in the future when the provider’s clock is ahead', async () => {
+      const after = await sentAfter(7_200_000);
+      assert.ok(after >= 3_600_000 && after < 7_200_000, `${after} ms`);
+    });
+    test('is before the first report when the provider says no time', async () => {
+      const after = await sentAfter(undefined, 'delivered', 'opened');
+      assert.ok(after >= 3_599_999 && after < 7_200_000, `${after} ms`);
+    });
   });
 
   test('an email that was given up is put right by the provider’s word', async () => {
@@ -252,7 +288,7 @@ describe('the projection', () => {
     // As if another machine's clock had been ahead.
     await pool.query(`UPDATE emails SET last_event_at = now() + interval '1 hour' WHERE id = $1`, [id]);
     const { last_event_at: ahead } = await emailRow(pool, id);
-    await project(pool, 'sent', [{ id }]);
+    await project(pool, 'delivery_delayed', [{ id }]);
     // Two events at one time would have no order.
     assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Date.parse(ahead) + 1);
 

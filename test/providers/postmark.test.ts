@@ -23,8 +23,21 @@ describe('an answer with 200', { concurrency: true }, () => {
     const { postmarkUrl, inbox } = await simulator(t);
     const outcome = await sendOne(postmarkUrl);
     const [message] = await inbox();
-    assert.deepEqual(outcome, { kind: 'sent', messageId: message?.id });
+    assert.ok(outcome.kind === 'sent' && outcome.messageId === message?.id);
+    assert.ok(Math.abs(Date.now() - (outcome.acceptedAt ?? 0)) < 60_000, `accepted at ${outcome.acceptedAt}`);
   });
+
+  for (const [SubmittedAt, acceptedAt] of [
+    ['2026-03-01T09:30:00.1234567Z', { acceptedAt: Date.UTC(2026, 2, 1, 9, 30, 0, 123) }],
+    ['2026-03-01T04:30:00-05:00', { acceptedAt: Date.UTC(2026, 2, 1, 9, 30) }],
+    ['some day', {}],
+    [undefined, {}],
+  ] as const) {
+    test(`and the time ${SubmittedAt} is a sent email with ${JSON.stringify(acceptedAt)}`, async (t) => {
+      const body = JSON.stringify({ ErrorCode: 0, MessageID: 'm', Message: 'OK', SubmittedAt });
+      assert.deepEqual(await outcomeOf(t, { status: 200, body }), { kind: 'sent', messageId: 'm', ...acceptedAt });
+    });
+  }
 
   for (const [name, body] of [
     ['HTML', '<!doctype html><p>Hello'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Sendwright } from '../../client/index.ts';
-import { SETTINGS } from '../../src/config.ts';
+import { SETTINGS } from '../../src/settings.ts';
 import { type DevFile, readDevFile } from '../../src/main/embedded/dev-file.ts';
 import { eventually } from './eventually.ts';
 import { provided } from './provided.ts';
