@@ -104,8 +104,9 @@ function isLong({ raw, headers }: FastifyRequest): boolean {
  * the other side still sends is reset, and the answer may be lost with it.
  */
 function hangUpSlowly(request: IncomingMessage): void {
-  // Node reads and drops what nobody listens for.
+  // Node reads and drops a body for which nobody waits, and one that nobody has begun to read.
   request.on('readable', () => undefined);
+  request.read(1);
   const { socket } = request;
   socket.destroySoon = () => {
     socket.end();
