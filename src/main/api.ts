@@ -20,7 +20,7 @@ import { readPauses } from '../store/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep-tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/wake.ts';
 import { readDue, readOutbox } from '../store/waiting.ts';
-import { openAttachmentStore } from './attachment-store.ts';
+import { checkAttachmentStore, openAttachmentStore } from './attachment-store.ts';
 import { checkDatabase } from './check-database.ts';
 import { serveDashboard } from './dashboard.ts';
 import { readSettings } from './env.ts';
@@ -73,7 +73,8 @@ const limits = startRateLimits(
 
 const organization = organizationLimits(config);
 const notify = makeNotifier(pool);
-const files = await openAttachmentStore(config, log);
+const files = await openAttachmentStore(config);
+checkAttachmentStore(files, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
 // With one of them every callback would be refused, and Postmark gives up what is refused.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');

@@ -19,7 +19,7 @@ const pool = openPool('worker isolated', 4);
 const recorder = makeAttemptRecorder(openPool('worker isolated results', 1), log);
 const stopping = new AbortController();
 process.on('disconnect', () => stopping.abort());
-const files = await openAttachmentStore(config, log);
+const files = await openAttachmentStore(config);
 const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
 
 serveIsolated((member) => deliver(deps, [member]));

@@ -19,7 +19,7 @@ import { webhookSeal } from '../intake/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';
-import { openAttachmentStore } from './attachment-store.ts';
+import { checkAttachmentStore, openAttachmentStore } from './attachment-store.ts';
 import { checkDatabase } from './check-database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './chat-providers.ts';
 import { openWorkflows } from './describe-workflow.ts';
@@ -54,7 +54,7 @@ const recordingPool = makePool(config.DATABASE_URL, 'worker results', 4, (error)
 const recorder = makeAttemptRecorder(recordingPool, log);
 void checkDatabase(pool, log);
 
-const files = await openAttachmentStore(config, log);
+const files = await openAttachmentStore(config);
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 const secretKeys = secretKeysOf(config);
 const senderDomains = makeSenderDomains(pool, secretKeys, log);
@@ -169,7 +169,10 @@ const FLEETS = {
 };
 type Fleet = keyof typeof FLEETS;
 
-const queues = readFleets().flatMap((fleet) => FLEETS[fleet]());
+const fleets = readFleets();
+// The other fleets need no files, and a deployment may not give them the store.
+if (fleets.includes('email') || fleets.includes('upkeep')) checkAttachmentStore(files, log);
+const queues = fleets.flatMap((fleet) => FLEETS[fleet]());
 const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
 if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { requireOrganization } from '../../intake/accounts.ts';
 import { eraseRecipientWhole } from '../../intake/erasure.ts';
 import { listedAddress } from '../../intake/suppressions.ts';
@@ -27,6 +26,6 @@ async function erase(pool: Pool, options: { organization: string; email: string 
   const email = listedAddress(options.email, 'email');
   await requireOrganization(pool, organization);
   const { secretKey } = await webhookSettings();
-  const files = await openAttachmentStore(readSettings(), pino({ level: 'silent' }));
+  const files = await openAttachmentStore(readSettings());
   return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
 }

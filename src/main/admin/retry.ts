@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { makeWithFiles } from '../../intake/attachments.ts';
@@ -56,7 +55,7 @@ async function retry(
   const pool = makePool(await databaseUrl(), 'admin', 5, () => undefined);
   try {
     const config = readSettings();
-    const files = await openAttachmentStore(config, pino({ level: 'silent' }));
+    const files = await openAttachmentStore(config);
     const { secretKey } = await webhookSettings();
     const deps = {
       pool,
