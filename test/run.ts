@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/settings.ts';
 import { Problem } from '../src/main/embedded/problem.ts';
@@ -17,8 +18,8 @@ import { startServers } from './support/servers.ts';
 
 /**
  * `npm test [-- --quick] [files and flags of node --test]`: starts the servers that tests need, runs all test files, the
- * quick ones or the given ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service,
- * some of them several times at once: they run after the others, two at a time.
+ * quick ones or the given ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service and
+ * wait most of their time: they run beside the others, and what they print comes after it.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const IN_BROWSER = /^test\/browser\//;
@@ -27,8 +28,8 @@ const IN_S3 = 'test/store/files/s3.test.ts';
 const HANG_MS = 1_800_000;
 /** Most files wait for something a part of their time. */
 const CONCURRENCY = availableParallelism() + 1;
-/** Each file that starts the whole service needs a processor for it. */
-const END_TO_END_CONCURRENCY = 2;
+/** Each file that starts the whole service has half a dozen processes. */
+const END_TO_END_CONCURRENCY = 3;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
 const STOPS_WITHIN = 12_000;
 
@@ -61,10 +62,9 @@ async function main(): Promise<number> {
     if (all.includes(IN_S3)) await findS3Server(progress);
     const endToEnd = all.filter((file) => END_TO_END.test(file));
     const others = all.filter((file) => !END_TO_END.test(file));
-    const ends = [
-      await runFiles(others, CONCURRENCY, environment),
-      await runFiles(endToEnd, END_TO_END_CONCURRENCY, environment),
-    ];
+    const first = runFiles('others', others, CONCURRENCY, environment);
+    const second = runFiles('end-to-end', endToEnd, END_TO_END_CONCURRENCY, environment, others.length > 0 && first);
+    const ends = await Promise.all([first, second]);
     const failures = ends.map((end) => end.failures).join('');
     if (failures !== '') console.log(`\nWhat failed:\n\n${failures.trimEnd()}`);
     return ends.find(({ code }) => code !== 0)?.code ?? 0;
@@ -94,12 +94,19 @@ interface End {
   readonly failures: string;
 }
 
-async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<End> {
+/** @param before what prints first; what these files print is kept until it has ended */
+async function runFiles(
+  name: string,
+  paths: string[],
+  concurrency: number,
+  environment: NodeJS.ProcessEnv,
+  before: Promise<unknown> | false = false,
+): Promise<End> {
   if (paths.length === 0) return { code: 0, failures: '' };
   stopping.signal.throwIfAborted();
   const folder = String(environment['TEST_COMPILED']);
   const programs = paths.map((path) => join(folder, compiled(path)));
-  const failures = join(folder, 'failures.txt');
+  const failures = join(folder, `failures-${name}.txt`);
   const options = [
     ...[`--test-concurrency=${concurrency}`, `--test-timeout=${HANG_MS}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
@@ -109,14 +116,17 @@ async function runFiles(paths: string[], concurrency: number, environment: NodeJ
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', before ? 'pipe' : 'inherit', 'inherit'],
     detached: true,
   });
+  const output = child.stdout?.pipe(new PassThrough({ highWaterMark: Number.MAX_SAFE_INTEGER }));
   const interrupt = () => signalGroup(child, 'SIGINT');
   stopping.signal.addEventListener('abort', interrupt, { once: true });
   const [code] = (await once(child, 'exit')) as [number | null];
   stopping.signal.removeEventListener('abort', interrupt);
   await endGroup(child);
+  await before;
+  for await (const chunk of output ?? []) process.stdout.write(chunk as Buffer);
   return { code: code ?? 1, failures: await readFile(failures, 'utf8').catch(() => '') };
 }
 
