@@ -252,7 +252,7 @@ export interface paths {
     put?: never;
     /**
      * Send a chat-app message
-     * @description Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from must be connected.
+     * @description Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from must be connected. A number at Twilio carries less than one at Meta: a message that exceeds it ends as `failed`, with an `error` that names the limit.
      */
     post: operations['sendChatMessage'];
     delete?: never;

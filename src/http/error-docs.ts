@@ -144,7 +144,9 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   },
   internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
   unavailable: {
-    when: 'The database cannot be reached; try again after `Retry-After` seconds.',
+    when:
+      'The database or the attachment store cannot be reached, a provider cannot confirm a number, or too many downloads or ' +
+      'large requests are in progress; try again after `Retry-After` seconds.',
     message: 'the service cannot reach its database; try again',
   },
 };

@@ -25,7 +25,8 @@ export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
       summary: 'Send a chat-app message',
       description:
         'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
-        'must be connected.',
+        'must be connected. A number at Twilio carries less than one at Meta: a message that exceeds it ends as `failed`, ' +
+        'with an `error` that names the limit.',
       headers: IdempotencyHeader,
       body: SendChatBody,
       response: { 202: AcceptedChat, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
