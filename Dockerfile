@@ -21,7 +21,7 @@ FROM build AS simulator
 RUN install -d -o node -g node /var/lib/sendwright/inbox
 ENV SIMULATOR_FOLDER=/var/lib/sendwright/inbox
 USER node
-CMD ["node", "--import", "tsx", "src/main/simulator.ts"]
+CMD ["node", "--import", "tsx", "dev/simulator/main.ts"]
 
 FROM ${NODE} AS runtime
 ENV NODE_ENV=production

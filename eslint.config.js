@@ -8,7 +8,7 @@ export default tseslint.config(
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
-      parserOptions: { projectService: { allowDefaultProject: ['src/main/*.js', 'src/dashboard/assets/*.js'] } },
+      parserOptions: { projectService: { allowDefaultProject: ['dev/*.js', 'src/dashboard/assets/*.js'] } },
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { makeCursors } from '../src/http/cursor.ts';
 import { parseTag } from '../src/domain/tag-filter.ts';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import { APART, FIRST_AT, storeManyEmails } from '../test/support/many-emails.ts';
 import { quantile } from './figures.ts';
 import { acceptBatches, storeTheirParts } from './growth.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import { ATTACHMENTS_BYTES } from '../src/domain/limits.ts';
 import { mediansByRow } from './figures.ts';
 import { batchBody, email, headers, postBatch, postSingles } from './load.ts';

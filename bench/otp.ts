@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';

@@ -1,4 +1,4 @@
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import { findPages } from '../test/dashboard/links.ts';
 import { visitor, type Visitor } from '../test/dashboard/visitor.ts';
 import { storeManyEmails } from '../test/support/many-emails.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PartSpec } from '../src/main/embedded/part.ts';
-import type { PartName } from '../src/main/embedded/supervisor.ts';
+import type { PartSpec } from '../dev/environment/part.ts';
+import type { PartName } from '../dev/environment/supervisor.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A folder to which api, worker and simulator write what their processors did, as Chrome's tools read it. */
@@ -9,7 +9,7 @@ export const { BENCH_PROFILE } = process.env;
 
 /** How to run one of our own processes: from `dist/`, but the simulator, which production has not. */
 export function processPart(name: PartName, env: NodeJS.ProcessEnv, logs: string): PartSpec<unknown> {
-  const script = name === 'simulator' ? ['--import', 'tsx', 'src/main/simulator.ts'] : [`dist/src/main/${name}.js`];
+  const script = name === 'simulator' ? ['--import', 'tsx', 'dev/simulator/main.ts'] : [`dist/src/main/${name}.js`];
   const profile = BENCH_PROFILE
     ? ['--cpu-prof', `--cpu-prof-dir=${BENCH_PROFILE}`, `--cpu-prof-name=${name}-${Date.now()}.cpuprofile`]
     : [];

@@ -1,17 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cached, cacheFolder } from '../src/main/embedded/cache.ts';
-import { run } from '../src/main/embedded/command.ts';
-import { checkGo, goBuild } from '../src/main/embedded/go-build.ts';
-import type { Home } from '../src/main/embedded/home.ts';
-import type { PartSpec } from '../src/main/embedded/part.ts';
-import { makePorts } from '../src/main/embedded/ports.ts';
-import { adminUrl, createDatabase, postgresPart, prepareCluster } from '../src/main/embedded/postgres.ts';
-import { waitUntilServing } from '../src/main/embedded/probe.ts';
-import type { Progress } from '../src/main/embedded/progress.ts';
-import type { Supervisor } from '../src/main/embedded/supervisor.ts';
-import { findTemporalCli } from '../src/main/embedded/temporal-cli.ts';
-import { DYNAMIC_CONFIG, FRONTEND } from '../src/main/embedded/temporal.ts';
+import { cached, cacheFolder } from '../dev/environment/cache.ts';
+import { run } from '../dev/environment/command.ts';
+import { checkGo, goBuild } from '../dev/environment/go-build.ts';
+import type { Home } from '../dev/environment/home.ts';
+import type { PartSpec } from '../dev/environment/part.ts';
+import { makePorts } from '../dev/environment/ports.ts';
+import { adminUrl, createDatabase, postgresPart, prepareCluster } from '../dev/environment/postgres.ts';
+import { waitUntilServing } from '../dev/environment/probe.ts';
+import type { Progress } from '../dev/environment/progress.ts';
+import type { Supervisor } from '../dev/environment/supervisor.ts';
+import { findTemporalCli } from '../dev/environment/temporal-cli.ts';
+import { DYNAMIC_CONFIG, FRONTEND } from '../dev/environment/temporal.ts';
 import { makePool } from '../src/store/pool.ts';
 
 /** Pinned by the Go module that the development server is built from. */

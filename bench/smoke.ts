@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import { call, email } from './load.ts';
 
 const SINGLES = 100;

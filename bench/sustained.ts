@@ -1,4 +1,4 @@
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { LATENCY, postSingles } from './load.ts';
 import { behave } from '../test/support/behave.ts';

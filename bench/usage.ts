@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 
 /** Microseconds of a clock tick, in which Linux counts processor time. */
 const TICK = 10_000;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DevFile } from '../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
 import { mediansByRow, quantile } from './figures.ts';
 import { batchBody, call, email, postBatch, postSingles } from './load.ts';
 import { report } from './report.ts';

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { SETTINGS } from '../src/settings.ts';
-import { DYNAMIC_CONFIG } from '../src/main/embedded/temporal.ts';
+import { DYNAMIC_CONFIG } from '../dev/environment/temporal.ts';
 import {
   type ComposeFile,
   inOrder,
@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
       }
     }
     const { simulator } = services;
-    const source = readFileSync(`${ROOT}src/main/simulator.ts`, 'utf8');
+    const source = readFileSync(`${ROOT}dev/simulator/main.ts`, 'utf8');
     for (const setting of environment(simulator as Service)) {
       assert.ok(source.includes(setting), `simulator: ${setting} is no setting of it`);
     }

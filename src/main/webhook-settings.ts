@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { readDevFile } from './embedded/dev-file.ts';
-import { readSecrets } from './embedded/secrets.ts';
+import { readDevFile, readGeneratedSecretKey } from './dev-file.ts';
 import { readSettings } from './env.ts';
 import { secretKeysOf, type SecretKeys } from '../domain/secret-key.ts';
 
@@ -15,8 +14,8 @@ export async function webhookSettings(): Promise<{ secretKey: SecretKeys; allowe
   const { DATABASE_URL, SENDWRIGHT_HOME, WEBHOOK_ALLOW_CIDRS, ...settings } = readSettings();
   const dev = await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'));
   if (dev && (DATABASE_URL ?? dev.database_url) === dev.database_url) {
-    const { secret_key } = await readSecrets(join(SENDWRIGHT_HOME, 'secrets.json'));
-    const secretKey = secretKeysOf({ ...settings, SECRET_KEY: settings.SECRET_KEY ?? secret_key });
+    const SECRET_KEY = settings.SECRET_KEY ?? (await readGeneratedSecretKey(SENDWRIGHT_HOME));
+    const secretKey = secretKeysOf({ ...settings, SECRET_KEY });
     return { secretKey, allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? LOOPBACK.split(',') };
   }
   return { secretKey: secretKeysOf(readSettings('SECRET_KEY')), allowedCidrs: WEBHOOK_ALLOW_CIDRS ?? [] };

@@ -8,7 +8,7 @@ import { findPages, patternOf, PATTERNS } from '../dashboard/links.ts';
 import { visitor } from '../dashboard/visitor.ts';
 import { createOrganization } from '../../src/intake/accounts.ts';
 import { invite } from '../../src/intake/invitations.ts';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { makePool } from '../../src/store/pool.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';

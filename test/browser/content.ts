@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** What a customer's server was posted. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';

@@ -57,7 +57,7 @@ const STRICT = {
 test('npm run build:client packs a client without dependencies that an unrelated project installs, compiles and runs', async (t) => {
   const folder = await temporaryFolder(t);
   const run = (program: string, ...args: readonly string[]) => execute(program, args, { cwd: folder });
-  const build = join(ROOT, 'src/main/build-client.ts');
+  const build = join(ROOT, 'dev/build/build-client.ts');
   const packed = await execute(process.execPath, ['--import', 'tsx', build, folder], { cwd: ROOT });
   const tarball = packed.stdout.trim();
   const { size } = await stat(tarball);

@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder } from '../../src/main/embedded/cache.ts';
+import { cacheFolder } from '../../dev/environment/cache.ts';
 import { ROOT } from '../support/compose-file.ts';
 import { compose, printMemory, run } from './docker.ts';
 import { hasEngine, privateEngineProblem, startEngine } from './engine.ts';

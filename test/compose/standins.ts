@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { built } from '../../bench/servers.ts';
-import { cached, cacheFolder, isThere } from '../../src/main/embedded/cache.ts';
-import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
+import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
+import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
 import { QUIET } from '../faults/stack.ts';
 import { isInstalled } from './engine.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import type { InboxMessage } from '../../src/simulator/inbox/message.ts';
+import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 

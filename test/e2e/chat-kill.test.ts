@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { emptyHome, startSendwright } from '../support/start.ts';
-import { start as startSimulator } from '../simulator/start.ts';
+import { start as startSimulator } from '../dev/simulator/start.ts';
 import { ended, killBeforeTheAnswer, numbers, taken } from './chats.ts';
 
 const TO = '+4915123456001';

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { ChatMessage } from '../../client/index.ts';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { behave } from '../support/behave.ts';
 import { clientOf } from '../support/start.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { type EventType, verifyWebhook, type WebhookEvent } from '../../client/index.ts';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { assertPresent } from '../client/always-present.ts';
 import { assertEvent, type Described } from '../http/described.ts';
 import { blocks, commands, type Document, documents } from '../support/documents.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 import { behave } from '../support/behave.ts';

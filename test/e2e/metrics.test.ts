@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import getPort from 'get-port';
 import { parse } from 'yaml';
-import type { DevFile } from '../../src/main/embedded/dev-file.ts';
+import type { DevFile } from '../../src/main/dev-file.ts';
 import { inFuture } from '../http/service.ts';
 import { behave } from '../support/behave.ts';
 import { eventually } from '../support/eventually.ts';

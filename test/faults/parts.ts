@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Part, PartFailed, type PartSpec, startPart } from '../../src/main/embedded/part.ts';
-import { send } from '../../src/main/embedded/processes.ts';
-import { PARTS, type PartName, type Supervisor } from '../../src/main/embedded/supervisor.ts';
+import { type Part, PartFailed, type PartSpec, startPart } from '../../dev/environment/part.ts';
+import { send } from '../../dev/environment/processes.ts';
+import { PARTS, type PartName, type Supervisor } from '../../dev/environment/supervisor.ts';
 
 /** Processes that are kept running, and to which things can be done. */
 export interface Parts extends Supervisor {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartName } from '../../src/main/embedded/supervisor.ts';
+import type { PartName } from '../../dev/environment/supervisor.ts';
 import type { Fault, Scene } from './fault.ts';
 
 const WAYS = ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider'] as const;

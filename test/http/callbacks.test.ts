@@ -124,7 +124,7 @@ describe('a Delivery', () => {
     assert.equal((await report(delivery(id))).status, 200);
     assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.delivered']);
     await project(service.pool, 'sent', [{ id }]);
-    assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.delivered', 'email.sent']);
+    assert.deepEqual(await told(id), ['delivered', 'email.queued', 'email.sent', 'email.delivered']);
   });
 
   it('repeated 100 times is kept in the timeline once', async () => {

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { addNumber, chatSeal } from '../../src/intake/chat-numbers.ts';
 import { makeVerifyNumber } from '../../src/main/number-verification.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../dev/simulator/simulator.ts';
 import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
 
 /** Numbers are connected against a Twilio and a Meta that have the numbers +12025550100 to +12025550199. */

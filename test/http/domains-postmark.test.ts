@@ -7,7 +7,7 @@ import { makeDomainChores } from '../../activities/domain-chores.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark-domains.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../dev/simulator/simulator.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { type Organization, type Service, startService } from './service.ts';

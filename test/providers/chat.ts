@@ -4,8 +4,8 @@ import type { ChatContent, OutgoingChat } from '../../src/domain/chat.ts';
 import { metaProvider } from '../../src/providers/meta.ts';
 import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio.ts';
 import { fetchTwilioTemplates } from '../../src/providers/twilio-templates.ts';
-import type { InboxChat } from '../../src/simulator/inbox/message.ts';
-import { type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts';
+import type { InboxChat } from '../../dev/simulator/inbox/message.ts';
+import { type SimulatorOptions, startSimulator } from '../../dev/simulator/simulator.ts';
 
 export const ACCOUNT = { accountSid: `AC${'0'.repeat(32)}`, authToken: 'auth-token' };
 export const ACCESS_TOKEN = 'access-token';

@@ -130,17 +130,14 @@ describe('what is taken for some and refused for others', () => {
     const emails = [outgoing({ to: ['a@example.net', inactive] }), outgoing({ to: [inactive] }), outgoing()];
     const [first, second, third] = await at(postmarkUrl).send(emails, CALL);
     const [, message] = await inbox();
-    assert.deepEqual(first, {
-      kind: 'sent',
-      messageId: message?.id,
-      refused: [
-        {
-          recipient: inactive,
-          reason: 'provider_suppressed',
-          detail: 'Postmark does not send to this address any more: it is on its list of inactive addresses.',
-        },
-      ],
-    });
+    assert.ok(first?.kind === 'sent' && first.messageId === message?.id);
+    assert.deepEqual(first.refused, [
+      {
+        recipient: inactive,
+        reason: 'provider_suppressed',
+        detail: 'Postmark does not send to this address any more: it is on its list of inactive addresses.',
+      },
+    ]);
     assert.ok(second?.kind === 'bounced' && second.reason === 'provider_suppressed');
     assert.ok(third?.kind === 'sent' && third.refused === undefined);
   });

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { postmark } from '../../src/providers/postmark.ts';
-import type { InboxMessage } from '../../src/simulator/inbox/message.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
+import { startSimulator } from '../../dev/simulator/simulator.ts';
 
 export const TOKEN = 'server-token';
 /** The name of a call. */

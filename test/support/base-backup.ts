@@ -1,7 +1,7 @@
 import { chown, cp, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { postgresAccount } from '../../src/main/embedded/postgres-account.ts';
+import { postgresAccount } from '../../dev/environment/postgres-account.ts';
 
 /** Left out of a copy, as https://www.postgresql.org/docs/18/continuous-archiving.html says: they belong to a running server. */
 const LEFT_OUT = new Set(['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_stat_tmp', 'pg_replslot', 'backup_label']);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { withLock } from '../../src/main/embedded/lock.ts';
+import { withLock } from '../../dev/environment/lock.ts';
 import { ROOT } from './compose-file.ts';
 
 const SOURCES = ['client', 'src', 'activities', 'workflows'];
@@ -19,7 +19,7 @@ export async function built(): Promise<void> {
     async () => {
       const made = await stat(join(ROOT, NEWEST)).catch(() => undefined);
       if (made && made.mtimeMs > (await lastChange())) return;
-      await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main/build.ts'], { cwd: ROOT });
+      await promisify(execFile)(process.execPath, ['--import', 'tsx', 'dev/build/build.ts'], { cwd: ROOT });
     },
   );
 }

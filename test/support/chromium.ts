@@ -4,10 +4,10 @@ import { access, chmod, constants, mkdir, readdir, writeFile } from 'node:fs/pro
 import { delimiter, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
-import { cached, cacheFolder, isThere } from '../../src/main/embedded/cache.ts';
-import { run } from '../../src/main/embedded/command.ts';
-import { Problem } from '../../src/main/embedded/problem.ts';
-import { makeProgress, type Progress, type Step } from '../../src/main/embedded/progress.ts';
+import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
+import { run } from '../../dev/environment/command.ts';
+import { Problem } from '../../dev/environment/problem.ts';
+import { makeProgress, type Progress, type Step } from '../../dev/environment/progress.ts';
 
 /** An npm package that holds a headless Chromium for Linux on x64. Its next version wants Node 22. */
 const PACKAGE = '@sparticuz/chromium';

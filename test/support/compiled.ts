@@ -5,7 +5,7 @@ import { transform } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Folders whose TypeScript tests are made of, and run. */
-const SOURCES = ['client', 'src', 'activities', 'workflows', 'bench', 'test'];
+const SOURCES = ['client', 'src', 'activities', 'workflows', 'dev', 'bench', 'test'];
 
 /**
  * Compiles all TypeScript of the project into a folder, file by file and without looking at types: a process that must

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { makePorts } from '../../src/main/embedded/ports.ts';
+import { makePorts } from '../../dev/environment/ports.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type ComposeFile, inOrder, readComposeFile, readEnvFile, ROOT, type Service, words } from './compose-file.ts';
 import { type Container, makeContainer } from './container.ts';

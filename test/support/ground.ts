@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServers } from '../../bench/servers.ts';
-import { type Home, takeHome } from '../../src/main/embedded/home.ts';
+import { type Home, takeHome } from '../../dev/environment/home.ts';
 import { makeParts, type Parts } from '../faults/parts.ts';
 import { QUIET, startDevServer } from '../faults/stack.ts';
 

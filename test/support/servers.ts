@@ -1,16 +1,16 @@
 import { chmod, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { endOrphans, type Home, recordProcesses, takeHome } from '../../src/main/embedded/home.ts';
-import { latestWrite } from '../../src/main/embedded/latest-write.ts';
-import { makePorts } from '../../src/main/embedded/ports.ts';
-import { adminUrl, postgresPart, prepareCluster } from '../../src/main/embedded/postgres.ts';
-import { Problem } from '../../src/main/embedded/problem.ts';
-import type { Progress } from '../../src/main/embedded/progress.ts';
-import { makeSupervisor, onFreePorts, type Processes } from '../../src/main/embedded/supervisor.ts';
-import { findTemporalCli } from '../../src/main/embedded/temporal-cli.ts';
-import { temporalPart } from '../../src/main/embedded/temporal.ts';
-import { findTimeSkippingServer } from '../../src/main/embedded/time-skipping.ts';
+import { endOrphans, type Home, recordProcesses, takeHome } from '../../dev/environment/home.ts';
+import { latestWrite } from '../../dev/environment/latest-write.ts';
+import { makePorts } from '../../dev/environment/ports.ts';
+import { adminUrl, postgresPart, prepareCluster } from '../../dev/environment/postgres.ts';
+import { Problem } from '../../dev/environment/problem.ts';
+import type { Progress } from '../../dev/environment/progress.ts';
+import { makeSupervisor, onFreePorts, type Processes } from '../../dev/environment/supervisor.ts';
+import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
+import { temporalPart } from '../../dev/environment/temporal.ts';
+import { findTimeSkippingServer } from '../../dev/environment/time-skipping.ts';
 import { compileInto } from './compiled.ts';
 import { dropRun } from './database.ts';
 

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Sendwright } from '../../client/index.ts';
 import { SETTINGS } from '../../src/settings.ts';
-import { type DevFile, readDevFile } from '../../src/main/embedded/dev-file.ts';
+import { type DevFile, readDevFile } from '../../src/main/dev-file.ts';
 import { eventually } from './eventually.ts';
 import { provided } from './provided.ts';
 
@@ -46,7 +46,7 @@ export async function emptyHome(): Promise<string> {
 export function launchSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Launched {
   // An empty setting counts as not given, and keeps that of a developer's .env out.
   const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
-  const child = spawn(process.execPath, ['src/main/run.js', 'start'], {
+  const child = spawn(process.execPath, ['dev/run.js', 'start'], {
     cwd: ROOT,
     env: { ...process.env, ...blank, npm_lifecycle_event: undefined, PORT: '0', SENDWRIGHT_HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

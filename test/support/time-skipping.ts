@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import getPort from 'get-port';
-import { waitUntilListening } from '../../src/main/embedded/probe.ts';
+import { waitUntilListening } from '../../dev/environment/probe.ts';
 import { endChild } from './end-child.ts';
 import { provided } from './provided.ts';
 import { addSearchAttributes } from './temporal.ts';

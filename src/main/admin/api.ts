@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Sendwright, SendwrightError } from '../../../client/index.ts';
 import { parseApiKey } from '../../intake/keys.ts';
-import { type DevFile, readDevFile } from '../embedded/dev-file.ts';
+import { type DevFile, readDevFile } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 
 /** The public API, with the permissions of one key. */

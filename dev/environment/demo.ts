@@ -1,0 +1,198 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { createOrganization } from '../../src/intake/accounts.ts';
+import { addDomain } from '../../src/intake/domains.ts';
+import { createKey, parseApiKey } from '../../src/intake/keys.ts';
+import { createUser } from '../../src/intake/users.ts';
+import { CONTENTS } from '../simulator/twilio/contents.ts';
+import { organizationExists } from '../../src/store/accounts.ts';
+import { addContents } from '../../src/store/chat-contents.ts';
+import { insertNumber, listNumbers } from '../../src/store/chat-numbers.ts';
+import { findDomains } from '../../src/store/domains.ts';
+import { findKey } from '../../src/store/keys.ts';
+import { isDuplicate, makePool, type Pool } from '../../src/store/pool.ts';
+import { findMember, findUserByEmail } from '../../src/store/users.ts';
+import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
+
+const DOMAIN = 'demo.sendwright.example';
+/** Kept for stories (NANP 555-01XX), so it is nobody's. */
+const NUMBER = '+12025550142';
+/** Of no area: begins numbers of further demonstrations in one database. */
+const OTHER_NUMBERS = '+1555';
+const USER = 'owner@demo.sendwright.example';
+const RECIPIENT = 'you@example.com';
+const POLL = 50;
+/** Not all providers report a delivery; one that does not is not waited for much longer than one that does takes. */
+const REPORT_WITHIN = 5_000;
+const SENT_WITHIN = 30_000;
+
+/** As much of `GET /v1/emails/:id` as the demonstration shows. */
+export interface DemoEmail {
+  readonly id: string;
+  readonly to: readonly string[];
+  readonly status: string;
+  readonly error: string | null;
+  readonly events: readonly { readonly type: string; readonly created_at: string }[];
+}
+
+/**
+ * The organization that the demonstration email comes from: the one of the last start, or a new one if the database does
+ * not hold that. It has an API key, a verified domain, a chat-app number and a dashboard user; whichever was deleted is
+ * made again.
+ */
+export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<Demo> {
+  const pool = makePool(databaseUrl, 'start', 1, () => undefined);
+  try {
+    const demo = await findOrCreateDemo(pool, path, secrets);
+    await haveNumber(pool, demo.organization_id);
+    return await haveUser(pool, demo, path, secrets);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function findOrCreateDemo(pool: Pool, path: string, secrets: Secrets): Promise<DemoSecrets> {
+  const demo = (await completeDemo(pool, secrets.demo)) ?? (await createDemo(pool));
+  if (demo !== secrets.demo) await writeSecrets(path, { ...secrets, demo });
+  return demo;
+}
+
+/** @returns undefined if the organization does not exist; `demo` itself if nothing is missing */
+async function completeDemo(pool: Pool, demo: DemoSecrets | undefined): Promise<DemoSecrets | undefined> {
+  if (!demo || !(await organizationExists(pool, demo.organization_id))) return undefined;
+  const { organization_id: orgId, api_key, domain } = demo;
+  const hasKey = await isActiveKey(pool, api_key);
+  const [found] = await findDomains(pool, orgId, [domain]);
+  if (hasKey && found) return demo;
+  return {
+    ...demo,
+    api_key: hasKey ? api_key : (await createKey(pool, orgId, 'full_access', [])).api_key,
+    domain: found ? domain : await verifiedDomain(pool, orgId),
+  };
+}
+
+async function createDemo(pool: Pool): Promise<DemoSecrets> {
+  const { id, api_key } = await createOrganization(pool, 'Demo');
+  return { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
+}
+
+async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
+  const parsed = parseApiKey(apiKey);
+  return parsed !== undefined && (await findKey(pool, parsed.id)) !== undefined;
+}
+
+/** In a database that others use too, another organization may hold the plain name: a domain is verified once. */
+async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
+  for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
+    try {
+      return (await addDomain(pool, organization, name, true)).name;
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
+    }
+  }
+  throw new Error(`the domain ${DOMAIN} could not be added`);
+}
+
+/** An owner, whose password is known as long as the home is. */
+async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Secrets): Promise<Demo> {
+  const { organization_id: orgId, dashboard: known } = demo;
+  const user = known && (await findUserByEmail(pool, known.email));
+  if (known && user && (await findMember(pool, orgId, user.id))) return { ...demo, dashboard: known };
+  // In a database that others use too, somebody else's demonstration may have the plain one.
+  const isFree = (await findUserByEmail(pool, USER)) === undefined;
+  const email = isFree ? USER : `${randomBytes(4).toString('hex')}.${USER}`;
+  const { password = '' } = await createUser(pool, orgId, { email });
+  const complete = { ...demo, dashboard: { email, password } };
+  await writeSecrets(path, { ...secrets, demo: complete });
+  return complete;
+}
+
+/** The simulator's contents: those of the operator's account are given to each number by hand. */
+const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
+  ...{ name, language },
+  contentSid: sid,
+  variables: Object.keys(variables),
+}));
+
+/** One number, so that a message need not name it; none where the organization has numbers of its own. */
+async function haveNumber(pool: Pool, organization: string): Promise<void> {
+  const [connected] = await listNumbers(pool, organization, null, 1);
+  if (connected) {
+    if (connected.number === NUMBER || connected.number.startsWith(OTHER_NUMBERS))
+      await addContents(pool, connected.id, TEMPLATES);
+    return;
+  }
+  const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
+  // In a database that others use too, another organization may hold the plain one.
+  for (const number of [NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
+    try {
+      const id = newId('num', Date.now());
+      await insertNumber(pool, organization, { ...own, id, number, verified_by: 'operator' }, null);
+      await addContents(pool, id, TEMPLATES);
+      return;
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+    }
+  }
+  throw new Error(`the number ${NUMBER} could not be connected`);
+}
+
+/** The request that the demonstration makes, which is also the one to try by hand. */
+export function demoRequest(domain: string) {
+  return {
+    from: `Sendwright <hello@${domain}>`,
+    to: RECIPIENT,
+    subject: 'It works',
+    text: 'This email went the whole way: API, Postgres, Temporal, worker, provider.',
+  };
+}
+
+/**
+ * Sends the demonstration email and follows it to its end, as far as it comes within some seconds.
+ * @throws Error when the API refuses it, or it is not handed over within 30 s
+ */
+export async function sendDemo(
+  baseUrl: string,
+  { api_key, domain }: Pick<DemoSecrets, 'api_key' | 'domain'>,
+  signal: AbortSignal,
+): Promise<DemoEmail> {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+  const accepted = await ask<{ id: string }>(`${baseUrl}/v1/emails`, {
+    method: 'POST',
+    signal,
+    headers,
+    body: JSON.stringify(demoRequest(domain)),
+  });
+  const started = Date.now();
+  let sentAt: number | undefined;
+  for (;;) {
+    const email = await ask<DemoEmail>(`${baseUrl}/v1/emails/${accepted.id}`, { headers, signal });
+    if (email.status === 'sent') sentAt ??= Date.now();
+    else if (email.status !== 'queued') return email;
+    if (sentAt !== undefined && Date.now() - sentAt > REPORT_WITHIN) return email;
+    if (sentAt === undefined && Date.now() - started > SENT_WITHIN) {
+      throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_WITHIN / 1_000} s`);
+    }
+    await sleep(POLL, undefined, { signal });
+  }
+}
+
+async function ask<T>(url: string, init: RequestInit): Promise<T> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as T;
+}
+
+/** The email's events with the time of day of each and how long after the first it came. */
+export function timeline({ events }: Pick<DemoEmail, 'events'>): string[] {
+  const [first] = events;
+  if (!first) return [];
+  const start = Date.parse(first.created_at);
+  return events.map(({ type, created_at }) => {
+    const after = `+${Date.parse(created_at) - start} ms`;
+    return `${created_at.slice('2000-01-01T'.length, -1)}  ${after.padStart(9)}  ${type}`;
+  });
+}

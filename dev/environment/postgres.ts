@@ -1,0 +1,171 @@
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makePool, isUnreachable, type Pool } from '../../src/store/pool.ts';
+import { isThere } from './cache.ts';
+import { run, type Account } from './command.ts';
+import type { PartSpec } from './part.ts';
+import { dataFolder, postgresAccount } from './postgres-account.ts';
+import { postgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { until } from './probe.ts';
+import { Problem } from './problem.ts';
+import type { Progress } from './progress.ts';
+import { stillRuns, type Recorded } from './processes.ts';
+
+/** A Postgres cluster on disk, ready to be started. */
+export interface Cluster {
+  readonly binaries: PostgresBinaries;
+  readonly account: Account | undefined;
+  /** Postgres's own data directory. */
+  readonly data: string;
+  readonly password: string;
+}
+
+const SUPERUSER = 'postgres';
+/** The role that owns the application's database, and the database itself. */
+export const APPLICATION = 'sendwright';
+/** In a locale of Postgres's own, so that data sorts and compares alike on every machine. */
+const INITDB = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+/** Fixed, whatever the shell says: on macOS a missing locale keeps Postgres from starting. */
+const LOCALE = { LC_ALL: 'C', TZ: 'UTC' };
+/** Postgres needs a moment to take the last statements' work to disk; SIGQUIT ends its helpers with it. */
+const STOP: PartSpec<unknown>['stop'] = [
+  ['SIGINT', 1_500],
+  ['SIGQUIT', 500],
+];
+
+/**
+ * Finds the cluster under `folder`, or makes it.
+ * @param folder absolute path; may become a link to where the account of Postgres can keep its data
+ * @param password of the superuser and of the application's role; fixed when the cluster is made
+ */
+export async function prepareCluster(folder: string, password: string, progress: Progress): Promise<Cluster> {
+  const account = await postgresAccount();
+  const binaries = await postgresBinaries(account, progress);
+  const room = await dataFolder(folder, account, progress);
+  const data = join(room, 'data');
+  const cluster = { binaries, account, data, password };
+  if (await isThere(join(data, 'PG_VERSION'))) await checkVersion(cluster);
+  else await initialise(room, cluster);
+  return cluster;
+}
+
+async function checkVersion({ binaries, data }: Cluster): Promise<void> {
+  const made = (await readFile(join(data, 'PG_VERSION'), 'utf8')).trim();
+  const [major] = binaries.version.split('.');
+  if (made === major) return;
+  throw new Problem(
+    `The database in ${data} was made by Postgres ${made} and this is Postgres ${major ?? ''}, which cannot read it: ` +
+      'move the folder away to begin with an empty one',
+  );
+}
+
+/** Under another name first, so that a run that was cut short leaves no half of a cluster. */
+async function initialise(room: string, { binaries, account, data, password }: Cluster): Promise<void> {
+  const unfinished = join(room, 'unfinished');
+  const passwordFile = join(room, 'password');
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  if (account) await Promise.all([unfinished, passwordFile].map((path) => chown(path, account.uid, account.gid)));
+  try {
+    const args = ['-D', unfinished, '-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, ...INITDB];
+    await run(binaries.initdb, args, { account, cwd: room, env: LOCALE });
+    await rename(unfinished, data);
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+}
+
+/** The process that the cluster's own pid file names: an orphan when it still runs, and no start of ours is under way. */
+export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promise<Recorded | undefined> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  const recorded = { pid, mark: data };
+  return pid > 0 && (await stillRuns(recorded)) ? recorded : undefined;
+}
+
+/**
+ * Removes a pid file whose process is gone: pids are used again, in containers soon, and Postgres refuses to start when
+ * any process of ours has that one.
+ */
+export async function removeStalePidFile(cluster: Cluster): Promise<void> {
+  if ((await runningPostmaster(cluster)) === undefined) await rm(join(cluster.data, 'postmaster.pid'), { force: true });
+}
+
+/**
+ * How to run the cluster. It listens on loopback alone, without a Unix socket, whose path may be too long here. What it
+ * has committed survives a crash: fsync and synchronous_commit stay on unless `settings` says otherwise.
+ */
+export function postgresPart(
+  cluster: Cluster,
+  port: number,
+  log: string,
+  settings: Record<string, string> = {},
+): PartSpec<void> {
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    max_connections: '200',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    ...settings,
+  };
+  return {
+    command: cluster.binaries.postgres,
+    args: ['-D', cluster.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    env: LOCALE,
+    cwd: '/',
+    account: cluster.account,
+    mark: cluster.data,
+    log,
+    ipc: false,
+    stop: STOP,
+    ready: (_message, signal) => ready(cluster, port, signal),
+  };
+}
+
+async function ready(cluster: Cluster, port: number, signal: AbortSignal): Promise<void> {
+  const pool = adminPool(adminUrl(cluster, port));
+  try {
+    const isFinal = (error: unknown) => !isUnreachable(error);
+    await until(() => pool.query('SELECT'), signal, isFinal);
+  } catch (error) {
+    throw (error as { code?: unknown }).code === WRONG_PASSWORD
+      ? new Problem(`The password of the database in ${cluster.data} is lost: move that folder away to begin anew`)
+      : error;
+  } finally {
+    await pool.end();
+  }
+}
+const WRONG_PASSWORD = '28P01';
+
+/** The URL of the cluster's superuser. */
+export function adminUrl({ password }: Cluster, port: number): string {
+  return `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
+}
+
+function adminPool(url: string): Pool {
+  return makePool(url, 'start', 1, () => undefined);
+}
+
+/** Makes the application's role, with this password, and its database unless they are there. @returns the role's URL */
+export async function createDatabase(admin: string, password: string): Promise<string> {
+  const pool = adminPool(admin);
+  try {
+    const { rowCount: roles } = await pool.query('SELECT FROM pg_roles WHERE rolname = $1', [APPLICATION]);
+    if (roles === 0) {
+      const { rows } = await pool.query<{ sql: string }>(
+        `SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) AS sql`,
+        [APPLICATION, password],
+      );
+      for (const { sql } of rows) await pool.query(sql);
+    }
+    const { rowCount: databases } = await pool.query('SELECT FROM pg_database WHERE datname = $1', [APPLICATION]);
+    if (databases === 0) await pool.query(`CREATE DATABASE ${APPLICATION} OWNER ${APPLICATION}`);
+  } finally {
+    await pool.end();
+  }
+  const { host } = new URL(admin);
+  return `postgres://${APPLICATION}:${password}@${host}/${APPLICATION}`;
+}

@@ -1,0 +1,248 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../../src/config.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { LOOPBACK } from '../../src/main/webhook-settings.ts';
+import { demoOrganization } from './demo.ts';
+import type { Home } from './home.ts';
+import { freshLog } from './logs.ts';
+import { nodePart } from './node-part.ts';
+import { homePorts, type Ports } from './ports.ts';
+import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
+import { Problem } from './problem.ts';
+import type { Progress } from './progress.ts';
+import { type Demo, readSecrets, type Secrets } from './secrets.ts';
+import { onFreePorts, type PartName, type Supervisor } from './supervisor.ts';
+import { findTemporalCli } from './temporal-cli.ts';
+import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
+
+/** What starting needs. */
+export interface Context {
+  readonly config: Config;
+  /** The environment with `.env`. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly home: Home;
+  readonly ports: Ports;
+  readonly progress: Progress;
+  readonly supervisor: Supervisor;
+  /** Ends what is under way. */
+  readonly signal: AbortSignal;
+}
+
+export interface Temporal {
+  readonly address: string;
+  readonly namespace: string;
+  /** Null when the server is not ours, so that nobody has told us. */
+  readonly uiUrl: string | null;
+}
+
+/** Everything runs: where it is, and whose key opens it. */
+export interface Stack {
+  readonly baseUrl: string;
+  readonly databaseUrl: string;
+  readonly temporal: Temporal;
+  /** Null when real providers are used. */
+  readonly inboxUrl: string | null;
+  /** What Postmark must be told, so that it reports what becomes of email; null when it is simulated or not used. */
+  readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
+  readonly demo: Demo;
+}
+
+const UI_PORT = 8_233;
+const RETENTION = '168h';
+
+/**
+ * Starts every part that no setting says is elsewhere, each when what it needs serves, and makes the demonstration
+ * organization.
+ */
+export async function startStack(context: Context): Promise<Stack> {
+  const { environment, home } = context;
+  const secrets = await readSecrets(home.secrets);
+  const [databaseUrl, temporal] = await Promise.all([startDatabase(context, secrets), startTemporal(context)]);
+  const pending = demoOrganization(databaseUrl, home.secrets, secrets);
+  // Waited for below; should starting fail before, that is the error to tell.
+  pending.catch(() => undefined);
+
+  const shared = {
+    ...(environment['TEMPORAL_ADDRESS'] ? environment : withoutTemporal(environment)),
+    ...temporalEnvironment(home, environment, temporal),
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_UI_URL: environment['TEMPORAL_UI_URL'] || temporal.uiUrl || '',
+    ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
+    WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
+    SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
+    DOCS_SENDER_DOMAIN: environment['DOCS_SENDER_DOMAIN'] || (secrets.demo?.domain ?? (await pending).domain),
+    SEND_MAX_ATTEMPTS: environment['SEND_MAX_ATTEMPTS'] || '5',
+    SEND_INITIAL_INTERVAL: environment['SEND_INITIAL_INTERVAL'] || '1s',
+    SEND_MAX_INTERVAL: environment['SEND_MAX_INTERVAL'] || '5s',
+  };
+  const application = await onFreePorts(() => startApplication(context, shared, secrets));
+  return { ...application, databaseUrl, temporal, demo: await pending };
+}
+
+async function startDatabase(context: Context, secrets: Secrets): Promise<string> {
+  const { config, home, ports, progress, supervisor } = context;
+  const url =
+    config.DATABASE_URL ??
+    (await progress.step('Postgres', async (step) => {
+      const cluster = await prepareCluster(home.postgres, secrets.database_password, progress);
+      step.rename(`Postgres ${cluster.binaries.version}`);
+      await removeStalePidFile(cluster);
+      const log = await freshLog(home.logs, 'postgres');
+      const port = await onFreePorts(async () => {
+        const free = await ports.choose(homePorts(home.path).postgres);
+        await supervisor.start('postgres', postgresPart(cluster, free, log));
+        return free;
+      });
+      return createDatabase(adminUrl(cluster, port), cluster.password);
+    }));
+  const applied = await migrate(url).catch((error: unknown) => {
+    if (config.DATABASE_URL === undefined) throw error;
+    throw new Problem(`The database that DATABASE_URL names cannot be used: ${describe(error)}`, { cause: error });
+  });
+  if (applied.length > 0) progress.say(`  ✓ Migrations applied: ${applied.join(', ')}`);
+  return url;
+}
+
+/** A host with several addresses fails with an error for each and none for the whole. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describe).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function startTemporal(context: Context): Promise<Temporal> {
+  const { environment, home, ports, progress, supervisor, signal } = context;
+  const namespace = environment['TEMPORAL_NAMESPACE'] || 'default';
+  const given = environment['TEMPORAL_ADDRESS'];
+  if (given) return { address: given, namespace, uiUrl: null };
+
+  const cli = await findTemporalCli(environment, progress, signal);
+  return progress.step('Temporal server', async () => {
+    const log = await freshLog(home.logs, 'temporal');
+    const database = await temporalDatabase(home.temporal);
+    const server = await onFreePorts(async () => {
+      const port = await ports.choose(homePorts(home.path).temporal);
+      const uiPort = await preferredPort(context, UI_PORT);
+      const chosen = { cli, port, uiPort, database: database.path, namespaces: [namespace] };
+      await supervisor.start('temporal', temporalPart(chosen, log));
+      return chosen;
+    });
+    const address = `127.0.0.1:${server.port}`;
+    await database.complete(() => setRetention(cli, address, namespace, RETENTION));
+    return { address, namespace, uiUrl: `http://127.0.0.1:${server.uiPort}` };
+  });
+}
+
+/** Our own server needs nothing but its address; a profile that the user keeps for another one would be in the way. */
+function temporalEnvironment(home: Home, environment: NodeJS.ProcessEnv, temporal: Temporal): NodeJS.ProcessEnv {
+  if (environment['TEMPORAL_ADDRESS']) return {};
+  return {
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+    TEMPORAL_CONFIG_FILE: join(home.path, 'no-temporal.toml'),
+  };
+}
+
+/**
+ * Our own processes, all at once, since each takes its time to load: which is why their ports are chosen before any of
+ * them runs, and why all are started again when one of those ports turns out to be taken.
+ */
+async function startApplication(
+  context: Context,
+  shared: NodeJS.ProcessEnv,
+  secrets: Secrets,
+): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl' | 'postmarkWebhook'>> {
+  const { config, environment, home, progress, supervisor } = context;
+  const port = await preferredPort(context, config.PORT);
+  const baseUrl = `http://${reachable(config.HOST)}:${port}`;
+  const isSimulated = config.POSTMARK_SERVER_TOKEN === undefined && config.SMTP_URL === undefined;
+  const simulated = isSimulated ? await simulatedProviders(context, secrets, baseUrl) : undefined;
+  const user = environment['POSTMARK_WEBHOOK_USER'] || secrets.postmark_webhook_user;
+  const password = environment['POSTMARK_WEBHOOK_PASSWORD'] || secrets.postmark_webhook_password;
+  const webhook = { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password };
+  const publicUrl = environment['PUBLIC_URL'] || baseUrl;
+  const env = { ...shared, ...simulated?.providers, ...webhook, PUBLIC_URL: publicUrl };
+
+  const start = async (name: PartName, title: string, args: string[], own: NodeJS.ProcessEnv, stopWithin: number) => {
+    const log = await freshLog(home.logs, name);
+    const path = name === 'simulator' ? '../simulator/main.js' : `../../src/main/${name}.js`;
+    const program = fileURLToPath(new URL(path, import.meta.url));
+    const spec = nodePart(program, args, { ...env, ...own }, home.logs, log, stopWithin);
+    await progress.step(title, () => supervisor.start(name, spec));
+  };
+  try {
+    await Promise.all([
+      start('api', 'API', [], { PORT: String(port), HOST: config.HOST }, 1_500),
+      start('worker', 'Worker', ['--fleets', 'all'], {}, 2_000),
+      simulated && start('simulator', 'Provider simulator', [], simulated.own, 900),
+    ]);
+  } catch (error) {
+    await supervisor.stop(['api', 'worker', 'simulator']);
+    throw error;
+  }
+  const isReal = config.POSTMARK_SERVER_TOKEN !== undefined;
+  const postmarkWebhook = isReal ? { url: `${publicUrl}/callbacks/postmark`, user, password } : null;
+  return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook };
+}
+
+/** The simulator's settings, and what the other processes must know to use it as their providers. */
+async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: string) {
+  const { config, environment, home, ports } = context;
+  const wanted = homePorts(home.path);
+  const port = await ports.choose(wanted.simulator);
+  const smtpPort = await ports.choose(wanted.smtp);
+  return {
+    inboxUrl: `http://127.0.0.1:${port}/inbox`,
+    providers: {
+      EMAIL_PROVIDERS: environment['EMAIL_PROVIDERS'] || 'postmark,smtp',
+      POSTMARK_SERVER_TOKEN: secrets.postmark_server_token,
+      POSTMARK_ACCOUNT_TOKEN: secrets.postmark_account_token,
+      POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
+      SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+      // The simulator's search does not lag. Twilio's own may.
+      ...(config.TWILIO_ACCOUNT_SID === undefined && {
+        CONFIRM_NOT_FOUND_AFTER: environment['CONFIRM_NOT_FOUND_AFTER'] || '1s',
+      }),
+      ...simulatedChat(context, secrets, `http://127.0.0.1:${port}`),
+    },
+    own: {
+      SIMULATOR_PORT: String(port),
+      SIMULATOR_SMTP_PORT: String(smtpPort),
+      SIMULATOR_FOLDER: home.inbox,
+      SIMULATOR_CALLBACK_URL: `${baseUrl}/callbacks/postmark`,
+      // Who uses Meta itself may have no secret to sign reports with.
+      ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
+    },
+  };
+}
+
+/** Twilio and Meta, each unless it has credentials. */
+function simulatedChat({ config }: Context, secrets: Secrets, url: string): NodeJS.ProcessEnv {
+  const twilio = {
+    TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
+    TWILIO_AUTH_TOKEN: secrets.twilio_auth_token,
+    TWILIO_BASE_URL: url,
+  };
+  const meta = {
+    META_ACCESS_TOKEN: secrets.meta_access_token,
+    META_APP_SECRET: secrets.meta_app_secret,
+    META_VERIFY_TOKEN: secrets.meta_verify_token,
+    META_BASE_URL: url,
+  };
+  return {
+    ...(config.TWILIO_AUTH_TOKEN === undefined && twilio),
+    ...(config.META_ACCESS_TOKEN === undefined && meta),
+  };
+}
+
+/** Where this machine reaches a server that listens at `host`, as part of a URL. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function preferredPort({ ports, progress }: Context, wanted: number): Promise<number> {
+  const port = await ports.choose(wanted);
+  if (wanted !== 0 && port !== wanted) progress.say(`  Port ${wanted} is taken, using ${port}`);
+  return port;
+}

@@ -1,0 +1,98 @@
+/**
+ * Runs before `npm start` and `npm test`: installs the dependencies of a fresh clone, and those of one whose
+ * package-lock.json has moved on. Plain JavaScript without dependencies, since there may be none yet.
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { clearInterval, setInterval } from 'node:timers';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const PROGRESS_EVERY = 5_000;
+
+function readJson(path) {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'));
+}
+
+/** A sentence when this Node is too old for package.json's `engines`. */
+function nodeProblem() {
+  const needed = readJson('package.json').engines.node.replace('>=', '');
+  const [major, minor] = needed.split('.').map(Number);
+  const [haveMajor, haveMinor] = process.versions.node.split('.').map(Number);
+  if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return undefined;
+  return `Sendwright needs Node ${needed} or newer; this is ${process.versions.node} (${process.execPath})`;
+}
+
+/**
+ * Why node_modules is not what package-lock.json asks for. npm keeps what it installed in a lock file of its own, written
+ * last, so an installation that was cut short has none.
+ */
+function reasonToInstall() {
+  let installed;
+  try {
+    installed = readJson('node_modules/.package-lock.json').packages;
+  } catch {
+    return 'they are missing';
+  }
+  for (const [path, wanted] of Object.entries(readJson('package-lock.json').packages)) {
+    if (path === '' || wanted.link) continue;
+    const found = installed[path];
+    if (found ? !sameVersion(found, wanted) : neededHere(wanted)) return `${path} is not what package-lock.json says`;
+  }
+  return undefined;
+}
+
+function sameVersion(found, wanted) {
+  return found.version === wanted.version && (found.integrity ?? wanted.integrity) === wanted.integrity;
+}
+
+/** Optional packages are built for one platform each; where the C library decides too, npm's choice is taken as right. */
+function neededHere({ optional, os, cpu, libc }) {
+  if (!optional) return true;
+  return Boolean(os?.includes(process.platform) && cpu?.includes(process.arch) && !libc);
+}
+
+/** Runs `npm ci` with its output on the terminal. @returns its exit code */
+function install() {
+  const npm = process.env.npm_execpath;
+  const [command, ...args] = npm?.endsWith('npm-cli.js') ? [process.execPath, npm] : ['npm'];
+  const started = Date.now();
+  const child = spawn(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  // On a terminal npm shows a progress line of its own.
+  const ticking = process.stdout.isTTY
+    ? undefined
+    : setInterval(() => {
+        console.log(`  … installing dependencies: ${Math.round((Date.now() - started) / 1_000)} s`);
+      }, PROGRESS_EVERY);
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      clearInterval(ticking);
+      console.error(`npm could not be run: ${error.message}`);
+      resolve(1);
+    });
+    child.on('exit', (code) => {
+      clearInterval(ticking);
+      if (code === 0) console.log(`Dependencies installed in ${((Date.now() - started) / 1_000).toFixed(1)} s`);
+      resolve(code ?? 1);
+    });
+  });
+}
+
+const problem = nodeProblem();
+if (problem) {
+  console.error(problem);
+  process.exit(1);
+}
+const reason = reasonToInstall();
+if (reason) {
+  console.log(`Installing dependencies, since ${reason} (npm ci)`);
+  const code = await install();
+  if (code !== 0) {
+    console.error('npm ci failed, see above; without the dependencies nothing can start');
+    process.exit(code);
+  }
+}

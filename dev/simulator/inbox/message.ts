@@ -1,0 +1,98 @@
+import type { ChatProviderName, ChatType } from '../../../src/domain/chat.ts';
+import { magicOf } from '../magic.ts';
+
+/** An email as `GET /inbox/messages` shows it: part of the contract, as is InboxChat. */
+export interface InboxMessage {
+  readonly provider: 'postmark' | 'smtp';
+  readonly id: string;
+  readonly from: string;
+  /** Each address in the words the provider was given: `a@b.com` or `Name <a@b.com>`. */
+  readonly to: readonly string[];
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly subject: string;
+  readonly text: string | null;
+  readonly html: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attachments: readonly InboxAttachment[];
+  /** UTC with milliseconds. */
+  readonly received_at: string;
+}
+
+/** A chat-app message as `GET /inbox/messages` shows it. */
+export interface InboxChat {
+  readonly provider: ChatProviderName;
+  readonly id: string;
+  /** E.164; from Meta, which is not told it, what Meta calls the number. */
+  readonly from: string;
+  /** E.164. */
+  readonly to: string;
+  readonly type: ChatType;
+  /** Of a text. */
+  readonly text: string | null;
+  /** At Meta as it was sent; at Twilio `name`, `language`, `content_sid` and `variables`. */
+  readonly template: Readonly<Record<string, unknown>> | null;
+  readonly media: { readonly link: string; readonly caption: string | null; readonly filename: string | null } | null;
+  /** UTC with milliseconds. */
+  readonly received_at: string;
+}
+
+/** What is kept of an attached file: everything but its content. `size` is in bytes, decoded. */
+export interface InboxAttachment {
+  readonly filename: string | null;
+  readonly content_type: string;
+  readonly size: number;
+  readonly content_id: string | null;
+}
+
+/** What a message is found by. It stands before the message on disk, so that a start need not parse the messages. */
+export interface Head {
+  readonly id: string;
+  readonly provider: (InboxMessage | InboxChat)['provider'];
+  /** Unix milliseconds. */
+  readonly received_at: number;
+  /** Who gets it, each once: bare addresses in the case they were given, or a number. */
+  readonly recipients: readonly string[];
+  /** Postmark's; of Twilio's messages the account. Empty or null for others. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly tag: string | null;
+  readonly stream: string | null;
+}
+
+/** One message with its head, as it is handed in. */
+export interface Received<Message = InboxMessage | InboxChat> {
+  readonly head: Head;
+  readonly message: Message;
+}
+
+/** The texts under which a message is found: one for each thing that may be asked for. */
+export const KEY = {
+  id: (id: string) => `id ${id}`,
+  provider: (provider: Head['provider']) => `provider ${provider}`,
+  recipient: (address: string) => `recipient ${address.toLowerCase()}`,
+  /** Postmark compares the names of metadata without case, their values with it. */
+  metadata: (name: string, value: string) => `metadata ${name.toLowerCase()}\n${value}`,
+  tag: (tag: string) => `tag ${tag}`,
+  stream: (stream: string) => `stream ${stream}`,
+  /** The end of a message's id that the ids of its bounces are made of. */
+  bounces: (tail: string) => `bounces ${tail}`,
+} as const;
+
+/** The end of a message's id by which its bounces are found. */
+export function tailOf(messageId: string): string {
+  return messageId.slice(-11);
+}
+
+const BOUNCES = new Set(['Bounce', 'SpamComplaint', 'Transient']);
+
+/** Every key of a message, each once. */
+export function keysOf(head: Head): Set<string> {
+  const keys = new Set([KEY.id(head.id), KEY.provider(head.provider)]);
+  for (const address of head.recipients) keys.add(KEY.recipient(address));
+  for (const [name, value] of Object.entries(head.metadata)) keys.add(KEY.metadata(name, value));
+  if (head.tag !== null) keys.add(KEY.tag(head.tag));
+  if (head.stream !== null) keys.add(KEY.stream(head.stream));
+  const bounces = head.recipients.some((address) => magicOf(address).reports.some(({ kind }) => BOUNCES.has(kind)));
+  if (bounces && head.provider === 'postmark') keys.add(KEY.bounces(tailOf(head.id)));
+  return keys;
+}

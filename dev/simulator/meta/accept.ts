@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { type Static, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { characters } from '../../../src/domain/text.ts';
+import type { ChatAnswer } from '../chat-call.ts';
+import type { InboxChat, Received } from '../inbox/message.ts';
+import { CODE, refuse } from './errors.ts';
+
+const optional = (schema: TSchema) => Type.Optional(schema);
+const text = Type.String({ minLength: 1 });
+const caption = Type.Optional(Type.String());
+
+/** The body of `POST /{phone_number_id}/messages` as far as the simulator looks at it. */
+const Message = Type.Object({
+  messaging_product: Type.Literal('whatsapp'),
+  to: text,
+  type: Type.Enum(['text', 'template', 'image', 'document']),
+  biz_opaque_callback_data: Type.Optional(Type.String({ maxLength: 512 })),
+  text: Type.Optional(Type.Object({ body: text, preview_url: optional(Type.Boolean()) })),
+  template: Type.Optional(
+    Type.Object({
+      name: text,
+      language: Type.Object({ code: text }),
+      components: optional(Type.Array(Type.Object({ type: text }))),
+    }),
+  ),
+  image: Type.Optional(Type.Object({ link: text, caption })),
+  document: Type.Optional(Type.Object({ link: text, caption, filename: Type.Optional(Type.String()) })),
+});
+type Message = Static<typeof Message>;
+const message = Compile(Message);
+
+const MAX_TEXT = 4_096;
+const MAX_CAPTION = 1_024;
+
+/** A message that Meta takes, with what it gives back in its reports. */
+export interface Accepted extends Received<InboxChat> {
+  readonly opaque: string | undefined;
+}
+
+/**
+ * Judges a message as Meta does: an error, or the message with a new id.
+ * @param sender what Meta calls the number it is from
+ * @param now Unix milliseconds
+ */
+export function judge(input: unknown, sender: string, now: number): ChatAnswer | Accepted {
+  if (!message.Check(input)) {
+    const [error] = message.Errors(input);
+    const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'The message';
+    return refuse(400, CODE.parameter, 'Invalid parameter', `${where} ${error?.message ?? 'has the wrong type'}.`);
+  }
+  const to = input.to.replaceAll(/[^\d]/g, '');
+  if (!/^[1-9]\d{6,14}$/.test(to)) return refuse(400, CODE.parameter, 'Invalid parameter', 'to is not a phone number.');
+  const { type } = input;
+  const media = type === 'image' ? input.image : type === 'document' ? input.document : undefined;
+  if (!input[type]) return refuse(400, CODE.missing, 'Required parameter is missing', `${type} is missing.`);
+  if (characters(input.text?.body ?? '') > MAX_TEXT)
+    return refuse(400, CODE.parameter, `Param text['body'] must be at most ${MAX_TEXT} characters long.`);
+  if (characters(media?.caption ?? '') > MAX_CAPTION)
+    return refuse(400, CODE.parameter, `Param ${type}['caption'] must be at most ${MAX_CAPTION} characters long.`);
+  return { ...receive(input, media, sender, `+${to}`, now), opaque: input.biz_opaque_callback_data };
+}
+
+interface Media {
+  readonly link: string;
+  readonly caption?: string;
+  readonly filename?: string;
+}
+
+function receive(
+  { type, text, template }: Message,
+  media: Media | undefined,
+  from: string,
+  to: string,
+  now: number,
+): Received<InboxChat> {
+  const id = `wamid.${randomBytes(30).toString('base64')}`;
+  return {
+    head: { id, provider: 'meta', received_at: now, recipients: [to], metadata: {}, tag: null, stream: null },
+    message: {
+      provider: 'meta',
+      id,
+      from,
+      to,
+      type,
+      text: type === 'text' ? (text?.body ?? null) : null,
+      template: type === 'template' ? (template ?? null) : null,
+      media: media ? { link: media.link, caption: media.caption ?? null, filename: media.filename ?? null } : null,
+      received_at: new Date(now).toISOString(),
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import type { AddressInfo } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Dns } from '../../src/providers/dns.ts';
+import { Switches } from './behaviour.ts';
+import { Inbox, type Keep } from './inbox/inbox.ts';
+import { inboxRoutes } from './inbox/routes.ts';
+import { FailedOnce } from './magic.ts';
+import { MetaReports, type MetaTarget } from './meta/callbacks.ts';
+import { metaRoutes } from './meta/routes.ts';
+import { Callbacks, type CallbackTarget } from './postmark/callbacks.ts';
+import { postmarkRoutes } from './postmark/routes.ts';
+import { Suppressions } from './postmark/suppressions.ts';
+import { Posts } from './posts.ts';
+import { startSmtp } from './smtp/server.ts';
+import type { Account } from './twilio/callbacks.ts';
+import { twilioRoutes } from './twilio/routes.ts';
+
+export interface SimulatorOptions {
+  readonly host: string;
+  /** 0 takes a free one, as for `smtpPort`. */
+  readonly port: number;
+  readonly smtpPort: number;
+  /** Where the inbox is kept; null keeps it in memory. */
+  readonly folder: string | null;
+  /** Postmark's token that callers must give; null accepts any. */
+  readonly serverToken: string | null;
+  /** Postmark's account token that callers must give; null or nothing accepts any. */
+  readonly accountToken?: string | null;
+  /** Whom Postmark asks about domains; null or nothing verifies none. */
+  readonly dns?: Dns | null;
+  /** Where Postmark's records about messages are posted; null posts none. */
+  readonly deliveryCallback: CallbackTarget | null;
+  /** Twilio's one account; null or nothing lets any in, with any token. Its callbacks go where each message says. */
+  readonly twilioAccount?: Account | null;
+  /** Meta's token that callers must give; null or nothing accepts any. */
+  readonly metaToken?: string | null;
+  /** Where Meta's reports about chat-app messages are posted; null or nothing posts none. */
+  readonly metaCallback?: MetaTarget | null;
+  readonly log: Logger;
+  /** How much of the inbox is kept; by default 200,000 messages within 4 GiB on disk or 512 MiB in memory. */
+  readonly keep?: Partial<Keep>;
+  readonly times?: Partial<Times>;
+}
+
+/** Milliseconds. */
+export interface Times {
+  /** Before a message to `slow@` is answered. */
+  readonly slow: number;
+  /** Between a message and the first report about it. */
+  readonly report: number;
+  /** Before each further try of a callback. */
+  readonly callbackRetries: readonly number[];
+}
+
+const TIMES: Times = {
+  slow: 20_000,
+  report: 300,
+  callbackRetries: [1_000, 2_000, 4_000, 8_000, 15_000, 30_000],
+};
+
+export interface Simulator {
+  /** Postmark's API. */
+  readonly postmarkUrl: string;
+  /** Twilio's and Meta's APIs, each at its own paths. */
+  readonly chatUrl: string;
+  readonly smtpUrl: string;
+  readonly inboxUrl: string;
+  /** Ends all connections at once. What was accepted is kept, in `folder`. */
+  close(): Promise<void>;
+}
+
+/** Starts simulated providers with one inbox for all of them: APIs as of Postmark, Twilio and Meta, and an SMTP server. */
+export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const { host, folder, log, deliveryCallback } = options;
+  const times = { ...TIMES, ...options.times };
+  const bytes = folder === null ? 512 * 1_048_576 : 4_096 * 1_048_576;
+  const inbox = new Inbox(folder, { messages: 200_000, bytes, ...options.keep }, log);
+  const ending = new AbortController();
+  const callbacks = deliveryCallback && new Callbacks(deliveryCallback, times.report, times.callbackRetries, log);
+  const parts = {
+    inbox,
+    switches: new Switches(),
+    failedOnce: new FailedOnce(),
+    callbacks,
+    suppressions: new Suppressions(),
+    slow: times.slow,
+    reportAfter: times.report,
+    ending: ending.signal,
+    serverToken: options.serverToken,
+    accountToken: options.accountToken ?? null,
+    dns: options.dns ?? null,
+    log,
+  };
+
+  const posts = new Posts(log);
+  const chat = { ...parts, posts, retries: times.callbackRetries };
+  const { twilioAccount: account = null, metaToken: accessToken = null, metaCallback } = options;
+  const reports = metaCallback ? new MetaReports(metaCallback, chat) : null;
+
+  const app = Fastify({ forceCloseConnections: true });
+  void app.register(async (scope) => postmarkRoutes(scope, parts));
+  void app.register(async (scope) => twilioRoutes(scope, { ...chat, account }));
+  void app.register(async (scope) => metaRoutes(scope, { ...chat, accessToken, reports }));
+  inboxRoutes(app, inbox);
+  switchRoutes(app, parts.switches);
+
+  await app.listen({ host, port: options.port });
+  const smtp = await startSmtp(host, options.smtpPort, parts).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
+  const url = `http://${host}:${(app.server.address() as AddressInfo).port}`;
+  return {
+    postmarkUrl: url,
+    chatUrl: url,
+    smtpUrl: `smtp://${host}:${smtp.port}`,
+    inboxUrl: `${url}/inbox`,
+    async close() {
+      ending.abort();
+      await Promise.all([app.close(), smtp.close(), callbacks?.close(), posts.close()]);
+      inbox.close();
+    },
+  };
+}
+
+/** How the simulated providers shall behave; see Behaviour. */
+function switchRoutes(app: FastifyInstance, switches: Switches): void {
+  app.get('/simulator/behaviour', () => switches.now);
+
+  app.put('/simulator/behaviour', (request, reply) => {
+    const problem = switches.set(request.body);
+    return problem === undefined ? switches.now : reply.code(422).send({ error: problem });
+  });
+
+  app.delete('/simulator/behaviour', () => {
+    switches.reset();
+    return switches.now;
+  });
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import type { ChatType } from '../../../src/domain/chat.ts';
+import { characters } from '../../../src/domain/text.ts';
+import type { ChatAnswer } from '../chat-call.ts';
+import type { InboxChat, Received } from '../inbox/message.ts';
+import { CONTENTS } from './contents.ts';
+import { CODE, refuse } from './errors.ts';
+
+const MAX_BODY = 1_600;
+const ADDRESS = /^whatsapp:(\+[1-9]\d{6,14})$/;
+const IMAGE = /\.(?:jpe?g|png|webp)$/i;
+
+/** Judges the form of a message as Twilio does: an error, or the message with a new id. @param now Unix milliseconds */
+export function judge(form: URLSearchParams, account: string, now: number): ChatAnswer | Received<InboxChat> {
+  const to = ADDRESS.exec(form.get('To') ?? '')?.[1];
+  if (to === undefined)
+    return refuse(400, CODE.to, `The 'To' number ${form.get('To') ?? ''} is not a valid phone number.`);
+  const from = ADDRESS.exec(form.get('From') ?? '')?.[1];
+  if (from === undefined) return refuse(400, CODE.from, `The 'From' number ${form.get('From') ?? ''} is not valid.`);
+  const said = read(form);
+  if ('status' in said) return said;
+  const id = `${said.media ? 'MM' : 'SM'}${randomBytes(16).toString('hex')}`;
+  return {
+    head: {
+      id,
+      provider: 'twilio',
+      received_at: now,
+      recipients: [to],
+      metadata: { account },
+      tag: null,
+      stream: null,
+    },
+    message: { provider: 'twilio', id, from, to, ...said, received_at: new Date(now).toISOString() },
+  };
+}
+
+type Said = Pick<InboxChat, 'text' | 'template' | 'media'> & { readonly type: ChatType };
+
+function read(form: URLSearchParams): ChatAnswer | Said {
+  const body = form.get('Body');
+  const links = form.getAll('MediaUrl');
+  const sid = form.get('ContentSid');
+  if (sid !== null) return readContent(sid, form.get('ContentVariables'));
+  if (characters(body ?? '') > MAX_BODY)
+    return refuse(400, CODE.tooLong, `The concatenated message body exceeds the ${MAX_BODY} character limit.`);
+  const [link] = links;
+  if (link !== undefined) {
+    if (links.length > 1 || !/^https?:$/.test(protocolOf(link) ?? ''))
+      return refuse(400, CODE.mediaUrl, 'Invalid media URL(s).');
+    const type = IMAGE.test(new URL(link).pathname) ? 'image' : 'document';
+    return { type, text: null, template: null, media: { link, caption: body, filename: null } };
+  }
+  if (!body) return refuse(400, CODE.noBody, 'A text message body or media urls must be specified.');
+  return { type: 'text', text: body, template: null, media: null };
+}
+
+function readContent(sid: string, json: string | null): ChatAnswer | Said {
+  const content = CONTENTS.find((one) => one.sid === sid);
+  if (!content) return refuse(400, CODE.content, 'The ContentSid is Invalid.');
+  const variables = parse(json ?? '{}');
+  const isFilled = variables && Object.keys(content.variables).every((name) => typeof variables[name] === 'string');
+  if (!isFilled) return refuse(400, CODE.contentVariables, 'The ContentVariables Parameter is invalid.');
+  const { name, language } = content;
+  return { type: 'template', text: null, template: { name, language, content_sid: sid, variables }, media: null };
+}
+
+function protocolOf(link: string): string | undefined {
+  return URL.canParse(link) ? new URL(link).protocol : undefined;
+}
+
+function parse(json: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { sendDemo } from './environment/demo.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
+import { removeDevFile, writeDevFile } from './environment/dev-file.ts';
+import { endOrphans, type Home, recordProcesses, takeHome } from './environment/home.ts';
+import { latestWrite } from './environment/latest-write.ts';
+import { trimLogs } from './environment/logs.ts';
+import { makePorts } from './environment/ports.ts';
+import { Problem } from './environment/problem.ts';
+import { duration, makeProgress } from './environment/progress.ts';
+import { type Stack, startStack } from './environment/stack.ts';
+import { makeSupervisor, type Processes } from './environment/supervisor.ts';
+import { addresses, demoStory } from './environment/welcome.ts';
+import { readEnvironment, readSettings } from '../src/main/env.ts';
+
+/** `npm start`: the whole service on this machine, for development, until Ctrl-C. */
+const PARENT_POLL = 500;
+const began = Date.now();
+const environment = readEnvironment();
+const config = readSettings();
+const progress = makeProgress(process.stdout);
+const stopping = new AbortController();
+let whyStopping = '';
+let failure: unknown;
+
+function stop(why: string): void {
+  whyStopping ||= why;
+  stopping.abort();
+}
+
+// One Ctrl-C may reach us twice, from the terminal and from npm, and people press it again: all of that is one wish.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+// npm that was killed cannot pass a Ctrl-C on any more.
+if (environment['npm_lifecycle_event'] !== undefined) {
+  const npm = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== npm) stop('npm has ended');
+  }, PARENT_POLL).unref();
+}
+// The terminal may be gone before we are.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error) => {
+    if (!stopping.signal.aborted) failure ??= error ?? new Error(event);
+    stop(event);
+  });
+}
+
+try {
+  const { home, release } = await takeHome(config.SENDWRIGHT_HOME);
+  await runIn(home).finally(release);
+} catch (error) {
+  failure ??= error;
+}
+if (failure !== undefined) console.error(failure instanceof Problem ? failure.message : failure);
+process.exit(failure === undefined ? 0 : 1);
+
+/** Starts everything, says where it is, and stops it when it is time. Throws when it could not start. */
+async function runIn(home: Home): Promise<void> {
+  let stack: Stack | undefined;
+  let processes: Processes = {};
+  const record = latestWrite((current: Processes) => recordProcesses(home, current));
+  const devFile = latestWrite((current: DevFile) => writeDevFile(home.devFile, current));
+  const supervisor = makeSupervisor(progress, (current) => {
+    processes = current;
+    record.write(processes);
+    if (stack) devFile.write(describe(stack, processes));
+  });
+  const ports = makePorts();
+  const stopTrimming = trimLogs(home.logs);
+  // At once, also while parts still start.
+  stopping.signal.addEventListener('abort', () => void supervisor.stop());
+  try {
+    const orphans = await endOrphans(home);
+    if (orphans.length > 0) progress.say(`  Ended what an earlier start left behind: ${orphans.join(', ')}`);
+    const { signal } = stopping;
+    const started = await startStack({ config, environment, home, ports, progress, supervisor, signal }).finally(
+      ports.release,
+    );
+    const email =
+      started.inboxUrl === null
+        ? undefined
+        : await progress.step('Demonstration email', () => sendDemo(started.baseUrl, started.demo, signal));
+    stack = started;
+    devFile.write(describe(stack, processes));
+    await devFile.settled();
+    const lines = [...(email ? demoStory(email) : []), ...addresses(stack, home, email)];
+    progress.say([...lines, `Everything answers after ${duration(Date.now() - began)}. Ctrl-C stops it.`].join('\n'));
+    if (!signal.aborted) await once(signal, 'abort');
+  } catch (error) {
+    // What was under way when it was time to stop has failed, and need not be told.
+    if (!stopping.signal.aborted) throw error;
+  } finally {
+    const since = Date.now();
+    progress.say(whyStopping ? `\nStopping (${whyStopping})` : '\nStopping');
+    await supervisor.stop();
+    stopTrimming();
+    await Promise.allSettled([record.settled(), devFile.settled()]);
+    await Promise.all([removeDevFile(home.devFile), rm(home.processes, { force: true })]);
+    progress.say(`Stopped in ${duration(Date.now() - since)}; the data stays in ${home.path}`);
+  }
+}
+
+function describe({ baseUrl, databaseUrl, temporal, inboxUrl, demo }: Stack, processes: Processes): DevFile {
+  return {
+    base_url: baseUrl,
+    api_key: demo.api_key,
+    organization_id: demo.organization_id,
+    from: `hello@${demo.domain}`,
+    domain: demo.domain,
+    dashboard_url: `${baseUrl}/dashboard`,
+    dashboard_email: demo.dashboard.email,
+    dashboard_password: demo.dashboard.password,
+    temporal_address: temporal.address,
+    temporal_namespace: temporal.namespace,
+    temporal_ui_url: temporal.uiUrl,
+    database_url: databaseUrl,
+    inbox_url: inboxUrl,
+    processes: Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid])),
+  };
+}

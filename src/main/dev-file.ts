@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** `dev.json`: what a running `npm start` publishes for other programs; null for what is not embedded and not known. */
+export interface DevFile {
+  readonly base_url: string;
+  readonly api_key: string;
+  readonly organization_id: string;
+  /** An address that the organization may send from. */
+  readonly from: string;
+  readonly domain: string;
+  readonly dashboard_url: string;
+  readonly dashboard_email: string;
+  readonly dashboard_password: string;
+  readonly temporal_address: string;
+  readonly temporal_namespace: string;
+  readonly temporal_ui_url: string | null;
+  readonly database_url: string;
+  readonly inbox_url: string | null;
+  /** Process ids by name. */
+  readonly processes: { readonly [K in 'postgres' | 'temporal' | 'simulator' | 'worker' | 'api']?: number };
+}
+
+/** @returns the contents of the file, or undefined without one */
+export async function readDevFile(path: string): Promise<DevFile | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as DevFile;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The SECRET_KEY that `npm start` generated for a home. */
+export async function readGeneratedSecretKey(home: string): Promise<string> {
+  const { secret_key } = JSON.parse(await readFile(join(home, 'secrets.json'), 'utf8')) as { secret_key: string };
+  return secret_key;
+}

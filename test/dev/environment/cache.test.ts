@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { cached, cacheFolder } from '../../../dev/environment/cache.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const MODULE = fileURLToPath(new URL('../../../dev/environment/cache.ts', import.meta.url));
+const options = { onWait: () => undefined };
+
+test('the cache is the user’s, where XDG_CACHE_HOME says', () => {
+  assert.equal(cacheFolder({ XDG_CACHE_HOME: '/elsewhere' }), '/elsewhere/sendwright');
+  assert.equal(cacheFolder({ XDG_CACHE_HOME: '' }), join(homedir(), '.cache/sendwright'));
+});
+
+test('what many processes want at once is made by one of them, and is whole for all', async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, 'cache', 'thing');
+  const makers = join(folder, 'makers');
+  const code = `
+    import { appendFileSync, readFileSync } from 'node:fs';
+    import { writeFile } from 'node:fs/promises';
+    import { cached } from '${MODULE}';
+    await cached('${path}', async (workspace) => {
+      appendFileSync('${makers}', 'made\\n');
+      await writeFile(workspace + '/thing', 'half ');
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await writeFile(workspace + '/thing', 'and half', { flag: 'a' });
+      return workspace + '/thing';
+    }, { onWait() {} });
+    process.exit(readFileSync('${path}', 'utf8') === 'half and half' ? 0 : 1)`;
+  const codes = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code]);
+      return ((await once(child, 'exit')) as [number])[0];
+    }),
+  );
+  assert.deepEqual(codes, [0, 0, 0]);
+  assert.equal(await readFile(makers, 'utf8'), 'made\n');
+  assert.deepEqual(await readdir(join(folder, 'cache')), ['thing']);
+});
+
+test('what could not be made leaves nothing, and is tried again the next time', async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, 'thing');
+  const failing = cached(
+    path,
+    async (workspace) => {
+      await writeFile(join(workspace, 'half'), '');
+      throw new Error('out of luck');
+    },
+    options,
+  );
+  await assert.rejects(failing, /out of luck/);
+  assert.deepEqual(await readdir(folder), []);
+  await cached(path, async (workspace) => workspace, options);
+  assert.deepEqual(await readdir(folder), ['thing']);
+});
+
+test('the halves that killed makers have left are cleared away', async (t) => {
+  const folder = await temporaryFolder(t);
+  await mkdir(join(folder, 'thing.making-12345'));
+  await mkdir(join(folder, 'thing-2.making-12345'));
+  await cached(join(folder, 'thing'), async (workspace) => workspace, options);
+  assert.deepEqual((await readdir(folder)).sort(), ['thing', 'thing-2.making-12345']);
+});
+
+test('what is there is not made again', async (t) => {
+  const folder = await temporaryFolder(t);
+  await cached(folder, () => Promise.reject(new Error('made again')), options);
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { createOrganization } from '../../../src/intake/accounts.ts';
+import { addDomain } from '../../../src/intake/domains.ts';
+import { endKey } from '../../../src/intake/keys.ts';
+import { trySignIn } from '../../dashboard/try-sign-in.ts';
+import { demoOrganization, sendDemo, timeline } from '../../../dev/environment/demo.ts';
+import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
+import { addresses } from '../../../dev/environment/welcome.ts';
+import { deleteDomain, findDomains } from '../../../src/store/domains.ts';
+import { listNumbers } from '../../../src/store/chat-numbers.ts';
+import { testDatabase } from '../../support/database.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const database = await testDatabase();
+after(database.drop);
+const { pool, url } = database;
+
+test('the demonstration has an organization with a verified domain, the same one at every start', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
+  assert.equal(first.domain, 'demo.sendwright.example');
+  const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
+  assert.equal(domain?.status, 'verified');
+  const [number] = await listNumbers(pool, first.organization_id, null, 1);
+  assert.equal(number?.number, '+12025550142');
+  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
+});
+
+test('a deleted key and a deleted domain of the demonstration are made again in the same organization', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
+  await endKey(pool, first.api_key);
+  const second = await demoOrganization(url, path, await readSecrets(path));
+  assert.notEqual(second.api_key, first.api_key);
+  assert.deepEqual({ ...second, api_key: first.api_key }, first);
+
+  const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
+  await deleteDomain(pool, first.organization_id, domain?.id ?? '');
+  const third = await demoOrganization(url, path, await readSecrets(path));
+  const [replacement] = await findDomains(pool, first.organization_id, [third.domain]);
+  assert.equal(replacement?.status, 'verified');
+  assert.deepEqual({ ...third, domain: second.domain }, second);
+  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), third);
+});
+
+test('the demonstration gets a new organization in a database that does not hold the last one', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await demoOrganization(url, path, await readSecrets(path));
+  const { demo, ...others } = await readSecrets(path);
+  assert.ok(demo);
+  await writeSecrets(path, { ...others, demo: { ...demo, organization_id: 'org_of_another_database' } });
+  const second = await demoOrganization(url, path, await readSecrets(path));
+  assert.notEqual(second.organization_id, first.organization_id);
+  assert.match(second.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
+});
+
+test('the demonstration has one chat-app number, and none where there is another', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const { organization_id: id } = await demoOrganization(url, path, await readSecrets(path));
+  const numbers = () => listNumbers(pool, id, null, 10);
+  const [first, ...more] = await numbers();
+  assert.deepEqual([first?.provider, first?.own_token, more], ['twilio', false, []]);
+  // The first test's organization holds the plain one.
+  assert.match(first?.number ?? '', /^\+1555\d{7}$/);
+  await demoOrganization(url, path, await readSecrets(path));
+  assert.deepEqual(await numbers(), [first]);
+});
+
+test('the demonstration has a dashboard user, whose password stays the same, also in a home from before there was one', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const { dashboard, ...older } = await demoOrganization(url, path, await readSecrets(path));
+  const signsIn = ({ email, password }: { email: string; password: string }) => trySignIn(pool, email, password);
+  assert.equal(await signsIn(dashboard), 'in');
+  assert.deepEqual((await demoOrganization(url, path, await readSecrets(path))).dashboard, dashboard);
+
+  await writeSecrets(path, { ...(await readSecrets(path)), demo: older });
+  const { dashboard: later } = await demoOrganization(url, path, await readSecrets(path));
+  // Nobody knows the first one's password any more.
+  assert.notEqual(later.email, dashboard.email);
+  assert.equal(await signsIn(later), 'in');
+});
+
+test('a domain that a stranger holds is left to him', async (t) => {
+  const { id } = await createOrganization(pool, 'Stranger');
+  await addDomain(pool, id, 'demo.sendwright.example', true).catch(() => undefined);
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const demo = await demoOrganization(url, path, await readSecrets(path));
+  assert.match(demo.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
+});
+
+const DEMO = {
+  organization_id: 'org_1',
+  api_key: 'sw_live_1',
+  domain: 'demo.example',
+  dashboard: { email: 'owner@demo.example', password: 'a password' },
+};
+
+/** An API that takes an email and then tells one status after another. */
+async function fakeApi(statuses: string[]) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`);
+    const status = request.method === 'POST' ? 'queued' : (statuses.shift() ?? 'sent');
+    response.statusCode = status === 'refused' ? 403 : 200;
+    response.end(JSON.stringify({ id: 'em_1', to: ['you@example.com'], status, error: null, events: [] }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  return { asked, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+test('the demonstration email is followed until it is delivered', async () => {
+  const { asked, baseUrl } = await fakeApi(['queued', 'queued', 'sent', 'delivered']);
+  const { status } = await sendDemo(baseUrl, DEMO, new AbortController().signal);
+  assert.equal(status, 'delivered');
+  assert.equal(asked[0], 'POST /v1/emails Bearer sw_live_1');
+  assert.deepEqual(asked.slice(1), Array(4).fill('GET /v1/emails/em_1 Bearer sw_live_1'));
+});
+
+test('an API that refuses it is told, and stopping ends the wait', async () => {
+  const refusing = await fakeApi(['refused']);
+  await assert.rejects(sendDemo(refusing.baseUrl, DEMO, new AbortController().signal), /answered 403/);
+  const { baseUrl } = await fakeApi(Array<string>(1_000).fill('queued'));
+  const stopping = new AbortController();
+  setTimeout(() => stopping.abort(), 200);
+  await assert.rejects(sendDemo(baseUrl, DEMO, stopping.signal), { name: 'AbortError' });
+});
+
+test('a timeline has the time of each event and how long after the first it came', () => {
+  const events = [
+    { type: 'email.queued', created_at: '2026-03-01T09:30:00.000Z' },
+    { type: 'email.sent', created_at: '2026-03-01T09:30:00.318Z' },
+  ];
+  assert.deepEqual(timeline({ events }), [
+    '09:30:00.000      +0 ms  email.queued',
+    '09:30:00.318    +318 ms  email.sent',
+  ]);
+  assert.deepEqual(timeline({ events: [] }), []);
+});
+
+test('the request to try works as it is printed', async () => {
+  const { asked, baseUrl } = await fakeApi([]);
+  const stack = {
+    baseUrl,
+    databaseUrl: 'postgres://localhost/sendwright',
+    temporal: { address: '127.0.0.1:7233', namespace: 'default', uiUrl: 'http://127.0.0.1:8233' },
+    inboxUrl: `${baseUrl}/inbox`,
+    postmarkWebhook: null,
+    demo: DEMO,
+  };
+  const home = { logs: '/home/logs', devFile: '/home/dev.json' };
+  const email = { id: 'em_1', to: [], status: 'delivered', error: null, events: [] };
+  const text = addresses(stack, home, email).join('\n');
+  const user = 'owner@demo.example with the password a password';
+  for (const address of [
+    `${baseUrl}/dashboard\n`,
+    user,
+    stack.inboxUrl,
+    stack.databaseUrl,
+    '/home/logs',
+    'query=WorkflowId%3D%22em_1%22',
+  ]) {
+    assert.ok(text.includes(address), address);
+  }
+  await promisify(execFile)('/bin/sh', ['-c', text.slice(text.indexOf('curl ')).replace('curl', 'curl -sf')]);
+  assert.deepEqual(asked, ['POST /v1/emails Bearer sw_live_1']);
+  assert.ok(!text.includes('/callbacks/postmark'));
+
+  const postmarkWebhook = { url: 'https://mail.example/callbacks/postmark', user: 'postmark', password: 'a secret' };
+  const real = addresses({ ...stack, inboxUrl: null, postmarkWebhook }, home, undefined).join('\n');
+  for (const word of Object.values(postmarkWebhook)) assert.ok(real.includes(word), word);
+});

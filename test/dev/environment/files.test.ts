@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writeAtomically } from '../../../dev/environment/atomic-file.ts';
+import { removeDevFile, writeDevFile } from '../../../dev/environment/dev-file.ts';
+import { type DevFile, readDevFile } from '../../../src/main/dev-file.ts';
+import { latestWrite } from '../../../dev/environment/latest-write.ts';
+import { freshLog, trimLogs } from '../../../dev/environment/logs.ts';
+import { Problem } from '../../../dev/environment/problem.ts';
+import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
+import { eventually } from '../../support/eventually.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const DEV: DevFile = {
+  base_url: 'http://127.0.0.1:3000',
+  api_key: 'a key',
+  organization_id: 'org_1',
+  from: 'hello@demo.example',
+  domain: 'demo.example',
+  dashboard_url: 'http://127.0.0.1:3000/dashboard',
+  dashboard_email: 'owner@demo.example',
+  dashboard_password: 'a password',
+  temporal_address: '127.0.0.1:7233',
+  temporal_namespace: 'default',
+  temporal_ui_url: null,
+  database_url: 'postgres://localhost',
+  inbox_url: null,
+  processes: { api: 1, worker: 2 },
+};
+
+async function mode(path: string): Promise<string> {
+  return ((await stat(path)).mode & 0o777).toString(8);
+}
+
+test('dev.json says what it was told, to its owner alone, and is gone when it is removed', async (t) => {
+  const path = join(await temporaryFolder(t), 'dev.json');
+  assert.equal(await readDevFile(path), undefined);
+  await writeDevFile(path, DEV);
+  assert.deepEqual(JSON.parse(await readFile(path, 'utf8')), DEV);
+  assert.deepEqual(await readDevFile(path), DEV);
+  assert.equal(await mode(path), '600');
+  await removeDevFile(path);
+  await removeDevFile(path);
+  assert.equal(await readDevFile(path), undefined);
+});
+
+test('a reader never finds half of a file that is being replaced', async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, 'file');
+  const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000));
+  await writeAtomically(path, texts[0] ?? '');
+  const state = { isDone: false };
+  const writing = (async () => {
+    for (let i = 0; i < 60; i++) await writeAtomically(path, texts[i % 3] ?? '');
+    state.isDone = true;
+  })();
+  while (!state.isDone) assert.ok(texts.includes(await readFile(path, 'utf8')));
+  await writing;
+  assert.deepEqual(await readdir(folder), ['file']);
+});
+
+test('of many values the newest is written, one at a time', async () => {
+  const written: number[] = [];
+  let atOnce = 0;
+  const { write, settled } = latestWrite(async (value: number) => {
+    assert.equal(++atOnce, 1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    written.push(value);
+    atOnce--;
+  });
+  for (let value = 1; value <= 20; value++) write(value);
+  await settled();
+  assert.deepEqual(written, [1, 20]);
+  write(21);
+  await settled();
+  assert.deepEqual(written, [1, 20, 21]);
+});
+
+test('a write that failed is told to who asks, and the next one is made all the same', async () => {
+  const written: string[] = [];
+  const { write, settled } = latestWrite(async (value: string) => {
+    if (value === 'bad') throw new Error('disk full');
+    written.push(value);
+  });
+  write('bad');
+  await assert.rejects(settled(), /disk full/);
+  write('good');
+  await settled();
+  assert.deepEqual(written, ['good']);
+});
+
+test('secrets are made up once and kept, for their owner alone', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  const first = await readSecrets(path);
+  assert.deepEqual(await readSecrets(path), first);
+  assert.equal(await mode(path), '600');
+  const values = Object.values(first) as string[];
+  assert.equal(new Set(values).size, values.length);
+  assert.match(first.database_password, /^[\w-]{32}$/);
+
+  const demo = { organization_id: 'org_1', api_key: 'key', domain: 'demo.example' };
+  await writeSecrets(path, { ...first, demo });
+  assert.deepEqual(await readSecrets(path), { ...first, demo });
+});
+
+test('a secret that an older version did not know is made up and kept with the others', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  await writeFile(path, '{"database_password":"old"}');
+  const completed = await readSecrets(path);
+  assert.equal(completed.database_password, 'old');
+  assert.ok(completed.secret_key.length >= 32);
+  assert.deepEqual(await readSecrets(path), completed);
+});
+
+test('secrets that are no JSON are left alone, with a sentence that says where', async (t) => {
+  const path = join(await temporaryFolder(t), 'secrets.json');
+  await writeFile(path, '{"database_pass');
+  await assert.rejects(readSecrets(path), (error: Error) => error instanceof Problem && error.message.startsWith(path));
+  assert.equal(await readFile(path, 'utf8'), '{"database_pass');
+});
+
+test('a log begins empty, and what the start before it printed stands beside it', async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = await freshLog(folder, 'api');
+  await writeFile(path, 'first');
+  assert.equal(await freshLog(folder, 'api'), path);
+  await writeFile(path, 'second');
+  assert.equal(await readFile(`${path}.1`, 'utf8'), 'first');
+});
+
+test('a log that has grown too large begins anew', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeFile(join(folder, 'api.log'), 'x'.repeat(101));
+  await writeFile(join(folder, 'worker.log'), 'y'.repeat(100));
+  t.after(trimLogs(folder, 100, 20));
+  await eventually('an empty log', async () => (await stat(join(folder, 'api.log'))).size === 0);
+  assert.equal(await readFile(join(folder, 'api.log.1'), 'utf8'), 'x'.repeat(101));
+  assert.equal((await stat(join(folder, 'worker.log'))).size, 100);
+});

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { makePorts } from '../../../dev/environment/ports.ts';
+import {
+  adminUrl,
+  type Cluster,
+  createDatabase,
+  postgresPart,
+  prepareCluster,
+  removeStalePidFile,
+  runningPostmaster,
+} from '../../../dev/environment/postgres.ts';
+import { Problem } from '../../../dev/environment/problem.ts';
+import { makeSupervisor, type Processes } from '../../../dev/environment/supervisor.ts';
+import { makePool } from '../../../src/store/pool.ts';
+import { eventually } from '../../support/eventually.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { lived } from '../../support/lived.ts';
+
+const quiet = { say: () => undefined };
+const progress = { ...quiet, step: <T>(_: string, work: (step: never) => Promise<T>) => work(undefined as never) };
+
+/** A home for a cluster that the account of Postgres may enter, and what starts it there. */
+async function setUp(t: TestContext) {
+  const told: Processes[] = [];
+  const supervisor = makeSupervisor(quiet, (processes) => told.push(processes));
+  t.after(() => supervisor.stop());
+  const folder = await temporaryFolder(t);
+  await chmod(folder, 0o755);
+  const start = async (cluster: Cluster) => {
+    const port = await makePorts(join(folder, 'ports')).choose(0);
+    await supervisor.start('postgres', postgresPart(cluster, port, join(folder, 'postgres.log')));
+    return port;
+  };
+  const pid = () => told.at(-1)?.postgres?.pid ?? 0;
+  return { home: join(folder, 'postgres'), start, pid, supervisor };
+}
+
+test('a cluster is made once, keeps what was committed when it is killed, and is found again', async (t) => {
+  const { home, start, pid, supervisor } = await setUp(t);
+  const cluster = await prepareCluster(home, 'a password', progress);
+  assert.deepEqual(await readdir(home), ['data']);
+  const port = await start(cluster);
+  assert.deepEqual(await runningPostmaster(cluster), { pid: pid(), mark: cluster.data });
+
+  const url = await createDatabase(adminUrl(cluster, port), cluster.password);
+  assert.equal(await createDatabase(adminUrl(cluster, port), cluster.password), url);
+  const pool = makePool(url, 'test', 2, () => undefined);
+  t.after(() => pool.end());
+  const { rows } = await pool.query<{ is_superuser: boolean; sorts: boolean; durable: string }>(
+    `SELECT usesuper AS is_superuser, 'Z' < 'a' AS sorts, current_setting('fsync') AS durable
+     FROM pg_user WHERE usename = current_user`,
+  );
+  assert.deepEqual(rows, [{ is_superuser: false, sorts: true, durable: 'on' }]);
+  await pool.query('CREATE TABLE kept AS SELECT 1 AS one');
+
+  const killed = pid();
+  process.kill(killed, 'SIGKILL');
+  await eventually('it serves again', () =>
+    pool.query('SELECT one FROM kept').then(
+      ({ rowCount }) => rowCount === 1 && pid() !== killed,
+      () => false,
+    ),
+  );
+  await supervisor.stop();
+  assert.equal(await runningPostmaster(cluster), undefined);
+  assert.deepEqual(await prepareCluster(home, 'ignored', progress), { ...cluster, password: 'ignored' });
+});
+
+test('a cluster whose password is lost is told, not waited for', async (t) => {
+  const { home, start } = await setUp(t);
+  const cluster = await prepareCluster(home, 'a password', progress);
+  const before = lived();
+  await assert.rejects(
+    start({ ...cluster, password: 'another one' }),
+    (error: Error) => error instanceof Problem && error.message.includes(cluster.data),
+  );
+  assert.ok(lived() - before < 10_000);
+});
+
+test('a pid file that names a stranger is removed; Postgres would take him for itself', async (t) => {
+  const { home, start } = await setUp(t);
+  const cluster = await prepareCluster(home, 'a password', progress);
+  await writeFile(join(cluster.data, 'postmaster.pid'), `${process.pid}\n${cluster.data}\n`);
+  assert.equal(await runningPostmaster(cluster), undefined);
+  await removeStalePidFile(cluster);
+  await start(cluster);
+  await removeStalePidFile(cluster);
+  assert.match(await readFile(join(cluster.data, 'postmaster.pid'), 'utf8'), /^\d+\n/);
+});
+
+test('data of another major version is told, not touched', async (t) => {
+  const { home } = await setUp(t);
+  const { data } = await prepareCluster(home, 'a password', progress);
+  await writeFile(join(data, 'PG_VERSION'), '17\n');
+  await assert.rejects(prepareCluster(home, 'a password', progress), /was made by Postgres 17 and this is Postgres 18/);
+});

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import type { PartSpec } from '../../../dev/environment/part.ts';
+
+/** What a script in place of a real part may use. */
+const PRELUDE = `
+  const { appendFileSync, existsSync } = require('node:fs');
+  const { spawn } = require('node:child_process');
+  const say = (text) => console.log(text);
+  const ready = (facts) => process.send({ ready: true, ...facts });
+  const live = () => setInterval(() => {}, 1000);
+  process.on('disconnect', () => process.exit());
+`;
+
+/** A part that is a few lines of JavaScript. It serves when it calls `ready()`. */
+export function scripted<Facts = unknown>(
+  folder: string,
+  name: string,
+  script: string,
+  within = 2_000,
+): PartSpec<Facts> {
+  return {
+    command: process.execPath,
+    args: ['-e', PRELUDE + script, `${folder}/${name}`],
+    env: process.env,
+    mark: `${folder}/${name}`,
+    log: join(folder, `${name}.log`),
+    ipc: true,
+    ready: async (message) => (await message) as Facts,
+    stop: [['SIGTERM', within]],
+  };
+}
+
+/** Whether a process with this id exists. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

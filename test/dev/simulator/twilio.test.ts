@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTwilioSignature, readTwilioCallback } from '../../../src/providers/twilio-callbacks.ts';
+import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
+import { receiver, settled } from './chat.ts';
+
+const MESSAGES = `/2010-04-01/Accounts/${ACCOUNT.accountSid}/Messages`;
+
+/** Posts a form, or gets, with these credentials. */
+async function call(url: string, form?: Record<string, string> | null, token = ACCOUNT.authToken) {
+  const answer = await fetch(url, {
+    headers: { authorization: `Basic ${Buffer.from(`${ACCOUNT.accountSid}:${token}`).toString('base64')}` },
+    ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+  });
+  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, unknown> };
+}
+
+const form = { From: `whatsapp:${FROM}`, To: 'whatsapp:+4915112345678', Body: 'Hi.' };
+
+describe('Twilio’s API', { concurrency: true }, () => {
+  test('answers 201 with the message, which can be fetched and listed', async (t) => {
+    const { chatUrl } = await chatSimulator(t, { times: { report: 60_000 } });
+    const { status, body } = await call(`${chatUrl}${MESSAGES}.json`, form);
+    assert.equal(status, 201);
+    const { sid, date_created: created, uri } = body;
+    assert.match(String(sid), /^SM[0-9a-f]{32}$/);
+    assert.match(String(created), /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000$/);
+    assert.equal(uri, `${MESSAGES}/${String(sid)}.json`);
+    assert.deepEqual(body, {
+      sid,
+      uri,
+      date_created: created,
+      date_updated: created,
+      subresource_uris: { media: `${MESSAGES}/${String(sid)}/Media.json` },
+      account_sid: ACCOUNT.accountSid,
+      api_version: '2010-04-01',
+      body: 'Hi.',
+      date_sent: null,
+      direction: 'outbound-api',
+      error_code: null,
+      error_message: null,
+      from: form.From,
+      messaging_service_sid: null,
+      num_media: '0',
+      num_segments: '1',
+      price: null,
+      price_unit: null,
+      status: 'queued',
+      to: form.To,
+    });
+    assert.deepEqual((await call(chatUrl + uri)).body, body);
+    assert.deepEqual((await call(`${chatUrl}${MESSAGES}.json`)).body['messages'], [body]);
+    assert.equal((await call(`${chatUrl}${MESSAGES}/SM1.json`)).status, 404);
+  });
+
+  for (const [fields, code] of [
+    [{ To: '+4915112345678' }, 21211],
+    [{ To: 'whatsapp:0151' }, 21211],
+    [{ From: '+4915112345678' }, 21212],
+    [{ Body: '' }, 21619],
+    [{ Body: 'x'.repeat(1_601) }, 21617],
+    [{ MediaUrl: 'file:///etc/passwd' }, 21620],
+    [{ ContentSid: 'HX1' }, 21655],
+    [{ ContentSid: 'HX00000000000000000000000000000002' }, 21656],
+    [{ ContentSid: 'HX00000000000000000000000000000002', ContentVariables: '{' }, 21656],
+  ] as const) {
+    test(`refuses ${JSON.stringify(fields).slice(0, 60)} with ${code}`, async (t) => {
+      const { chatUrl, inbox } = await chatSimulator(t);
+      const { status, body } = await call(`${chatUrl}${MESSAGES}.json`, { ...form, ...fields });
+      assert.deepEqual([status, body['status'], body['code']], [400, 400, code]);
+      assert.equal(body['more_info'], `https://www.twilio.com/docs/errors/${code}`);
+      assert.deepEqual(await inbox(), []);
+    });
+  }
+
+  test('lets in who knows the token, to the account’s own paths', async (t) => {
+    const { chatUrl } = await chatSimulator(t);
+    assert.deepEqual((await call(`${chatUrl}${MESSAGES}.json`, form, 'wrong')).body['code'], 20003);
+    assert.equal((await call(`${chatUrl}/v1/ContentAndApprovals`, null, 'wrong')).status, 401);
+    assert.equal((await call(`${chatUrl}/2010-04-01/Accounts/AC2/Messages.json`, form)).status, 401);
+    assert.equal((await fetch(`${chatUrl}${MESSAGES}.json`)).status, 401);
+  });
+
+  test('lists by both ends and by when it was sent, in pages, newest first', async (t) => {
+    const { chatUrl, behave } = await chatSimulator(t);
+    const list = async (query: Record<string, string>) => {
+      const { body } = await call(`${chatUrl}${MESSAGES}.json?${new URLSearchParams(query).toString()}`);
+      const messages = body['messages'] as { body: string }[];
+      return { bodies: messages.map((message) => message.body).join(), next: body['next_page_uri'] as string | null };
+    };
+    const other = 'whatsapp:+4915112345679';
+    for (const fields of [{ Body: '1' }, { Body: '2', To: other }, { Body: '3', From: other }, { Body: '4' }])
+      await call(`${chatUrl}${MESSAGES}.json`, { ...form, ...fields });
+    assert.equal((await list({})).bodies, '4,3,2,1');
+    assert.equal((await list({ To: form.To })).bodies, '4,3,1');
+    assert.equal((await list({ To: form.To, From: form.From })).bodies, '4,1');
+    const first = await list({ PageSize: '3' });
+    assert.equal(first.bodies, '4,3,2');
+    const second = await call(chatUrl + (first.next ?? ''));
+    assert.deepEqual([(second.body['messages'] as unknown[]).length, second.body['next_page_uri']], [1, null]);
+    await sleep(100);
+    const at = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
+    assert.equal((await list({ 'DateSent>': at(-60_000), 'DateSent<': at(60_000) })).bodies, '4,3,2,1');
+    assert.equal((await list({ 'DateSent>': at(60_000) })).bodies, '');
+    await behave({ search_lag_ms: 60_000 });
+    assert.equal((await list({})).bodies, '');
+  });
+});
+
+describe('a message by Twilio', { concurrency: true }, () => {
+  for (const [to, statuses] of Object.entries({
+    '+49151123450000': ['sent', 'delivered'],
+    '+49151123450001': ['undelivered'],
+    '+49151123450002': ['sent', 'delivered', 'read'],
+  })) {
+    test(`to ${to} is reported as ${statuses.join(', ')}, signed`, async (t) => {
+      const { hits, url } = await receiver(t);
+      const { chatUrl } = await chatSimulator(t, { times: { report: 60 } });
+      const message = chat({ text: 'Grüße' }, { to });
+      const outcome = await twilioAt(chatUrl, { publicUrl: url }).send(message);
+      assert.ok(outcome.kind === 'sent');
+      await settled(hits, statuses.length);
+      const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
+      assert.deepEqual(
+        forms.map((fields) => fields.get('MessageStatus')),
+        statuses,
+      );
+      for (const [i, { headers, url: path }] of hits.entries()) {
+        const fields = forms[i] as URLSearchParams;
+        assert.equal(path, `/callbacks/twilio?m=${message.id}`);
+        assert.match(String(headers['content-type']), /^application\/x-www-form-urlencoded/);
+        const signature = String(headers['x-twilio-signature']);
+        assert.equal(isTwilioSignature(ACCOUNT.authToken, url + path, fields, signature), true);
+        const report = readTwilioCallback(fields, message.id);
+        assert.equal(report?.providerMessageId, outcome.messageId);
+        assert.equal(report.errorCode, report.change === 'failed' ? '63024' : undefined);
+      }
+      const report = await twilioAt(chatUrl).report?.(message, outcome.messageId);
+      const last = readTwilioCallback(forms.at(-1) as URLSearchParams, message.id);
+      assert.deepEqual({ ...report, endpoints: { from: message.from, to: message.to } }, last);
+    });
+  }
+
+  test('to a number ending in 0003 fails once, in 0004 always', async (t) => {
+    const { chatUrl, inbox } = await chatSimulator(t);
+    const twilio = twilioAt(chatUrl);
+    const kinds = async (to: string) => {
+      const message = chat({ text: 'x' }, { to });
+      const outcomes = [];
+      for (const sent of [message, message, chat({ text: 'x' }, { to })]) outcomes.push(await twilio.send(sent));
+      return outcomes.map((outcome) => ('code' in outcome ? outcome.code : outcome.kind));
+    };
+    assert.deepEqual(await kinds('+49151123450003'), ['20500', 'sent', '20500']);
+    assert.deepEqual(await kinds('+49151123450004'), ['20500', '20500', '20500']);
+    assert.equal((await inbox()).length, 1);
+  });
+
+  test('is reported to who asked for it as often as it asked', async (t) => {
+    const { hits, url } = await receiver(t, 500);
+    const { chatUrl } = await chatSimulator(t);
+    const send = (fragment: string) =>
+      call(`${chatUrl}${MESSAGES}.json`, { ...form, To: 'whatsapp:+49151123450001', StatusCallback: url + fragment });
+    await send('/once');
+    await send('/five#rc=5&rp=all');
+    await send('/none#rc=0');
+    await settled(hits, 9);
+    const count = (path: string) => hits.filter((hit) => hit.url === path).length;
+    assert.deepEqual([count('/once'), count('/five'), count('/none')], [2, 6, 1]);
+  });
+
+  test('is reported repeatedly and in any order when the switches say so', async (t) => {
+    const { hits, url } = await receiver(t);
+    const { chatUrl, behave } = await chatSimulator(t);
+    await behave({ repeat_reports: 2, shuffle_reports: true });
+    await twilioAt(chatUrl, { publicUrl: url }).send(chat({ text: 'x' }, { to: '+49151123450002' }));
+    await settled(hits, 9);
+    const statuses = hits.map(({ body }) => new URLSearchParams(body.toString()).get('MessageStatus')).sort();
+    assert.equal(statuses.join(), 'delivered,delivered,delivered,read,read,read,sent,sent,sent');
+  });
+
+  test('obeys the switches', async (t) => {
+    const { chatUrl, behave, inbox } = await chatSimulator(t);
+    const outcome = () => twilioAt(chatUrl).send(chat());
+    await behave({ fail_next: 1, status: 429, retry_after: 2 });
+    assert.deepEqual(await outcome(), {
+      kind: 'busy',
+      detail: 'Twilio answered 429: A switch of the simulator asks for this (error 20429).',
+      code: '20429',
+      after: 2_000,
+    });
+    await behave({ fail_next: 1, status: 400, error_code: 63016 });
+    assert.deepEqual(Object.values(await outcome()).at(-1), '63016');
+    assert.deepEqual(await inbox(), []);
+    await behave({ garbage: 1 });
+    assert.equal((await outcome()).kind, 'unknown');
+    assert.equal((await inbox()).length, 1);
+  });
+});
+
+test('without an account of its own it lets any in, and signs with the token that was given', async (t) => {
+  const { hits, url } = await receiver(t);
+  const { chatUrl } = await chatSimulator(t, { twilioAccount: null });
+  await twilioAt(chatUrl, { publicUrl: url, authToken: 'a token' }).send(chat());
+  await settled(hits, 1);
+  const [hit] = hits;
+  assert.ok(hit);
+  const fields = new URLSearchParams(hit.body.toString());
+  assert.equal(isTwilioSignature('a token', url + hit.url, fields, String(hit.headers['x-twilio-signature'])), true);
+});
