@@ -29,7 +29,7 @@ const HANG_MS = 1_800_000;
 /** Most files wait for something a part of their time. */
 const CONCURRENCY = availableParallelism() + 1;
 /** Each file that starts the whole service has half a dozen processes. */
-const END_TO_END_CONCURRENCY = 3;
+const END_TO_END_CONCURRENCY = 2;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
 const STOPS_WITHIN = 12_000;
 

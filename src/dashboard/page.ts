@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
-import type { ConnectDeps } from '../intake/chat-numbers.ts';
+import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { isAllowed } from '../domain/ip-ranges.ts';
-import type { Changer } from '../intake/actor.ts';
+import type { Changer } from '../accounts/actor.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
-import { parseApiKey } from '../intake/keys.ts';
+import { parseApiKey } from '../accounts/keys.ts';
 import type { KeyRing } from '../store/key-ring.ts';
 import type { ApiKey, Preset } from '../store/keys.ts';
 

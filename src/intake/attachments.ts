@@ -16,7 +16,7 @@ import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { deleteReservations, reserveFiles } from '../store/file-reservations.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/pool.ts';
-import { limitExceeded } from './organization-limits.ts';
+import { limitExceeded } from '../accounts/organization-limits.ts';
 import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
 

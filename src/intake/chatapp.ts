@@ -10,7 +10,7 @@ import type { Once } from '../store/idempotency.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { IntakeDeps } from './emails.ts';
 import { unlessUsed } from './once.ts';
-import { organizationSuspended } from './suspension.ts';
+import { organizationSuspended } from '../accounts/suspension.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {

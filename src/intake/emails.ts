@@ -24,16 +24,16 @@ import { insertOutbox } from '../store/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import type { Changer } from './actor.ts';
+import type { Changer } from '../accounts/actor.ts';
 import type { WithFiles } from './attachments.ts';
 import type { Caller, StoreEmail } from './gathered-emails.ts';
-import { refuseOtherSenders } from './key-bounds.ts';
+import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { unlessUsed } from './once.ts';
-import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
+import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../accounts/organization-limits.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { organizationSuspended } from './suspension.ts';
+import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
 
 /** How much organizations may send. Quotas themselves are in the database. */

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/failed-emails.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from '../accounts/organizations.ts';
 import { type AgainDeps, sendAgain } from './send-again.ts';
 
 /** Emails that are read at a time. */

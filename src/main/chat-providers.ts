@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { ChatProviderName } from '../domain/chat.ts';
 import { isPublicUrl } from '../domain/public-url.ts';
 import { secretKeysOf } from '../domain/secret-key.ts';
-import { chatSeal } from '../intake/chat-numbers.ts';
+import { chatSeal } from '../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { metaProvider } from '../providers/meta.ts';
 import { observedChat } from '../providers/observed.ts';

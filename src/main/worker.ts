@@ -15,7 +15,7 @@ import {
   makeUpkeepActivities,
   makeWebhookActivities,
 } from '../../activities/index.ts';
-import { webhookSeal } from '../intake/webhooks.ts';
+import { webhookSeal } from '../accounts/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/pool.ts';
 import { makeNotifier } from '../store/wake.ts';

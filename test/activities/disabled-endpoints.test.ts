@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { drain } from '../../activities/drain.ts';
 import type { WebhookDeps } from '../../activities/webhook-contract.ts';
 import type { EventType } from '../../src/domain/event-types.ts';
-import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/intake/webhooks.ts';
+import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
 import { listAudit } from '../../src/store/audit.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { listDeliveries } from '../../src/store/webhook-deliveries.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { makeProviderListActivities } from '../../activities/provider-lists.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
-import { suppress, unsuppress } from '../../src/intake/suppressions.ts';
+import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions.ts';
 import { organization } from '../store/mail.ts';

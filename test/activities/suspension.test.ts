@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { makeChatActivities } from '../../activities/chat.ts';
 import { giveUp } from '../../activities/endings.ts';
-import { resumeOrganization, suspendOrganization } from '../../src/intake/suspension.ts';
+import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { findOverdue } from '../../src/store/stuck-emails.ts';
 import { readDue } from '../../src/store/waiting.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';

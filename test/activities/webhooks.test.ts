@@ -17,7 +17,7 @@ import {
   replayOne,
   rotateEndpoint,
   webhookSeal,
-} from '../../src/intake/webhooks.ts';
+} from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import type { Db, Pool } from '../../src/store/pool.ts';
 import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhook-deliveries.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createUser } from '../../src/intake/users.ts';
+import { createUser } from '../../src/accounts/users.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
 import { PASSWORD, type Shown, signedIn, textOf, visitor } from './visitor.ts';
 

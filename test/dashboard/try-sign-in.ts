@@ -1,5 +1,5 @@
 import { makeKnownBrowsers } from '../../src/domain/known-browser.ts';
-import { signIn } from '../../src/intake/sign-in.ts';
+import { signIn } from '../../src/accounts/sign-in.ts';
 import type { Pool } from '../../src/store/pool.ts';
 
 const knownBrowsers = makeKnownBrowsers('a secret key of tests that sign in without a browser');

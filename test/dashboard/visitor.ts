@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { request } from 'undici';
 import { newId } from '../../src/domain/ids.ts';
-import { hashPassword } from '../../src/intake/passwords.ts';
-import { beginSession } from '../../src/intake/sign-in.ts';
+import { hashPassword } from '../../src/accounts/passwords.ts';
+import { beginSession } from '../../src/accounts/sign-in.ts';
 import { insertMembership, insertUser, type Role } from '../../src/store/users.ts';
 import type { Service } from '../http/service.ts';
 

@@ -15,7 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import { makeHomeFolder, startGround } from '../support/ground.ts';
 
 /** Milliseconds that the provider takes for an answer, so that calls are under way when the backup is made. */
-const SLOW = 14_000;
+const SLOW = 25_000;
 /** Until the later scheduled emails are due: after the backup, and after the restore. */
 const DUE = { soon: 12_000, late: 90_000 };
 const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email', 'worker-chat'];

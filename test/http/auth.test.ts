@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { endKey } from '../../src/intake/keys.ts';
+import { endKey } from '../../src/accounts/keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 import { speak } from './socket.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { makePool } from '../../src/store/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import {
   type Answer,
   assertRefused,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { addDomain } from '../../src/intake/domains.ts';
-import { createKey } from '../../src/intake/keys.ts';
-import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/intake/invitations.ts';
-import { createUser } from '../../src/intake/users.ts';
-import { addEndpoint, makeWebhookIntake } from '../../src/intake/webhooks.ts';
-import { UNLIMITED_ORGANIZATION } from '../../src/intake/organization-limits.ts';
+import { addDomain } from '../../src/accounts/domains.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/accounts/invitations.ts';
+import { createUser } from '../../src/accounts/users.ts';
+import { addEndpoint, makeWebhookIntake } from '../../src/accounts/webhooks.ts';
+import { UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
 import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { request } from 'undici';
-import { createOrganization } from '../../src/intake/accounts.ts';
-import { addDomain } from '../../src/intake/domains.ts';
-import { createKey, endKey } from '../../src/intake/keys.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
+import { addDomain } from '../../src/accounts/domains.ts';
+import { createKey, endKey } from '../../src/accounts/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ApiProcess, post, startApi } from './api-process.ts';

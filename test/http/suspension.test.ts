@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { resumeOrganization, suspendOrganization } from '../../src/intake/suspension.ts';
+import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { signedIn, textOf } from '../dashboard/visitor.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 import { connected } from './things.ts';

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { drain } from '../../activities/drain.ts';
-import { webhookSeal } from '../../src/intake/webhooks.ts';
+import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { newSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import { chatSeal } from '../../src/intake/chat-numbers.ts';
-import { webhookSeal } from '../../src/intake/webhooks.ts';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
+import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { insertNumber } from '../../src/store/chat-numbers.ts';
 import { makeEmailContents } from '../../src/store/email-contents.ts';

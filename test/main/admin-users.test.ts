@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { acceptInvitation, invite } from '../../src/intake/invitations.ts';
-import { type Attempt, countAttempt } from '../../src/intake/sign-in-limits.ts';
+import { acceptInvitation, invite } from '../../src/accounts/invitations.ts';
+import { type Attempt, countAttempt } from '../../src/accounts/sign-in-limits.ts';
 import { trySignIn } from '../dashboard/try-sign-in.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { assertFailed, assertMisused, command, outcomeOf, startCommand } from './command-line.ts';

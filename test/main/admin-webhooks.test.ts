@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { webhookSeal } from '../../src/intake/webhooks.ts';
+import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { openEndpoint } from '../../src/store/webhook-sleep.ts';
 import { showSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';

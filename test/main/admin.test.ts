@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { parseApiKey } from '../../src/intake/keys.ts';
+import { parseApiKey } from '../../src/accounts/keys.ts';
 import { findKey } from '../../src/store/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { assertFailed, assertMisused, assertRefuses, command, migrate } from './command-line.ts';

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import type { OutgoingChat } from '../../src/domain/chat.ts';
-import { chatSeal } from '../../src/intake/chat-numbers.ts';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeChatProviders, twilioCallbacksUrl } from '../../src/main/chat-providers.ts';
 import { makeContents } from '../../src/main/twilio-contents.ts';
 import { addContents } from '../../src/store/chat-contents.ts';

@@ -151,9 +151,10 @@ describe('the projection', () => {
     /** Milliseconds from the acceptance of a new email to its `email.sent`, which the provider puts at `offset`. */
     async function sentAfter(offset: number | undefined, ...earlier: Change[]): Promise<number> {
       const id = await acceptOne(pool, orgId);
-      await pool.query(`UPDATE email_events SET created_at = now() - interval '1 hour' WHERE email_id = $1`, [id]);
-      await pool.query(`UPDATE emails SET last_event_at = now() - interval '1 hour' WHERE id = $1`, [id]);
-      const accepted = Date.parse((await emailRow(pool, id)).last_event_at);
+      const accepted = Date.now() - 3_600_000;
+      const at = [id, new Date(accepted)];
+      await pool.query(`UPDATE email_events SET created_at = $2 WHERE email_id = $1`, at);
+      await pool.query(`UPDATE emails SET last_event_at = $2 WHERE id = $1`, at);
       for (const change of earlier) await project(pool, change, [{ ...wish(id, change), dedupe_key: change }]);
       const occurredAt = offset === undefined ? {} : { occurred_at: accepted + offset };
       const before = Date.parse((await emailRow(pool, id)).last_event_at);
@@ -163,9 +164,9 @@ describe('the projection', () => {
         `SELECT type, created_at FROM email_events WHERE email_id = $1`,
         [id],
       );
-      const at = Date.parse(rows.find(({ type }) => type === 'email.sent')?.created_at ?? '');
-      assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Math.max(at, before));
-      return at - accepted;
+      const sentAt = Date.parse(rows.find(({ type }) => type === 'email.sent')?.created_at ?? '');
+      assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Math.max(sentAt, before));
+      return sentAt - accepted;
     }
 
     test('is the provider’s', async () => assert.equal(await sentAfter(1_234), 1_234));

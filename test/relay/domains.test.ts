@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { addDomain, removeDomain } from '../../src/intake/domains.ts';
+import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
 import { type DomainRow, lockDomains, type OutboxRow } from '../../src/store/outbox.ts';

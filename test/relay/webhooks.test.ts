@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeWebhookIntake, createEndpoint } from '../../src/intake/webhooks.ts';
+import { makeWebhookIntake, createEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import { temporalCarrier } from '../../src/relay/temporal.ts';
 import { lockWakes, type OutboxRow, type WebhookRow } from '../../src/store/outbox.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { request } from 'undici';
-import { createOrganization } from '../../src/intake/accounts.ts';
-import { addDomain } from '../../src/intake/domains.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
+import { addDomain } from '../../src/accounts/domains.ts';
 import { type ApiProcess, startApi } from '../http/api-process.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from '../public-fetch/private-hosts.ts';
 import { canary, REACHABLE, site } from '../public-fetch/web.ts';

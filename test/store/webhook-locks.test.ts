@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/domain/ids.ts';
-import { makeWebhookIntake, removeEndpoint } from '../../src/intake/webhooks.ts';
+import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
 import { addDelivery } from '../../src/store/webhook-deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhook-events.ts';

@@ -157,7 +157,7 @@ async function makeSecrets(folder: string, databaseUrl: string): Promise<string>
 async function makeApp(folder: string): Promise<string> {
   const app = join(folder, 'app');
   await mkdir(app, { recursive: true });
-  for (const name of ['dist', 'node_modules', 'package.json', 'src', 'tsconfig.json']) {
+  for (const name of ['dist', 'node_modules', 'package.json', 'src', 'dev', 'tsconfig.json']) {
     await symlink(join(ROOT, name), join(app, name)).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     });

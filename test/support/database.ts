@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '../../src/store/migrate.ts';
+import pg from 'pg';
 import { makePool, type Pool } from '../../src/store/pool.ts';
 import { provided } from './provided.ts';
 
@@ -38,7 +39,7 @@ export async function testDatabase(connections = 5): Promise<TestDatabase> {
   };
 }
 
-async function makeTemplate(admin: Pool, server: string, template: string): Promise<void> {
+async function makeTemplate(admin: pg.Client, server: string, template: string): Promise<void> {
   const isThere = async () => {
     const { rowCount } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [template]);
     return rowCount === 1;
@@ -69,11 +70,11 @@ export async function dropRun(server: string, run: string): Promise<void> {
   });
 }
 
-async function asAdmin<T>(server: string, work: (admin: Pool) => Promise<T>): Promise<T> {
-  const admin = makePool(server, 'test admin', 1, () => undefined);
+/** Without the time-outs of production: many test files connect and wait for the template at the same time. */
+async function asAdmin<T>(server: string, work: (admin: pg.Client) => Promise<T>): Promise<T> {
+  const admin = new pg.Client({ connectionString: server });
+  await admin.connect();
   try {
-    // On a busy machine the process that migrates the template may hold its lock for longer than production allows.
-    await admin.query('SET lock_timeout = 0');
     return await work(admin);
   } finally {
     await admin.end();

@@ -6,12 +6,12 @@ const FILE = /^test\/.*\.test\.ts$/;
 export const END_TO_END = /^test\/(?:e2e|browser)\//;
 /** What an edit is most likely to break: units, the store, and requests by HTTP. */
 const QUICK = new RegExp(
-  '^test/(?:client|domain|http|intake|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
+  '^test/(?:accounts|client|domain|http|intake|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
 );
 /** Files in those folders that take more than three seconds of processor time, or wait for longer than ten. */
 const SLOW = new Set(
   [
-    ...['client/client', 'client/openapi', 'client/package', 'docs', 'intake/rate-limits', 'intake/sign-in-limits'],
+    ...['client/client', 'client/openapi', 'client/package', 'docs', 'intake/rate-limits', 'accounts/sign-in-limits'],
     ...['layers', 'projection/feedback', 'providers/attachments', 'providers/http-trace', 'providers/postmark'],
     ...['providers/smtp', 'providers/twilio-find', 'relay/chat', 'relay/relay', 'relay/temporal'],
     ...['store/email-hours', 'store/email-lists', 'store/email-paging', 'store/files/s3', 'store/key-ring'],

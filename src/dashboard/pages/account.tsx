@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { signOutEverywhere } from '../../intake/sign-in.ts';
-import { changePassword, removeMember, renameUser } from '../../intake/users.ts';
+import { signOutEverywhere } from '../../accounts/sign-in.ts';
+import { changePassword, removeMember, renameUser } from '../../accounts/users.ts';
 import { listInvitationsOf } from '../../store/invitations.ts';
 import { act } from '../act.ts';
 import { Facts, Text } from '../elements.tsx';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
-import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../intake/webhooks.ts';
+import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
 import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhook-deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { act } from '../act.ts';

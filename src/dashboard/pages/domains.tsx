@@ -8,7 +8,7 @@ import {
   removeDomain,
   showDomain,
   type ShownDomain,
-} from '../../intake/domains.ts';
+} from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Time } from '../elements.tsx';

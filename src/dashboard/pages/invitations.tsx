@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
 import { digest } from '../../domain/digest.ts';
-import { beginSession } from '../../intake/sign-in.ts';
+import { beginSession } from '../../accounts/sign-in.ts';
 import {
   acceptInvitation,
   acceptOwnInvitation,
   declineInvitation,
   isUser,
   requireInvitation,
-} from '../../intake/invitations.ts';
+} from '../../accounts/invitations.ts';
 import { type Invitation, listInvitationsOf } from '../../store/invitations.ts';
 import { setSessionOrganization } from '../../store/sessions.ts';
 import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { removeKey, requireKey } from '../../intake/keys.ts';
+import { removeKey, requireKey } from '../../accounts/keys.ts';
 import { type KeySummary, listKeys, type Preset } from '../../store/keys.ts';
 import { usage } from '../../store/quota.ts';
 import { act } from '../act.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { invite, withdrawInvitation } from '../../intake/invitations.ts';
-import { removeMember, requireMember, setRole } from '../../intake/users.ts';
+import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
+import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/invitations.ts';
 import { listMembers, type Member, type Role } from '../../store/users.ts';
 import { act } from '../act.ts';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { numberProblem } from '../../domain/chat-rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../intake/chat-numbers.ts';
+import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
 import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat-numbers.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, Table, Text, Time } from '../elements.tsx';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { digest } from '../../domain/digest.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
-import { signIn, signOut } from '../../intake/sign-in.ts';
+import { signIn, signOut } from '../../accounts/sign-in.ts';
 import { listInvitationsOf } from '../../store/invitations.ts';
 import { deleteSession, setSessionOrganization } from '../../store/sessions.ts';
 import { BLANK, Field, FormProblem } from '../form-elements.tsx';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
-import { suppress } from '../../intake/suppressions.ts';
+import { suppress } from '../../accounts/suppressions.ts';
 import { act } from '../act.ts';
 import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
 import { Table } from '../elements.tsx';

@@ -2,7 +2,7 @@ import { insertAudit } from '../../store/audit.ts';
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
-import { findSuppression, listedAddress, unsuppress } from '../../intake/suppressions.ts';
+import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions.ts';
 import { act } from '../act.ts';
 import { writeCsv } from '../csv.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { createEndpoint } from '../../intake/webhooks.ts';
-import { withinLimit } from '../../intake/organization-limits.ts';
+import { createEndpoint } from '../../accounts/webhooks.ts';
+import { withinLimit } from '../../accounts/organization-limits.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks.ts';
 import { act } from '../act.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';

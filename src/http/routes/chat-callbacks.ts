@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { chatSeal } from '../../intake/chat-numbers.ts';
+import { chatSeal } from '../../accounts/chat-numbers.ts';
 import { projectChatReports } from '../../projection/chat.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta-callbacks.ts';
 import { isTwilioSignature, readTwilioCallback } from '../../providers/twilio-callbacks.ts';

@@ -6,7 +6,7 @@ import {
   connectOwnNumber,
   removeNumber,
   requireNumber,
-} from '../../intake/chat-numbers.ts';
+} from '../../accounts/chat-numbers.ts';
 import type { Limits } from '../../intake/emails.ts';
 import { listNumbers } from '../../store/chat-numbers.ts';
 import { callerOf } from '../auth.ts';

@@ -1,5 +1,5 @@
 import { PAGE_LENGTH } from '../../domain/limits.ts';
-import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../intake/webhooks.ts';
+import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
 import { findAttempts, findDelivery, listDeliveries } from '../../store/webhook-deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { callerOf } from '../auth.ts';

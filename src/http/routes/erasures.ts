@@ -2,7 +2,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { SecretKeys } from '../../domain/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { eraseRecipient, parsePlace } from '../../intake/erasure.ts';
-import { listedAddress } from '../../intake/suppressions.ts';
+import { listedAddress } from '../../accounts/suppressions.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
 import { callerOf } from '../auth.ts';
 import { makeCursors } from '../cursor.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import type { Limits } from '../../intake/emails.ts';
-import { issueKey, removeKey, requireKey } from '../../intake/keys.ts';
-import { withinLimit } from '../../intake/organization-limits.ts';
+import { issueKey, removeKey, requireKey } from '../../accounts/keys.ts';
+import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listKeys } from '../../store/keys.ts';
 import type { Pool } from '../../store/pool.ts';
 import { callerOf } from '../auth.ts';

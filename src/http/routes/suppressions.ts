@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
-import { findSuppression, listedAddress, suppress, unsuppress } from '../../intake/suppressions.ts';
+import { findSuppression, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
 import type { Db } from '../../store/pool.ts';
 import { listSuppressions, type SuppressionFilters } from '../../store/suppressions.ts';
 import { callerOf } from '../auth.ts';

@@ -10,8 +10,8 @@ import {
   rotateEndpoint,
   testEndpoint,
   type WebhookIntakeDeps,
-} from '../../intake/webhooks.ts';
-import { withinLimit } from '../../intake/organization-limits.ts';
+} from '../../accounts/webhooks.ts';
+import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listEndpoints } from '../../store/webhooks.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';

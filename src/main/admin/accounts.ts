@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { createOrganization } from '../../intake/accounts.ts';
+import { createOrganization } from '../../accounts/organizations.ts';
 import { giveBodyRetention } from '../../intake/body-retention.ts';
 import { giveQuota } from '../../intake/quota.ts';
-import { resumeOrganization, suspendOrganization } from '../../intake/suspension.ts';
+import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
 import { listOrganizations } from '../../store/accounts.ts';
 import type { Pool } from '../../store/pool.ts';
 import { audited, auditedTogether } from './audit.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Sendwright, SendwrightError } from '../../../client/index.ts';
-import { parseApiKey } from '../../intake/keys.ts';
+import { parseApiKey } from '../../accounts/keys.ts';
 import { type DevFile, readDevFile } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 

@@ -1,4 +1,4 @@
-import { OPERATOR } from '../../intake/actor.ts';
+import { OPERATOR } from '../../accounts/actor.ts';
 import { insertAudit } from '../../store/audit.ts';
 import { type Db, type Pool, transaction } from '../../store/pool.ts';
 

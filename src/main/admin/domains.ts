@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { pino } from 'pino';
-import { requireOrganization } from '../../intake/accounts.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
 import {
   addDomain,
   checkDomain,
@@ -8,7 +8,7 @@ import {
   removeDomain,
   type ShownDomain,
   showDomain,
-} from '../../intake/domains.ts';
+} from '../../accounts/domains.ts';
 import { type Domain, listDomains } from '../../store/domains.ts';
 import type { Db, Pool } from '../../store/pool.ts';
 import { makeSenderDomains, readSenders } from '../sender-domains.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { requireOrganization } from '../../intake/accounts.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
 import { eraseRecipientWhole } from '../../intake/erasure.ts';
-import { listedAddress } from '../../intake/suppressions.ts';
+import { listedAddress } from '../../accounts/suppressions.ts';
 import { makeEmailContents } from '../../store/email-contents.ts';
 import type { Pool } from '../../store/pool.ts';
 import { openAttachmentStore } from '../attachment-store.ts';

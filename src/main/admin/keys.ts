@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { requireOrganization } from '../../intake/accounts.ts';
-import { OPERATOR } from '../../intake/actor.ts';
-import { createKey, endKey } from '../../intake/keys.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
+import { OPERATOR } from '../../accounts/actor.ts';
+import { createKey, endKey } from '../../accounts/keys.ts';
 import { insertAudit } from '../../store/audit.ts';
 import { type KeySummary, listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/keys.ts';
 import { type Pool, transaction } from '../../store/pool.ts';

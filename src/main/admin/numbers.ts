@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { CHAT_PROVIDERS } from '../../domain/chat.ts';
 import { readTemplates } from '../../dashboard/templates.ts';
-import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../intake/chat-numbers.ts';
+import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../accounts/chat-numbers.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat-numbers.ts';
 import type { Pool } from '../../store/pool.ts';
 import { webhookSettings } from '../webhook-settings.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reseal } from '../../intake/reseal.ts';
+import { reseal } from '../../accounts/reseal.ts';
 import { webhookSettings } from '../webhook-settings.ts';
 import { addGroup, onDatabase } from './command.ts';
 

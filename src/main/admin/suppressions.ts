@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { requireOrganization } from '../../intake/accounts.ts';
-import { allSuppressions, listedAddress, suppress, unsuppress } from '../../intake/suppressions.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
+import { allSuppressions, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
 import type { Pool } from '../../store/pool.ts';
 import { audited } from './audit.ts';
 import { addGroup, onDatabase, organizationOption, required } from './command.ts';

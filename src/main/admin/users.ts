@@ -6,8 +6,8 @@ import {
   signUserOut,
   unlockUser,
   type UserName,
-} from '../../intake/user-accounts.ts';
-import { createUser } from '../../intake/users.ts';
+} from '../../accounts/user-accounts.ts';
+import { createUser } from '../../accounts/users.ts';
 import type { Pool } from '../../store/pool.ts';
 import { ROLES } from '../../store/users.ts';
 import { pipedLine } from '../piped-line.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
-import { requireOrganization } from '../../intake/accounts.ts';
-import { addEndpoint, makeWebhookIntake, removeEndpoint } from '../../intake/webhooks.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
+import { addEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
 import type { Pool } from '../../store/pool.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks.ts';
 import { webhookSettings } from '../webhook-settings.ts';

@@ -17,17 +17,22 @@ import {
   type WholeDomain,
 } from '../store/domains.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from './organizations.ts';
 import { domainName } from './domain-name.ts';
-import type { Limits } from './emails.ts';
-import { requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
+import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
+
+/** How many domains an organization may have, and how often it may register and check them; null is not limited. */
+interface DomainLimits {
+  readonly organization: OrganizationLimits;
+  readonly domains: { readonly take: (orgId: string, tokens: number) => void } | null;
+}
 
 /** What domains are registered and checked with. */
 export interface DomainIntakeDeps extends SenderDomainDeps {
   /** Called after each commit that left something in the outbox. */
   readonly wakeRelay: () => void;
   /** Undefined for the operator's command line, which is not limited. */
-  readonly limits?: Pick<Limits, 'organization' | 'domains'> | undefined;
+  readonly limits?: DomainLimits | undefined;
 }
 
 /** As much of it as showing one takes. */

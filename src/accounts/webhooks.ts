@@ -20,7 +20,7 @@ import {
   rotateSecret,
 } from '../store/webhooks.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from './organizations.ts';
 
 /** What endpoints are made and changed with. */
 export interface WebhookIntakeDeps {

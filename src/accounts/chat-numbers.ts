@@ -17,7 +17,7 @@ import {
 } from '../store/chat-numbers.ts';
 import { addContents } from '../store/chat-contents.ts';
 import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
 /** What seals and opens the tokens of numbers; what is sealed is the token's text, about the number's id. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { type KeyBounds, refuseWider } from '../../src/intake/key-bounds.ts';
+import { type KeyBounds, refuseWider } from '../../src/accounts/key-bounds.ts';
 
 /** A key without limits, with these changed. */
 const key = (changes: Partial<KeyBounds> = {}): KeyBounds => ({

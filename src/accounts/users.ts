@@ -24,7 +24,7 @@ import {
   type User,
   type UserWithPassword,
 } from '../store/users.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from './organizations.ts';
 import { type Actor, OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
 import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';

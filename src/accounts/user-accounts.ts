@@ -13,7 +13,7 @@ import {
   lockOwners,
   type User,
 } from '../store/users.ts';
-import { requireOrganization } from './accounts.ts';
+import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './actor.ts';
 import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
