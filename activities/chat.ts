@@ -6,9 +6,9 @@ import { projectChat } from '../src/projection/chat.ts';
 import { lastAttempts } from '../src/store/attempts.ts';
 import { lockChat } from '../src/store/chat-attempts.ts';
 import { afterCommit, transaction } from '../src/store/pool.ts';
-import type { ChatDeps, ChatResult } from './chat-contract.ts';
-import { deliver } from './chat-deliver.ts';
-import { whyGivenUp } from './endings.ts';
+import type { ChatDeps, ChatResult } from '../src/delivery/chat/contract.ts';
+import { deliver } from '../src/delivery/chat/deliver.ts';
+import { whyGivenUp } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
 /** What `deliverChat` tells the workflow when it does not throw. */

@@ -1,10 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
-import { announce } from './announce.ts';
-import type { EmailDeps, Member, MemberResult } from './contract.ts';
-import { deliver } from './deliver.ts';
-import { cancelScheduled, giveUp } from './endings.ts';
+import { announce } from '../src/delivery/email/announce.ts';
+import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
+import { deliver } from '../src/delivery/email/deliver.ts';
+import { cancelScheduled, giveUp } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
 /** What `deliverEmail` tells the workflow when it does not throw. */

@@ -3,12 +3,12 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
 import { SMALL_BODY_BYTES, weigh } from '../src/store/attempts.ts';
 import { leaveGroup } from '../src/store/outbox.ts';
-import { announce } from './announce.ts';
-import type { EmailDeps, Member, MemberResult } from './contract.ts';
-import { deliver } from './deliver.ts';
-import { cancelScheduled, giveUp } from './endings.ts';
+import { announce } from '../src/delivery/email/announce.ts';
+import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
+import { deliver } from '../src/delivery/email/deliver.ts';
+import { cancelScheduled, giveUp } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
-import { makeWindow } from './window.ts';
+import { makeWindow } from '../src/delivery/email/window.ts';
 
 /** Emails that one workflow carries, due at the same instant. */
 export interface Group {

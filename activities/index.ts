@@ -1,14 +1,6 @@
 export { type ChatActivities, type ChatDelivery, makeChatActivities } from './chat.ts';
-export type { ChatDeps } from './chat-contract.ts';
-export { makeChatPace } from './chat-pace.ts';
-export type { EmailDeps, Isolation, Member, MemberResult } from './contract.ts';
+export { type DomainActivities, makeDomainActivities } from './domains.ts';
 export { type Delivery, type EmailActivities, makeEmailActivities } from './email.ts';
-export { type DomainActivities, makeDomainActivities, type Watched } from './domains.ts';
-export { makeLargeEmails } from './large-emails.ts';
 export { type GroupActivities, type GroupDelivery, makeGroupActivities } from './group.ts';
-export { makeProviderPauses, type ProviderPauses } from './pauses.ts';
-export { type AttemptRecorder, makeAttemptRecorder } from './recorder.ts';
-export { makeSendingDomains } from './sending-domains.ts';
 export { makeUpkeepActivities, type UpkeepActivities } from './upkeep.ts';
-export type { Drained, WebhookDeps } from './webhook-contract.ts';
 export { makeWebhookActivities, type WebhookActivities } from './webhooks.ts';

@@ -9,16 +9,16 @@ import { deleteExpiredKeys } from '../src/store/idempotency.ts';
 import { deleteExpiredInvitations } from '../src/store/invitations.ts';
 import type { Pool } from '../src/store/pool.ts';
 import { noteUpkeepSuccess } from '../src/store/upkeep-tasks.ts';
-import { expireBodies } from './body-retention.ts';
+import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { deleteExpiredSessions } from '../src/store/sessions.ts';
 import { deleteExpiredAttempts } from '../src/store/sign-ins.ts';
-import type { UpkeepStep } from './chore.ts';
-import { type ChatChoreDeps, makeChatChores } from './chat-upkeep.ts';
-import { type DomainChoreDeps, makeDomainChores } from './domain-chores.ts';
-import { makeProviderListActivities, type ProviderListDeps } from './provider-lists.ts';
-import { makeReconcileActivities, type ReconcileDeps } from './reconcile.ts';
-import { makeRescueActivities, type RescueDeps } from './rescue.ts';
-import { makeWebhookChores } from './webhook-chores.ts';
+import type { UpkeepStep } from '../src/upkeep/task.ts';
+import { type ChatChoreDeps, makeChatChores } from '../src/upkeep/chat.ts';
+import { type DomainChoreDeps, makeDomainChores } from '../src/upkeep/domains.ts';
+import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
+import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
+import { makeRescueActivities, type RescueDeps } from '../src/upkeep/rescue.ts';
+import { makeWebhookChores } from '../src/upkeep/webhooks.ts';
 
 /** What the upkeep activities work with. */
 export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {

@@ -1,6 +1,6 @@
-import { drain } from './drain.ts';
+import { drain } from '../src/delivery/webhooks/drain.ts';
 import { withHeartbeat } from './temporal.ts';
-import type { Drained, WebhookDeps } from './webhook-contract.ts';
+import type { Drained, WebhookDeps } from '../src/delivery/webhooks/contract.ts';
 
 /** The activities of the fleet `webhooks`. */
 export function makeWebhookActivities(deps: WebhookDeps) {

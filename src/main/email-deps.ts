@@ -1,5 +1,8 @@
 import type { Logger } from 'pino';
-import { type EmailDeps, makeLargeEmails, makeProviderPauses, makeSendingDomains } from '../../activities/index.ts';
+import type { EmailDeps } from '../delivery/email/contract.ts';
+import { makeLargeEmails } from '../delivery/email/large-emails.ts';
+import { makeSendingDomains } from '../delivery/email/sending-domains.ts';
+import { makeProviderPauses } from '../delivery/pauses.ts';
 import type { Config } from '../config.ts';
 import { type SecretKeys, secretKeysOf } from '../domain/secret-key.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';

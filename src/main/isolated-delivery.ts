@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
-import { makeAttemptRecorder } from '../../activities/index.ts';
-import { deliver } from '../../activities/deliver.ts';
+import { makeAttemptRecorder } from '../delivery/recorder.ts';
+import { deliver } from '../delivery/email/deliver.ts';
 import { makePool } from '../store/pool.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { makeEmailDeps } from './email-deps.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { Isolation, Member, MemberResult } from '../../activities/index.ts';
+import type { Isolation, Member, MemberResult } from '../delivery/email/contract.ts';
 import { makeByteLimit } from '../domain/byte-limit.ts';
 import {
   claimed,
@@ -71,7 +71,7 @@ export function forkIsolated(): ChildProcess {
   return fork(fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url)), { serialization: 'advanced' });
 }
 
-/** A child process that begins one email at a time and is started when there is one. See `activities/quarantine.ts`. */
+/** A child process that begins one email at a time and is started when there is one. See `src/delivery/email/quarantine.ts`. */
 export function makeIsolation(
   start: () => ChildProcess,
   log: Logger,

@@ -4,17 +4,17 @@ import { parseArgs } from 'node:util';
 import { Client } from '@temporalio/client';
 import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
-  type ChatDeps,
-  makeAttemptRecorder,
   makeChatActivities,
-  makeChatPace,
   makeDomainActivities,
   makeEmailActivities,
   makeGroupActivities,
-  makeProviderPauses,
   makeUpkeepActivities,
   makeWebhookActivities,
 } from '../../activities/index.ts';
+import type { ChatDeps } from '../delivery/chat/contract.ts';
+import { makeChatPace } from '../delivery/chat/pace.ts';
+import { makeProviderPauses } from '../delivery/pauses.ts';
+import { makeAttemptRecorder } from '../delivery/recorder.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/pool.ts';

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
-import { makeDomainChores } from '../../activities/domain-chores.ts';
+import { makeDomainChores } from '../../src/upkeep/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark-domains.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { office, ScriptedProvider } from '../activities/office.ts';
+import { office, ScriptedProvider } from '../delivery/office.ts';
 import { insertAudit } from '../../src/store/audit.ts';
 import { keepCallback } from '../../src/store/callbacks.ts';
 import { project } from '../../src/projection/emails.ts';

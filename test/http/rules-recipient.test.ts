@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import { deliver } from '../../activities/deliver.ts';
-import { makeLargeEmails } from '../../activities/large-emails.ts';
-import { makeProviderPauses } from '../../activities/pauses.ts';
-import { makeAttemptRecorder } from '../../activities/recorder.ts';
+import { deliver } from '../../src/delivery/email/deliver.ts';
+import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
+import { makeProviderPauses } from '../../src/delivery/pauses.ts';
+import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { postmark } from '../../src/providers/postmark.ts';
 import { smtp } from '../../src/providers/smtp.ts';

@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, it, type TestContext } from 'node:t
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
-import { drain } from '../../activities/drain.ts';
+import { drain } from '../../src/delivery/webhooks/drain.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { newSecret, signedHeaders } from '../../src/webhooks/signature.ts';

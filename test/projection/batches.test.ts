@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeWebhookChores } from '../../activities/webhook-chores.ts';
+import { makeWebhookChores } from '../../src/upkeep/webhooks.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { announceBatches } from '../../src/projection/batches.ts';
 import { project } from '../../src/projection/emails.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
-import { makeDomainChores } from '../../activities/domain-chores.ts';
+import { makeDomainChores } from '../../src/upkeep/domains.ts';
 import { addDomain, checkDomain, removeDomain, showDomain } from '../../src/accounts/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';

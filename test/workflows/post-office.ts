@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { Delivery, EmailActivities, Member } from '../../activities/index.ts';
+import type { Delivery, EmailActivities } from '../../activities/index.ts';
+import type { Member } from '../../src/delivery/email/contract.ts';
 import type { EmailStatus } from '../../src/domain/email.ts';
 
 /** One email as Postgres would hold it. */

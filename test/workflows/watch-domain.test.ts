@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Watched } from '../../activities/index.ts';
+import type {} from '../../activities/index.ts';
+import type { Watched } from '../../activities/domains.ts';
 import { lookAgain, watchDomain } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, makeRounds, near } from './rounds.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Drained } from '../../activities/index.ts';
+import type {} from '../../activities/index.ts';
+import type { Drained } from '../../src/delivery/webhooks/contract.ts';
 import { wake, webhookEndpoint } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, makeRounds, near } from './rounds.ts';

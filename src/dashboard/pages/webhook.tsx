@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES, type EndpointStatus } from '../../domain/webhooks.ts';
-import { editEndpoint, removeEndpoint, requireEndpoint, rotateEndpoint, testEndpoint } from '../../accounts/webhooks.ts';
+import {
+  editEndpoint,
+  removeEndpoint,
+  requireEndpoint,
+  rotateEndpoint,
+  testEndpoint,
+} from '../../accounts/webhooks.ts';
 import { type Delivery, listDeliveries } from '../../store/webhook-deliveries.ts';
 import type { Endpoint } from '../../store/webhooks.ts';
 import { act } from '../act.ts';

@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
-import { checkDomain, type DomainIntakeDeps, registerDomain, removeDomain, showDomain } from '../../accounts/domains.ts';
+import {
+  checkDomain,
+  type DomainIntakeDeps,
+  registerDomain,
+  removeDomain,
+  showDomain,
+} from '../../accounts/domains.ts';
 import type { Limits } from '../../intake/emails.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
 import { listDomains } from '../../store/domains.ts';

@@ -1,0 +1,152 @@
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import { maskAddresses } from '../../domain/mask.ts';
+import type { SendOutcome } from '../../domain/retry.ts';
+import { isUnreachable } from '../../store/pool.ts';
+import { handedOver, tally } from '../../telemetry/topics.ts';
+import { type ClaimedEmail, isClaimExpired } from './claim.ts';
+import type { CallResult, EmailDeps } from './contract.ts';
+import { makeGatherer } from '../gather.ts';
+import { type AccountAnswer, sendersOf } from '../pauses.ts';
+import { persist } from '../persist.ts';
+import { toMessage } from './recipients.ts';
+import { applyOutcomes, endingOf, outcomeOf, type Sent } from './record.ts';
+import { UNAPPLIED } from './unapplied.ts';
+
+/** UTF-16 units of what a provider said that are kept. */
+export const DETAIL_LENGTH = 2_000;
+/** Milliseconds for which outcomes of one call that come one by one are gathered into one statement. */
+const GATHER_MS = 100;
+/** Milliseconds for which applying a recorded answer is tried; after that the next claim does it. */
+export const APPLY_DEADLINE_MS = 10_000;
+
+/**
+ * Makes one provider call and records the outcome of each email as soon as it is known.
+ * @param onResults called with the number of emails whenever the results of some are complete
+ */
+export async function makeCall(
+  deps: EmailDeps,
+  emails: readonly ClaimedEmail[],
+  onResults: (count: number) => void,
+): Promise<CallResult[]> {
+  const results: CallResult[] = [];
+  const all: Sent[] = [];
+  const gatherer = makeGatherer<Sent>(GATHER_MS, async (sent) => {
+    results.push(...(await recordOutcomes(deps, sent)));
+    onResults(sent.length);
+  });
+  await callProvider(emails, (sent) => {
+    all.push(sent);
+    gatherer.add(sent);
+  });
+  await gatherer.end();
+  logCall(deps.log, all);
+  return results;
+}
+
+/** Commits the outcomes of attempts by themselves, then applies them to their emails. */
+async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<CallResult[]> {
+  await deps.recorder.record(sent.map(endingOf));
+  await deps.pauses.note(sent.flatMap(accountAnswerOf));
+  const taken = sent.filter(({ outcomes }) => outcomeOf(outcomes).kind === 'sent');
+  handedOver.tell({ kind: 'email', after: taken.map(({ email }) => secondsAfterDue(email)) });
+  let results: CallResult[] = [];
+  try {
+    await persist(async () => {
+      results = await applyOutcomes(deps, sent);
+    }, APPLY_DEADLINE_MS);
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    deps.log.warn({ err: error, emails: sent.length }, 'recorded answers cannot be applied now');
+    return sent.map(({ email: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+  }
+  return results;
+}
+
+/** What an email's outcome shows about our account. Other messages may fail with the reason: it names no recipient. */
+function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
+  const outcome = outcomeOf(outcomes);
+  const { provider, copies } = email;
+  const [copy] = copies;
+  const answer = { provider: provider.name, senders: copy ? sendersOf(provider, copy) : [] };
+  if (outcome.kind === 'sent') return [answer];
+  if (outcome.kind !== 'account') return [];
+  const [domain = '', stream = ''] = answer.senders;
+  const sender = outcome.scope === 'sender' ? domain : outcome.scope === 'stream' ? stream : '';
+  return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), sender } }];
+}
+
+/** @param onSent called for each email once the outcomes of all its copies are known */
+async function callProvider(emails: readonly ClaimedEmail[], onSent: (sent: Sent) => void): Promise<void> {
+  const [first] = emails as [ClaimedEmail];
+  const copies = emails.flatMap((email) => email.copies);
+  const owners = emails.flatMap((email) => email.copies.map((_, index) => ({ email, index })));
+  const known = new Map(emails.map((email) => [email, new Map<number, SendOutcome>()]));
+  const note = (position: number, outcome: SendOutcome): void => {
+    const owner = owners[position];
+    const outcomes = owner && known.get(owner.email);
+    if (!outcomes || outcomes.has(owner.index)) return;
+    outcomes.set(owner.index, storable(outcome));
+    if (outcomes.size < owner.email.copies.length) return;
+    const inOrder = owner.email.copies.map((_, index) => outcomes.get(index) as SendOutcome);
+    onSent({ email: owner.email, outcomes: inOrder as [SendOutcome, ...SendOutcome[]] });
+  };
+  if (isClaimExpired(first)) {
+    copies.forEach((_, position) => note(position, { kind: 'busy', detail: 'The worker was too slow to send it.' }));
+    return;
+  }
+  const outcomes = await first.provider.send(copies.map(toMessage), first.call, note);
+  outcomes.forEach((outcome, position) => note(position, outcome));
+}
+
+/** A server may say anything, at any length; Postgres takes no NUL, and what it refused could never be recorded. */
+function storable(outcome: SendOutcome): SendOutcome {
+  const clean = <T extends { readonly detail: string }>(said: T): T => {
+    return { ...said, detail: said.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH) };
+  };
+  const cleaned = 'detail' in outcome ? clean(outcome) : outcome;
+  return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
+}
+
+/** Seconds from when an email was due until now. */
+function secondsAfterDue({ late, claimedAt }: ClaimedEmail): number {
+  return (late + performance.now() - claimedAt) / 1_000;
+}
+
+/** One line for a call, with what became of all its emails; of several, each has its own only where details are wanted. */
+function logCall(log: Logger, sent: readonly Sent[]): void {
+  const [first] = sent as [Sent];
+  if (sent.length === 1) {
+    logOutcome(log, 'info', first);
+    return;
+  }
+  const kinds = sent.map(({ outcomes }) => outcomeOf(outcomes).kind);
+  const { provider, call, claimedAt } = first.email;
+  const line = {
+    call,
+    provider: provider.name,
+    emails: sent.length,
+    outcomes: Object.fromEntries(tally(kinds)),
+    ms: Math.round(performance.now() - claimedAt),
+  };
+  if (kinds.includes('account')) log.error(line, 'the provider refuses our account');
+  else log.info(line, 'emails handed to a provider');
+  for (const entry of sent) logOutcome(log, 'debug', entry);
+}
+
+function logOutcome(log: Logger, level: 'info' | 'debug', { email, outcomes }: Sent): void {
+  const outcome = outcomeOf(outcomes);
+  const line = {
+    email: email.id,
+    org: email.orgId,
+    provider: email.provider.name,
+    call: email.call,
+    attempt: email.n,
+    ...(outcomes.length > 1 && { copies: outcomes.length }),
+    outcome: outcome.kind,
+    detail: 'detail' in outcome ? maskAddresses(outcome.detail) : undefined,
+    ms: Math.round(performance.now() - email.claimedAt),
+  };
+  if (outcome.kind === 'account' && level === 'info') log.error(line, 'the provider refuses our account');
+  else log[level](line, 'email handed to a provider');
+}

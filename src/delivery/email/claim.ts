@@ -1,0 +1,341 @@
+import { performance } from 'node:perf_hooks';
+import type { EmailContent } from '../../domain/email-content.ts';
+import { newId } from '../../domain/ids.ts';
+import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/outgoing.ts';
+import { project } from '../../projection/emails.ts';
+import type { EmailProvider } from '../../providers/email-provider.ts';
+import {
+  type Attempt,
+  beginAttempts,
+  lastAttempts,
+  type LockedEmail,
+  lockEmails,
+  SMALL_BODY_BYTES,
+} from '../../store/attempts.ts';
+import { afterCommit, type Db, isUnreachable, transaction } from '../../store/pool.ts';
+import { clearSuspects, markSuspects } from '../../store/suspects.ts';
+import { claimed } from '../../telemetry/topics.ts';
+import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
+import { fail } from './copies.ts';
+import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
+import { isQuarantined, quarantine } from './quarantine.ts';
+import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
+
+/** The result of a member whose files cannot be read now. It uses no attempt: the fault is ours. */
+export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
+/** The result of a member whose content this process cannot decrypt: SECRET_KEY has changed since it was accepted. */
+const SEALED = {
+  state: 'again',
+  reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
+  alone: true,
+} as const;
+/** Milliseconds for which missing files are waited for: a store may be mounted wrongly, or not at all. */
+const LOST_AFTER = 24 * 3_600_000;
+/**
+ * Bytes of bodies and files in one provider call, far below the 50 MB that Postmark allows, since a call is in memory as a
+ * whole. The copies of a marketing email are sent in several calls if needed.
+ */
+export const CALL_BYTES = 16 * 1_048_576;
+
+/** Milliseconds between claim and call. A worker that was frozen for longer does not make the call. */
+const CLAIM_EXPIRY_MS = 20_000;
+
+/**
+ * Whether a claim is too old for its call to be made. The monotonic clock stands still while a machine is suspended, the
+ * other one may be set back: the one on which more time has passed counts.
+ */
+export function isClaimExpired({
+  claimedAt,
+  claimedAtUnixMs,
+}: Pick<ClaimedEmail, 'claimedAt' | 'claimedAtUnixMs'>): boolean {
+  return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
+}
+
+/** An email that no other worker may send now; its attempt is recorded. */
+export interface ClaimedEmail {
+  readonly id: string;
+  /** The email itself, or as many copies of a marketing email as one provider call takes; at least one. */
+  readonly copies: readonly Copy[];
+  readonly orgId: string;
+  readonly provider: EmailProvider;
+  readonly n: number;
+  readonly call: string;
+  /** Of the monotonic clock, in milliseconds. */
+  readonly claimedAt: number;
+  /** Unix milliseconds. */
+  readonly claimedAtUnixMs: number;
+  /** Milliseconds for which it had been due when it was claimed. */
+  readonly late: number;
+}
+
+/** An email with the attempt that decides what happens to it before it is sent again. */
+export interface AttemptedEmail {
+  readonly member: Member;
+  readonly attempt: Attempt;
+  /** Whether it is sent in copies of which some are still to be sent. */
+  readonly isCopied: boolean;
+}
+
+export interface Claims {
+  readonly ready: readonly ClaimedEmail[];
+  /** Their last attempt is ambiguous: the provider must be asked before they are sent again. */
+  readonly ambiguous: readonly AttemptedEmail[];
+  /** Their provider has answered: the answer is recorded and not yet applied. */
+  readonly unapplied: readonly AttemptedEmail[];
+  /** Not claimed, because their bodies or files must be read first. */
+  readonly large: readonly LargeEmail[];
+  /** Not claimed, because the isolated process delivers them. */
+  readonly suspects: readonly Member[];
+  readonly results: readonly MemberResult[];
+}
+
+/**
+ * Sorts members into those that may be sent now, ambiguous ones and those with nothing to do, and claims the first: once it
+ * is committed, their attempts are recorded, and reschedule and cancel return 422.
+ * @param contents the content of large emails that was read before
+ */
+export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
+  if (members.length === 0) {
+    return { ready: [], ambiguous: [], unapplied: [], large: [], suspects: [], results: [] };
+  }
+  const ids = members.map((member) => member.id);
+  const gate = makeGate(await deps.pauses.current());
+  return transaction(deps.pool, async (client) => {
+    const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
+    const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
+    const results: MemberResult[] = [];
+    const ambiguous: AttemptedEmail[] = [];
+    const large: LargeEmail[] = [];
+    const unapplied: AttemptedEmail[] = [];
+    const suspects: Member[] = [];
+    const toQuarantine: LockedEmail[] = [];
+    const due: LockedEmail[] = [];
+    const ambiguousEmails: LockedEmail[] = [];
+    for (const member of members) {
+      const email = emails.get(member.id);
+      const attempt = attempts.get(member.id);
+      const blocked = email && whyUnclaimable(email, member);
+      if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
+      else if (blocked) results.push(blocked);
+      else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
+      else if (isQuarantined(deps, email, attempt && isAmbiguous(attempt) ? attempt : undefined))
+        toQuarantine.push(email);
+      else if (attempt && isAmbiguous(attempt)) {
+        ambiguous.push({ member, attempt, isCopied: email.copies_left });
+        ambiguousEmails.push(email);
+      } else if (email.suspended_for !== null) {
+        results.push({ id: email.id, ...waitForOrganization(email.suspended_for), postponed: true });
+      } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
+      else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
+      else if (contents.get(email.id)?.files === 'lost' && email.late < LOST_AFTER)
+        results.push({ id: member.id, ...UNREADABLE });
+      else due.push(email);
+    }
+    const withoutEnd = ambiguous.filter(({ attempt }) => attempt.outcome === null);
+    await markSuspects(
+      client,
+      withoutEnd.map(({ member }) => member.id),
+    );
+    // An ambiguous email was claimed before, unless a restored backup is older than its claim.
+    const scheduled = [...due, ...ambiguousEmails].filter((email) => email.status === 'scheduled');
+    await project(
+      client,
+      'claimed',
+      scheduled.map(({ id }) => ({ id })),
+    );
+    const lateness = scheduled.map(({ late }) => late / 1_000);
+    afterCommit(client, () => claimed.tell({ lateness }));
+    const { ready, ended } = await assign(deps, client, due, attempts, contents, gate);
+    const quarantined = await quarantine(deps, client, toQuarantine, attempts);
+    return { ready, ambiguous, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
+  });
+}
+
+function isLarge({ attachments, body_bytes, copies }: LockedEmail): boolean {
+  return attachments.length > 0 || body_bytes * copies > SMALL_BODY_BYTES;
+}
+
+function toLarge({ org_id: orgId, body_bytes, copies, attachments }: LockedEmail, member: Member): LargeEmail {
+  const content = body_bytes + attachments.reduce((sum, { size }) => sum + size, 0);
+  const ofCopies = copies === 1 ? 0 : Math.min(copies, copiesPerCall(content)) * content;
+  return { member, orgId, bytes: content + ofCopies, attachments };
+}
+
+/** How many copies of this size one call takes. */
+function copiesPerCall(bytes: number): number {
+  return Math.max(1, Math.floor(CALL_BYTES / Math.max(1, bytes)));
+}
+
+/** Bytes of an email or of each of its copies. */
+function sizeOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
+  return files.reduce((sum, { content }) => sum + content.length, body_bytes);
+}
+
+/** Whether the end of an attempt is unknown: its worker died, or the provider did not answer. */
+export function isAmbiguous(attempt: Attempt): boolean {
+  return attempt.outcome === null || attempt.outcome === 'unknown';
+}
+
+/** Whether a provider's answer is recorded but not applied. The email must not be sent before it is. */
+export function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
+  return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
+}
+
+/** Whether the provider took the message or refused it for good. */
+export function hasFinalOutcome({ outcome }: Attempt): boolean {
+  return outcome === 'sent' || outcome === 'refused';
+}
+
+/** The result of an email that may not be claimed for this member now; undefined when it may. */
+function whyUnclaimable(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
+  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = email;
+  // Another workflow delivers it now.
+  if (workflow_id !== (carrier ?? id)) return { id, state: 'ended', status };
+  if (status === 'scheduled') {
+    if (schedule_version === version && due_in === 0) return undefined;
+    return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
+  }
+  // Another version was claimed before, by another run of its workflow.
+  if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
+  return { id, state: 'ended', status, ...(provider !== null && { provider }) };
+}
+
+/** An email as a provider gets it, or why it cannot be sent: one accepted weeks ago may break a rule added since. */
+function readable(
+  email: LockedEmail,
+  content: EmailContent,
+  files: readonly OutgoingFile[] | 'lost' = [],
+): OutgoingEmail | string {
+  try {
+    if (files === 'lost') return 'This email cannot be sent: its attachments are lost.';
+    return toOutgoing({ ...email, ...content }, files);
+  } catch (error) {
+    return `This email cannot be sent: ${(error as Error).message}.`;
+  }
+}
+
+/** @returns undefined when it cannot be decrypted: the operator can fix that, so the email does not fail */
+async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Promise<EmailContent | undefined> {
+  try {
+    return await deps.contents.open(client, email);
+  } catch (error) {
+    if (isUnreachable(error)) throw error;
+    deps.log.error({ err: error, email: email.id, org: email.org_id }, 'the content of an email cannot be decrypted');
+    return undefined;
+  }
+}
+
+/**
+ * Chooses for each email the first provider that can deliver it and whose account is not paused, and records an attempt.
+ * Emails that no provider can deliver fail; those whose providers are all paused wait without an attempt.
+ */
+async function assign(
+  deps: EmailDeps,
+  client: Db,
+  emails: readonly LockedEmail[],
+  attempts: ReadonlyMap<string, Attempt>,
+  contents: LargeContents,
+  gate: Gate,
+): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
+  const failed: { id: string; error: string }[] = [];
+  const sealed: MemberResult[] = [];
+  const read: { email: LockedEmail; outgoing: OutgoingEmail; tried: boolean }[] = [];
+  for (const email of emails) {
+    const { files, ...body } = contents.get(email.id) ?? {};
+    const content = await openContent(deps, client, { ...email, ...body });
+    if (!content) {
+      sealed.push({ id: email.id, ...SEALED });
+      continue;
+    }
+    const outgoing = readable(email, content, files);
+    if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
+    else read.push({ email, outgoing, tried: attempts.has(email.id) });
+  }
+  const domainOf = await deps.sendingDomains(client, read);
+  const readables = read.flatMap((each) => {
+    const domain = domainOf(each);
+    if (typeof domain !== 'string') return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer } };
+    failed.push({ id: each.email.id, error: domain });
+    return [];
+  });
+  const { sendable, ended } = await chooseRecipients(deps, client, readables);
+
+  const callOf = makeCalls();
+  const claimedAt = performance.now();
+  const claimedAtUnixMs = Date.now();
+  const ready: ClaimedEmail[] = [];
+  const waiting: MemberResult[] = [];
+  for (const { email, outgoing, copies: left } of sendable) {
+    const bytes = sizeOf(email, outgoing);
+    const few = left.slice(0, copiesPerCall(bytes));
+    const refusals = deps.providers.map((provider) => refusal(provider, few));
+    const able = deps.providers.filter((_, index) => refusals[index] === undefined);
+    if (able.length === 0) {
+      failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
+      continue;
+    }
+    const chosen = await firstOpen(gate, client, able, outgoing);
+    if ('pause' in chosen) {
+      const { id, late } = email;
+      const waitedMs = attempts.get(id)?.account_for ?? Math.min(late, chosen.pause.ageMs);
+      const paused = judgePaused(chosen.pause, waitedMs, deps.accountRetryForMs);
+      if (paused.kind === 'fail') failed.push({ id, error: paused.error });
+      else waiting.push({ id, state: 'again', reason: chosen.pause.reason, after: paused.afterMs, postponed: true });
+      continue;
+    }
+    const { provider } = chosen;
+    const n = (attempts.get(email.id)?.n ?? 0) + 1;
+    const copies = few.slice(0, provider.callSize);
+    const call = callOf(provider, provider.streamOf?.(outgoing), copies.length, copies.length * bytes);
+    ready.push({
+      id: email.id,
+      copies,
+      orgId: email.org_id,
+      provider,
+      n,
+      call,
+      claimedAt,
+      claimedAtUnixMs,
+      late: email.late,
+    });
+  }
+  await beginAttempts(
+    client,
+    ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+  );
+  // The attempts are recorded now and show which emails may have ended a worker, as `suspected_at` did before.
+  await clearSuspects(
+    client,
+    ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
+  );
+  for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
+  return { ready, ended: [...ended, ...sealed, ...waiting] };
+}
+
+function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {
+  for (const copy of copies) {
+    const refused = provider.refusal(toMessage(copy));
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+
+/**
+ * Assigns emails to calls: each call has emails of one stream, and at most as many emails and bytes as its provider
+ * accepts.
+ */
+function makeCalls(): (provider: EmailProvider, stream: string | undefined, copies: number, bytes: number) => string {
+  const open = new Map<string, { call: string; copiesLeft: number; bytesLeft: number }>();
+  return (provider, stream, copies, bytes) => {
+    const key = `${provider.name} ${stream ?? ''}`;
+    const last = open.get(key);
+    const current =
+      last && copies <= last.copiesLeft && bytes <= last.bytesLeft
+        ? last
+        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: CALL_BYTES };
+    current.copiesLeft -= copies;
+    current.bytesLeft -= bytes;
+    open.set(key, current);
+    return current.call;
+  };
+}

@@ -1,0 +1,104 @@
+import type { Logger } from 'pino';
+import type { Attachment } from '../../domain/attachments.ts';
+import { makeByteLimit } from '../../domain/byte-limit.ts';
+import type { OutgoingFile } from '../../domain/outgoing.ts';
+import { readBodies } from '../../store/attempts.ts';
+import type { FileStore } from '../../store/files/file-store.ts';
+import type { Pool } from '../../store/pool.ts';
+import { clearSuspects, markSuspects } from '../../store/suspects.ts';
+import type { LargeContents, LargeEmail, LargeEmails } from './contract.ts';
+
+/** Bytes of content that one worker holds at a time. On its way out each is in memory up to five times. */
+const MEMORY_BYTES = 64 * 1_048_576;
+/** One organization leaves a quarter of it to others. */
+const SHARE_BYTES = 48 * 1_048_576;
+/** An activity slot may not be held by waiting: others, such as one-time passwords, need no memory of this kind. */
+const MEMORY_WAIT_MS = 2_000;
+/** Emails that wait for memory at a time. With more of them, waiting alone could fill the slots of a worker. */
+const MAX_WAITING = 16;
+const FILES_TIMEOUT_MS = 30_000;
+
+export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
+  const memory = makeByteLimit(MEMORY_BYTES, SHARE_BYTES);
+  let waiting = 0;
+
+  async function reserve(emails: readonly LargeEmail[]): Promise<(() => void) | undefined> {
+    if (waiting >= MAX_WAITING) return undefined;
+    waiting++;
+    try {
+      const bytes = emails.reduce((sum, email) => sum + email.bytes, 0);
+      const holder = emails[0]?.orgId;
+      return await memory.take(bytes, {
+        signal: AbortSignal.timeout(MEMORY_WAIT_MS),
+        ...(holder !== undefined && { holder }),
+      });
+    } catch {
+      return undefined;
+    } finally {
+      waiting--;
+    }
+  }
+
+  async function read(pool: Pool, emails: readonly LargeEmail[]): Promise<LargeContents | undefined> {
+    const ids = emails.map(({ member }) => member.id);
+    // What ends this process from here on is on record, although there is no attempt yet.
+    await markSuspects(pool, ids);
+    const files = new Map<string, readonly OutgoingFile[] | 'lost'>();
+    for (const { member, attachments } of emails) {
+      try {
+        files.set(member.id, await readAll(store, attachments));
+      } catch (error) {
+        log.error({ err: error, email: member.id }, 'attachments unreadable');
+        if (!(error instanceof FileLost)) {
+          await clearSuspects(pool, ids);
+          return undefined;
+        }
+        files.set(member.id, 'lost');
+      }
+    }
+    const bodies = new Map((await readBodies(pool, ids)).map((each) => [each.id, each]));
+    return new Map(
+      ids.map((id) => {
+        const { html = null, text = null, sealed_body = null } = bodies.get(id) ?? {};
+        return [id, { html, text, sealed_body, files: files.get(id) ?? [] }];
+      }),
+    );
+  }
+
+  return {
+    async use(pool, emails, work) {
+      const release = await reserve(emails);
+      if (!release) return 'no memory';
+      try {
+        const contents = await read(pool, emails);
+        return contents ? await work(contents) : 'unreadable';
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+/** The file is not there, or not whole. */
+class FileLost extends Error {}
+
+async function readAll(store: FileStore, attachments: readonly Attachment[]): Promise<OutgoingFile[]> {
+  const files: OutgoingFile[] = [];
+  const tooLate = AbortSignal.timeout(FILES_TIMEOUT_MS);
+  for (const attachment of attachments) files.push(await readOne(store, attachment, tooLate));
+  return files;
+}
+
+async function readOne(store: FileStore, attachment: Attachment, tooLate: AbortSignal): Promise<OutgoingFile> {
+  const { id, filename, content_type: contentType, content_id: contentId, size } = attachment;
+  const stream = await store.open(id);
+  if (!stream) throw new FileLost(`the file ${id} is not in the attachment store`);
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    tooLate.throwIfAborted();
+    chunks.push(chunk);
+  }
+  const content = Buffer.concat(chunks);
+  if (content.length !== size) throw new FileLost(`the file ${id} has ${content.length} bytes, not ${size}`);
+  return { filename, contentType, contentId, content };
+}

@@ -1,0 +1,114 @@
+import { type Attempt, endAttempts, type LockedEmail } from '../../store/attempts.ts';
+import { afterCommit, type Db } from '../../store/pool.ts';
+import { clearSuspects, countCrash } from '../../store/suspects.ts';
+import { quarantined } from '../../telemetry/topics.ts';
+import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import { fail } from './copies.ts';
+import { persist } from '../persist.ts';
+
+/**
+ * Prevents one email from stopping the delivery of all others. Without a quarantine, an email that ends its worker (memory, a
+ * bug in a library) is given to the next worker and ends that one too.
+ *
+ * - An attempt is committed before an email is handed over, and `suspected_at` before large content is read. An attempt without
+ *   an end does not show which email ended the worker, or whether any email did: deployments and full machines end workers
+ *   as well. All emails that were in flight are therefore suspects.
+ * - Their provider is asked first, as for every ambiguous attempt. Suspects that it does not have are delivered after all
+ *   other members of the claim, one at a time, by a child process of the worker (`Isolation`), where they cannot harm the worker
+ *   or other emails.
+ * - Hundreds of emails may be in flight when a worker ends. A child that is still alive after a moment may therefore begin the
+ *   next suspect while the provider handles the previous one. The moment is longer if a provider cannot be asked, because an
+ *   email that ends the child makes those in flight ambiguous again.
+ * - A crash counts only if the parent is alive and the child ended by itself within that moment of beginning the email, or had
+ *   no other email. If the worker itself ends, no email is charged. The worker must not count its own ends: if it were
+ *   killed every few seconds with hundreds of suspects, each kill would hit some suspect, and some of them twice.
+ * - A suspect that was delivered or refused without a crash is no longer a suspect. One that ended two child processes fails
+ *   with a reason; it has also ended the worker once before.
+ */
+export const MAX_CRASHES = 2;
+
+const QUARANTINED =
+  'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';
+
+/** Suspects of one activity that wait for the isolated process, if it begins the next one early and if it does not. */
+const MAX_WAITING_OVERLAPPING = 10;
+const MAX_WAITING = 3;
+
+/** Milliseconds until an email is tried again because the isolated process was busy; up to twice as many at random. */
+const BUSY_RETRY_MS = 3_000;
+
+/** Whether an email is quarantined now. If its last attempt is ambiguous, a provider that can be asked is asked first. */
+export function isQuarantined(deps: EmailDeps, { crashes }: LockedEmail, ambiguous: Attempt | undefined): boolean {
+  if (crashes < MAX_CRASHES) return false;
+  const provider = deps.providers.find(({ name }) => name === ambiguous?.provider);
+  return !provider?.find;
+}
+
+/** Fails emails that are quarantined. The caller has locked their rows. */
+export async function quarantine(
+  deps: EmailDeps,
+  db: Db,
+  emails: readonly LockedEmail[],
+  attempts: ReadonlyMap<string, Attempt>,
+): Promise<MemberResult[]> {
+  if (emails.length === 0) return [];
+  const open = emails.flatMap(({ id }) => attempts.get(id) ?? []).filter(({ outcome }) => outcome === null);
+  await endAttempts(
+    db,
+    open.map(({ message_id, n }) => ({ message_id, n, outcome: 'unknown', detail: 'It ended its worker.' })),
+  );
+  const statuses = await fail(
+    db,
+    emails.map(({ id }) => ({ id, error: QUARANTINED })),
+  );
+  afterCommit(db, () => {
+    for (const { id, org_id: org, crashes } of emails) deps.log.error({ email: id, org, crashes }, 'email quarantined');
+    quarantined.tell({ kind: 'email', count: emails.length });
+  });
+  return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
+}
+
+/** Delivers suspects in the isolated process. */
+export async function deliverIsolated(
+  deps: EmailDeps,
+  members: readonly Member[],
+  onResults: (count: number) => void,
+): Promise<MemberResult[]> {
+  const results: MemberResult[] = [];
+  const overlap = !deps.providers.some((provider) => !provider.find);
+  const size = overlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
+  let isBusy = false;
+  for (let from = 0; from < members.length; from += size) {
+    const some = members.slice(from, from + size);
+    const deliver = async (member: Member): Promise<MemberResult> => {
+      const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
+      onResults(1);
+      if (result !== 'busy') return result;
+      // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
+      isBusy = true;
+      return postponed(member, 'It waits for the isolated process.');
+    };
+    results.push(...(await Promise.all(some.map(deliver))));
+  }
+  return results;
+}
+
+async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): Promise<MemberResult | 'busy'> {
+  const result = (await deps.isolation?.deliver(member, overlap)) ?? 'busy';
+  if (result === 'busy') return 'busy';
+  if (result === 'ended') return postponed(member, 'The isolated process ended.');
+  if (result === 'crashed') {
+    let crashes = 0;
+    await persist(async () => {
+      crashes = await countCrash(deps.pool, member.id);
+    });
+    deps.log.error({ email: member.id, crashes }, 'the isolated process ended while it delivered an email');
+    return postponed(member, 'The process that delivered it ended.');
+  }
+  if (result.state === 'again' && !result.postponed) await clearSuspects(deps.pool, [member.id]);
+  return result;
+}
+
+function postponed({ id }: Member, reason: string): MemberResult {
+  return { id, state: 'again', reason, after: BUSY_RETRY_MS * (1 + Math.random()), postponed: true };
+}

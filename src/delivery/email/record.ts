@@ -1,0 +1,185 @@
+import type { EmailStatus } from '../../domain/email.ts';
+import { maskAddresses } from '../../domain/mask.ts';
+import { type OutgoingEmail, recipients } from '../../domain/outgoing.ts';
+import { type RefusedRecipient, type SendOutcome, verdict } from '../../domain/retry.ts';
+import { type Change, project } from '../../projection/emails.ts';
+import {
+  type Attempt,
+  type AttemptChanges,
+  type AttemptEnding,
+  type AttemptOutcome,
+  clearChanges,
+} from '../../store/attempts.ts';
+import { type CopyEnding, endCopies } from '../../store/email-recipients.ts';
+import { type Pool, transaction } from '../../store/pool.ts';
+import type { ClaimedEmail } from './claim.ts';
+import type { CallResult, EmailDeps } from './contract.ts';
+import { endCopied } from './copies.ts';
+import { PAUSE_RETRY_MS } from '../pauses.ts';
+import { endOfCall } from './reconcile-attempts.ts';
+
+/** An email that was handed over, with what became of each of its copies. */
+export interface Sent {
+  readonly email: ClaimedEmail;
+  readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
+}
+
+/** Of several copies, the one that decides what is done next comes first. */
+const DECIDING: readonly SendOutcome['kind'][] = ['unknown', 'account', 'busy', 'sent', 'bounced', 'rejected'];
+
+/** What the copies of an email came to together. */
+export function outcomeOf(outcomes: Sent['outcomes']): SendOutcome {
+  const rank = ({ kind }: SendOutcome) => DECIDING.indexOf(kind);
+  return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
+}
+
+const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } = {
+  sent: 'sent',
+  bounced: 'refused',
+  rejected: 'refused',
+  busy: 'again',
+  account: 'account',
+  unknown: 'unknown',
+};
+
+/** What a provider's answer about one email changes, and the attempt that it belongs to. */
+export interface Answer {
+  readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
+  readonly changes: AttemptChanges;
+  /** Whether the changes are recorded with the attempt until they are applied. */
+  readonly areStored: boolean;
+  /** Whether it is of a marketing email that goes out in copies. */
+  readonly isCopied: boolean;
+}
+
+/** How an attempt ended, with all that it takes to apply the provider's answer later. */
+export function endingOf(entry: Sent): AttemptEnding {
+  const outcome = outcomeOf(entry.outcomes);
+  const { id, n } = entry.email;
+  const { changes, areStored } = toAnswer(entry);
+  return {
+    message_id: id,
+    n,
+    outcome: ATTEMPT_OUTCOMES[outcome.kind],
+    detail: 'detail' in outcome ? outcome.detail : null,
+    ...(outcome.kind === 'sent' && !isCopied(entry) && { provider_message_id: outcome.messageId }),
+    ...(areStored && { changes }),
+  };
+}
+
+/** Applies the answers of a call that are recorded already. @returns what they mean for each email, in their order */
+export async function applyOutcomes(deps: EmailDeps, emails: readonly Sent[]): Promise<CallResult[]> {
+  const statuses = await applyAnswers(deps.pool, emails.map(toAnswer));
+  return emails.map((entry) => toResult(deps, entry, statuses));
+}
+
+/** Applies answers to their emails. Safe to repeat. @returns the status of the marketing emails with copies that have ended */
+export async function applyAnswers(pool: Pool, answers: readonly Answer[]): Promise<Map<string, EmailStatus>> {
+  const stored = answers.filter(({ areStored }) => areStored);
+  const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
+  // The common case is one statement, which needs no transaction.
+  if (stored.length === 0) {
+    for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
+    return new Map();
+  }
+  return transaction(pool, async (client) => {
+    await clearChanges(
+      client,
+      stored.map(({ attempt }) => attempt),
+    );
+    await endCopies(
+      client,
+      answers.flatMap(({ changes }) => changes.copies),
+    );
+    for (const change of ['sent', 'bounced', 'rejected'] as const) await project(client, change, all(change));
+    const copied = answers.filter((answer) => answer.isCopied);
+    const ids = copied.map(({ attempt }) => attempt.message_id);
+    return endCopied(client, ids, copied[0]?.attempt.provider);
+  });
+}
+
+function toAnswer(entry: Sent): Answer {
+  const { id: message_id, n, provider } = entry.email;
+  const changes = {
+    copies: copyEndings(entry),
+    sent: changesOf(entry, 'sent'),
+    bounced: changesOf(entry, 'bounced'),
+    rejected: changesOf(entry, 'rejected'),
+  };
+  const areStored = changes.copies.length > 0 || changes.bounced.length > 0;
+  return { attempt: { message_id, n, provider: provider.name }, changes, areStored, isCopied: isCopied(entry) };
+}
+
+function isCopied({ email }: Sent): boolean {
+  return email.copies.some(({ copy }) => copy !== null);
+}
+
+function eachCopy({ email, outcomes }: Sent): { copy: OutgoingEmail; outcome: SendOutcome }[] {
+  return email.copies.map((copy, index) => ({ copy, outcome: outcomes[index] as SendOutcome }));
+}
+
+/** What is written down of copies themselves; of those that bounced, the projection does it. */
+function copyEndings(entry: Sent): CopyEnding[] {
+  if (!isCopied(entry)) return [];
+  return eachCopy(entry).flatMap(({ copy, outcome }): CopyEnding[] => {
+    if (outcome.kind !== 'sent' && outcome.kind !== 'rejected') return [];
+    const said =
+      outcome.kind === 'sent'
+        ? { status: outcome.kind, error: null, provider_message_id: outcome.messageId }
+        : { status: outcome.kind, error: outcome.detail, provider_message_id: null };
+    return recipients(copy).map(({ address }) => ({ email_id: copy.id, recipient: address.toLowerCase(), ...said }));
+  });
+}
+
+/** How one change applies to an email: to the whole, or for a bounce to each recipient that is refused. */
+function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change[] {
+  const { id, provider, call } = entry.email;
+  if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
+  const [outcome] = entry.outcomes;
+  if (isCopied(entry) || outcome.kind !== change) return [];
+  const said = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
+  if (outcome.kind !== 'sent') return [{ ...said, error: outcome.detail }];
+  const { messageId, acceptedAt } = outcome;
+  return [{ ...said, provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }) }];
+}
+
+function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {
+  return refusedOf(copy, outcome).map(({ recipient, reason, detail }) => ({
+    id,
+    provider: provider.name,
+    recipient: recipient.toLowerCase(),
+    error: detail,
+    bounce_reason: reason,
+    dedupe_key: `${endOfCall('bounced', call)} ${recipient.toLowerCase()}`,
+  }));
+}
+
+/** Who does not get it: those that the provider named, and when it took it for nobody, all others too. */
+function refusedOf(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedRecipient[] {
+  if (outcome.kind !== 'sent' && outcome.kind !== 'bounced') return [];
+  const named = outcome.refused ?? [];
+  if (outcome.kind === 'sent') return named;
+  const isNamed = new Set(named.map(({ recipient }) => recipient.toLowerCase()));
+  const others = recipients(copy).filter(({ address }) => !isNamed.has(address.toLowerCase()));
+  const { reason, detail } = outcome;
+  return [...named, ...others.map(({ address }) => ({ recipient: address, reason, detail }))];
+}
+
+function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
+  const { id, provider } = entry.email;
+  const outcome = outcomeOf(entry.outcomes);
+  const next = verdict(outcome);
+  if ('change' in next) {
+    // `endCopied` leaves an email open while copies of it are still to be sent.
+    if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
+    return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
+  }
+  const after = next.again === 'after the pause' ? Math.min(deps.maximumInterval, PAUSE_RETRY_MS) : next.after;
+  return {
+    id,
+    state: 'again',
+    reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
+    ...(after !== undefined && { after }),
+    ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
+  };
+}

@@ -1,0 +1,50 @@
+import type { EmailStatus } from '../../domain/email.ts';
+import type { Attempt, AttemptChanges } from '../../store/attempts.ts';
+import { isUnreachable } from '../../store/pool.ts';
+import { hasFinalOutcome, type AttemptedEmail } from './claim.ts';
+import type { CallResult, EmailDeps } from './contract.ts';
+import { type Answer, applyAnswers } from './record.ts';
+import { endOfCall } from './reconcile-attempts.ts';
+
+/** Why an email is tried again whose provider has answered. */
+export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
+
+/** Applies recorded answers without another provider call. */
+export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<CallResult[]> {
+  if (emails.length === 0) return [];
+  const answers = emails.map(toAnswer);
+  try {
+    const statuses = await applyAnswers(deps.pool, answers);
+    deps.log.info({ emails: emails.length }, 'recorded answers applied');
+    return emails.map((email) => toResult(email, toAnswer(email).changes, statuses));
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return emails.map(({ member: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+  }
+}
+
+function toAnswer({ attempt, isCopied }: AttemptedEmail): Answer {
+  return { attempt, changes: attempt.changes ?? changesOf(attempt), areStored: attempt.changes !== null, isCopied };
+}
+
+function changesOf({ message_id: id, call, provider, outcome, detail, provider_message_id }: Attempt): AttemptChanges {
+  const none = { copies: [], sent: [], bounced: [], rejected: [] };
+  if (outcome !== 'sent') {
+    return { ...none, rejected: [{ id, provider, error: detail ?? '', dedupe_key: endOfCall('rejected', call) }] };
+  }
+  const messageId = provider_message_id === null ? {} : { provider_message_id };
+  return { ...none, sent: [{ id, provider, ...messageId, dedupe_key: endOfCall('sent', call) }] };
+}
+
+function toResult(
+  { attempt, isCopied }: AttemptedEmail,
+  changes: AttemptChanges,
+  statuses: ReadonlyMap<string, EmailStatus>,
+): CallResult {
+  const { message_id: id, provider } = attempt;
+  const change = (['sent', 'rejected', 'bounced'] as const).find((each) => changes[each].length > 0);
+  const status = isCopied ? statuses.get(id) : change;
+  if (status !== undefined) return { id, state: 'ended', status, provider };
+  if (hasFinalOutcome(attempt)) return { id, state: 'partial' };
+  return { id, state: 'again', reason: 'Some of its copies are still to be sent.' };
+}

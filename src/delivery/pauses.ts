@@ -1,0 +1,160 @@
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import type { OutgoingEmail } from '../domain/outgoing.ts';
+import type { EmailProvider } from '../providers/email-provider.ts';
+import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/provider-pauses.ts';
+import type { Db, Pool } from '../store/pool.ts';
+
+/** Milliseconds for which a worker uses the pauses that it has read. */
+const FRESH_MS = 1_000;
+/** Bounds of the milliseconds until a message is claimed again that waits for a paused account or a suspended organization. */
+const MIN_RETRY_MS = 5_000;
+const MAX_RETRY_MS = 600_000;
+
+/** Milliseconds until a message comes back that our account was refused for; by then the account is paused. */
+export const PAUSE_RETRY_MS = 60_000;
+
+/** What an answer of a provider shows about its account. */
+export interface AccountAnswer {
+  readonly provider: string;
+  /** What the message depends on beside the account, as pauses name it: see `sendersOf`, or the id of a number. */
+  readonly senders: readonly string[];
+  /** Why the provider refused and which of the senders, empty for the whole account; undefined if it took the message. */
+  readonly refusal?: { readonly reason: string; readonly sender: string };
+}
+
+/** The pause of one of a provider's streams. A domain holds no colon. */
+export function streamSender(stream: string): string {
+  return `stream:${stream}`;
+}
+
+/** What an email depends on beside the provider's account: its sender's domain and the provider's stream that carries it. */
+export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string[] {
+  const stream = provider.streamOf?.(email);
+  return [email.from.domain, ...(stream === undefined ? [] : [streamSender(stream)])];
+}
+
+/** Circuit breakers of provider accounts, which all workers share in Postgres. */
+export interface ProviderPauses {
+  /** The pauses that there are; at most a second old. */
+  readonly current: () => Promise<readonly ProviderPause[]>;
+  /** Opens pauses for refused accounts, and closes those of accounts that took a message. Never rejects. */
+  readonly note: (answers: readonly AccountAnswer[]) => Promise<void>;
+}
+
+export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info' | 'warn'>): ProviderPauses {
+  let known: readonly ProviderPause[] = [];
+  let readAt = -Infinity;
+  let reading: Promise<readonly ProviderPause[]> | undefined;
+
+  async function read(): Promise<readonly ProviderPause[]> {
+    known = await readPauses(pool);
+    readAt = performance.now();
+    return known;
+  }
+
+  async function open(answers: readonly AccountAnswer[]): Promise<void> {
+    const refused = answers.flatMap(({ provider, refusal }) => (refusal ? { provider, ...refusal } : []));
+    if (refused.length === 0) return;
+    await openPauses(pool, refused);
+    const fresh = refused.find((each) => !known.some((pause) => isSame(pause, each)));
+    if (fresh) log.error(fresh, 'provider account paused');
+    readAt = -Infinity;
+  }
+
+  async function close(answers: readonly AccountAnswer[]): Promise<void> {
+    const taken = answers.filter(({ refusal }) => refusal === undefined);
+    const ended = known.filter((pause) => taken.some((answer) => isPaused(pause, answer.provider, answer.senders)));
+    if (ended.length === 0) return;
+    await closePauses(pool, ended);
+    known = known.filter((pause) => !ended.includes(pause));
+    for (const { provider, sender, ageMs } of ended) log.info({ provider, sender, ageMs }, 'provider account resumed');
+  }
+
+  return {
+    current() {
+      if (performance.now() - readAt <= FRESH_MS) return Promise.resolve(known);
+      reading ??= read().finally(() => (reading = undefined));
+      return reading;
+    },
+    async note(answers) {
+      try {
+        await close(answers);
+        await open(answers);
+      } catch (error) {
+        // The next answer tells it again.
+        log.warn({ err: error }, 'the pauses of provider accounts cannot be written now');
+      }
+    },
+  };
+}
+
+function isSame(a: Pick<ProviderPause, 'provider' | 'sender'>, b: Pick<ProviderPause, 'provider' | 'sender'>): boolean {
+  return a.provider === b.provider && a.sender === b.sender;
+}
+
+function isPaused(pause: ProviderPause, provider: string, senders: readonly string[]): boolean {
+  return pause.provider === provider && (pause.sender === '' || senders.includes(pause.sender));
+}
+
+/** Whether a message with these senders may go to a provider now. */
+export type Gate = (db: Db, provider: string, senders: readonly string[]) => Promise<ProviderPause | undefined>;
+
+/**
+ * Finds the pause that keeps a message from a provider; undefined when it may be sent, also as the probe of a paused
+ * account. One claim takes at most one probe of a pause.
+ */
+export function makeGate(pauses: readonly ProviderPause[]): Gate {
+  const probed = new Set<ProviderPause>();
+  return async (db, provider, senders) => {
+    for (const pause of pauses.filter((each) => isPaused(each, provider, senders))) {
+      if (probed.has(pause) || pause.probeInMs > 0) return pause;
+      probed.add(pause);
+      if (!(await takeProbe(db, pause))) return pause;
+    }
+    return undefined;
+  };
+}
+
+/** The first of some providers whose account may be used for this email, else the pause of the first. */
+export async function firstOpen(
+  gate: Gate,
+  db: Db,
+  providers: readonly EmailProvider[],
+  email: OutgoingEmail,
+): Promise<{ readonly provider: EmailProvider } | { readonly pause: ProviderPause }> {
+  const pauses: ProviderPause[] = [];
+  for (const provider of providers) {
+    const pause = await gate(db, provider.name, sendersOf(provider, email));
+    if (!pause) return { provider };
+    pauses.push(pause);
+  }
+  return { pause: pauses[0] as ProviderPause };
+}
+
+/** What becomes of a message whose only way out is paused. */
+export type PausedVerdict =
+  { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
+
+/** @param waitedMs for how long the message has waited because of its account */
+export function judgePaused({ reason, ageMs }: ProviderPause, waitedMs: number, retryForMs: number): PausedVerdict {
+  if (waitedMs >= retryForMs) return { kind: 'fail', error: givenUp(reason, retryForMs) };
+  return { kind: 'wait', afterMs: pauseRetryMs(ageMs) };
+}
+
+/** Milliseconds until a waiting message is claimed again: the longer the pause, the later. */
+function pauseRetryMs(ageMs: number): number {
+  return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
+}
+
+/** Why a message of a suspended organization is not sent now; it waits without an attempt. */
+export function waitForOrganization(suspendedForMs: number) {
+  const after = pauseRetryMs(suspendedForMs);
+  return { state: 'again', reason: 'Its organization is suspended.', after } as const;
+}
+
+/** Why a message fails whose account was not mended in time, as a sentence. */
+export function givenUp(reason: string, retryForMs: number): string {
+  const hours = Math.round(retryForMs / 360_000) / 10;
+  return `${reason} Given up after ${hours} hours.`;
+}

@@ -1,0 +1,64 @@
+import {
+  eraseContents,
+  holdBodies,
+  listExpiring,
+  nextExpiringOrganization,
+  noteExpired,
+  takeHeldBodies,
+} from '../store/content-erasure.ts';
+import { type Db, type Pool, transaction } from '../store/pool.ts';
+import type { UpkeepStep } from './task.ts';
+
+/** After the last organization, emails that were held back are looked at. */
+const HELD = '~';
+
+/**
+ * Erases bodies and custom headers of emails that are older than their organization's retention, one step at a time.
+ * Emails that are still to be sent keep theirs, and are looked at again a day later.
+ * @param from where the previous step ended, or null
+ */
+export async function expireBodies(
+  pool: Pool,
+  defaultDays: number,
+  from: string | null,
+  limit: number,
+): Promise<UpkeepStep> {
+  if (from === HELD) return expireHeld(pool, defaultDays, limit);
+  return transaction(pool, async (client) => {
+    const organization = await nextExpiringOrganization(client, from ?? '', defaultDays);
+    if (!organization) return { done: 0, next: HELD };
+    const emails = await listExpiring(client, organization, limit);
+    const last = emails.at(-1);
+    if (last) {
+      await expire(client, organization.id, emails);
+      await noteExpired(client, organization.id, last);
+    }
+    return { done: emails.length, next: emails.length === limit ? (from ?? '') : organization.id };
+  });
+}
+
+async function expireHeld(pool: Pool, defaultDays: number, limit: number): Promise<UpkeepStep> {
+  return transaction(pool, async (client) => {
+    const held = await takeHeldBodies(client, defaultDays, limit);
+    for (const orgId of new Set(held.map(({ org_id }) => org_id))) {
+      await expire(
+        client,
+        orgId,
+        held.filter(({ org_id }) => org_id === orgId),
+      );
+    }
+    return { done: held.length, next: held.length === limit ? HELD : null };
+  });
+}
+
+async function expire(
+  client: Db,
+  orgId: string,
+  emails: readonly { id: string; is_expired: boolean }[],
+): Promise<void> {
+  const expired = emails.filter(({ is_expired: isExpired }) => isExpired).map(({ id }) => id);
+  const results = await eraseContents(client, orgId, expired);
+  const open = results.filter(({ is_open: isOpen }) => isOpen).map(({ id }) => id);
+  const early = emails.filter(({ is_expired: isExpired }) => !isExpired).map(({ id }) => id);
+  await holdBodies(client, orgId, [...open, ...early]);
+}

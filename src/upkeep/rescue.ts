@@ -1,0 +1,114 @@
+import type { Logger } from 'pino';
+import { groupBy } from '../domain/group.ts';
+import { type Pool, transaction } from '../store/pool.ts';
+import { putBackChats } from '../store/stuck-chats.ts';
+import {
+  findAlmostDue,
+  findAlmostDueWorkflows,
+  findOverdue,
+  noteLooks,
+  putBackEmails,
+  wakeWorkflow,
+} from '../store/stuck-emails.ts';
+import { rescued } from '../telemetry/topics.ts';
+import type { UpkeepStep } from './task.ts';
+import { eachOf } from './each-of.ts';
+import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
+
+/** Dependencies of the tasks that find messages which no workflow delivers. */
+export interface RescueDeps {
+  readonly pool: Pool;
+  readonly workflows: Workflows;
+  readonly log: Logger;
+}
+
+/** Overdue emails of one step. */
+const OVERDUE_PER_STEP = 200;
+/** Workflows of one step whose emails are almost due; a few queries find that most of them are running. */
+const ALMOST_DUE_PER_STEP = 10_000;
+/** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart at once. */
+const FAILING_PER_RUN = 100;
+const REPLACED = 'replaced by upkeep: it made no progress';
+
+/** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
+export function makeRescueActivities(deps: RescueDeps) {
+  return {
+    /** Finds emails, and copies of marketing emails, that have been due for more than ten minutes. */
+    async putBackOverdue(): Promise<UpkeepStep> {
+      const emails = await findOverdue(deps.pool, OVERDUE_PER_STEP);
+      const ofWorkflows = groupBy(emails, (email) => email.workflow_id);
+      await eachOf(ofWorkflows.entries(), async ([workflowId, members]) => {
+        const ids = members.map(({ id }) => id);
+        const state = await deps.workflows.describe(workflowId);
+        if (state !== 'running') await putBack(deps, workflowId, ids, state);
+        await noteLooks(deps.pool, ids);
+      });
+      return { done: emails.length, next: emails.length === OVERDUE_PER_STEP ? '' : null };
+    },
+
+    /**
+     * Finds scheduled emails without a workflow before they are due, so that they leave on time. Temporal is asked about
+     * many workflows at a time; only those that it does not list as running are described one by one.
+     */
+    async putBackScheduled(from: string | null): Promise<UpkeepStep> {
+      const { pool, workflows } = deps;
+      const ids = await findAlmostDueWorkflows(pool, from ?? '', ALMOST_DUE_PER_STEP);
+      const running = await workflows.findRunning(ids);
+      let done = 0;
+      const notRunning = ids.filter((id) => !running.has(id));
+      await eachOf(notRunning, async (workflowId) => {
+        const state = await workflows.describe(workflowId);
+        // An idle workflow is expected: it waits until its email is due.
+        if (state === 'running' || state === 'idle') return;
+        const count = await putBack(deps, workflowId, await findAlmostDue(pool, workflowId), state);
+        done += count;
+      });
+      return { done, next: ids.length === ALMOST_DUE_PER_STEP ? (ids.at(-1) ?? null) : null };
+    },
+
+    /** Replaces workflows that Temporal marks because their tasks keep failing, whether their messages are due or not. */
+    async replaceFailing(): Promise<UpkeepStep> {
+      let done = 0;
+      for (const workflow of await deps.workflows.findFailing(FAILING_PER_RUN)) {
+        // Visibility lags: the workflow may have recovered.
+        if ((await deps.workflows.describe(workflow.id)) !== 'failing') continue;
+        await replace(deps, workflow);
+        done++;
+      }
+      return { done, next: null };
+    },
+  };
+}
+
+async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise<void> {
+  // Logged before it is terminated, because its history shows how it failed.
+  deps.log.error({ workflow: id, type }, 'replacing a workflow whose task keeps failing');
+  if (type === 'deliverEmail') {
+    await putBack(deps, id, [id], 'failing');
+    return;
+  }
+  await deps.workflows.terminate(id, REPLACED);
+  if (type === 'deliverChat') {
+    const open = await putBackChats(deps.pool, [id]);
+    rescued.tell({ kind: 'chatapp', state: 'failing', count: open.length });
+  }
+  // Members of a group are found by the other two tasks when they are almost due, or overdue.
+  if (type === 'webhookEndpoint') await wakeWorkflow(deps.pool, 'webhook', id);
+  if (type === 'watchDomain') await wakeWorkflow(deps.pool, 'domain', id);
+}
+
+/** @returns how many emails were open */
+async function putBack(
+  { pool, workflows, log }: RescueDeps,
+  workflowId: string,
+  ids: readonly string[],
+  state: Exclude<WorkflowState, 'running'>,
+): Promise<number> {
+  // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
+  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, REPLACED);
+  const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
+  if (open.length === 0) return 0;
+  rescued.tell({ kind: 'email', state, count: open.length });
+  log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'emails get a new workflow');
+  return open.length;
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
+import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import { insertAttachments } from '../../src/store/attachments.ts';
+import { reserveFiles } from '../../src/store/file-reservations.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
+import { type FileStore, FileStoreUnavailable } from '../../src/store/files/file-store.ts';
+import { newFileId } from '../store/files/store-contract.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+const log = pino({ level: 'silent' });
+
+const { pool, orgId } = await organizationFixture(10);
+
+/** An office over a disk store, and a function that gives an email files. */
+async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
+  const store = diskStore(await temporaryFolder(t));
+  const provider = new ScriptedProvider();
+  const seen: OutgoingEmail[] = [];
+  provider.refuses = (email) => {
+    seen.push(email);
+    return undefined;
+  };
+  const there = office(pool, orgId, [provider], { largeEmails: makeLargeEmails(wrap(store), log) });
+  const attach = async (emailId: string, contents: Record<string, string>): Promise<string[]> => {
+    const files = Object.entries(contents).map(([filename, content]) => ({
+      id: newFileId(),
+      filename,
+      content_type: 'text/plain',
+      size: Buffer.byteLength(content),
+      content_id: filename.startsWith('inline') ? filename : null,
+    }));
+    for (const file of files) await store.put(file.id, Buffer.from(contents[file.filename] ?? ''));
+    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
+    await insertAttachments(pool, orgId, emailId, files);
+    return files.map(({ id }) => id);
+  };
+  return { store, provider, seen, attach, ...there };
+}
+
+describe('an email with files', () => {
+  test('is handed over with all of them, in order', async (t) => {
+    const { accept, attach, deliverOne, seen, attempts } = await make(t);
+    const member = await accept();
+    await attach(member.id, { 'a.txt': 'one', 'inline.png': 'two', empty: '' });
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    const files = seen[0]?.files.map((file) => ({ ...file, content: String(file.content) }));
+    assert.deepEqual(files, [
+      { filename: 'a.txt', contentType: 'text/plain', contentId: null, content: 'one' },
+      { filename: 'inline.png', contentType: 'text/plain', contentId: 'inline.png', content: 'two' },
+      { filename: 'empty', contentType: 'text/plain', contentId: null, content: '' },
+    ]);
+    assert.equal((await attempts(member.id)).length, 1);
+  });
+
+  test('goes alone, and the others of its group go together', async (t) => {
+    const { acceptMany, attach, deliver, provider } = await make(t);
+    const members = await acceptMany(5);
+    const [, second, , fourth] = members;
+    await attach(second?.id ?? '', { 'a.txt': 'x' });
+    await attach(fourth?.id ?? '', { 'a.txt': 'y' });
+    const results = await deliver(...members);
+    assert.deepEqual(results.map(({ id }) => id).sort(), members.map(({ id }) => id).sort());
+    assert.ok(results.every((result) => result.state === 'ended' && result.status === 'sent'));
+    assert.deepEqual(
+      provider.calls.map(({ ids }) => ids.length),
+      [3, 1, 1],
+    );
+  });
+
+  test('is looked up at its provider before it is sent again, as any other', async (t) => {
+    const { accept, attach, deliverOne, provider, seen } = await make(t);
+    const member = await accept();
+    await attach(member.id, { 'a.txt': 'x' });
+    provider.acts.push((email, call) => {
+      provider.take(email, call);
+      return { kind: 'unknown', detail: 'silence' };
+    });
+    assert.equal((await deliverOne(member)).state, 'again');
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.equal(provider.took.length, 1);
+    assert.equal(seen.length, 1);
+  });
+});
+
+describe('files that cannot be read', () => {
+  test('hold the email back and cost no attempt; it goes when they can be', async (t) => {
+    let away = true;
+    const { accept, attach, deliverOne, attempts, email } = await make(t, (store) => ({
+      ...store,
+      open: async (id) => {
+        if (away) throw new FileStoreUnavailable(new Error('away'));
+        return store.open(id);
+      },
+    }));
+    const member = await accept();
+    await attach(member.id, { 'a.txt': 'x' });
+    const expected = { id: member.id, state: 'again', reason: 'Its attachments cannot be read now.', alone: true };
+    assert.deepEqual(await deliverOne(member), expected);
+    assert.deepEqual(await attempts(member.id), []);
+    assert.equal((await email(member.id))['status'], 'queued');
+    away = false;
+    assert.equal((await deliverOne(member)).state, 'ended');
+  });
+
+  test('may turn up for a day after the email was due; then it fails, since half of it is no email', async (t) => {
+    const { store, accept, attach, deliverOne, attempts, email } = await make(t);
+    for (const harm of ['missing', 'short']) {
+      const member = await accept();
+      const [id = ''] = await attach(member.id, { 'a.txt': 'four' });
+      await store.remove([id]);
+      if (harm === 'short') await store.put(id, Buffer.from('two'));
+      assert.equal((await deliverOne(member)).state, 'again', harm);
+      await pool.query(`UPDATE emails SET created_at = created_at - interval '25 hours' WHERE id = $1`, [member.id]);
+      assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
+      assert.equal((await email(member.id))['error'], 'This email cannot be sent: its attachments are lost.');
+      assert.deepEqual(await attempts(member.id), []);
+    }
+  });
+
+  test('do not hold others back', async (t) => {
+    const { acceptMany, attach, deliver, store } = await make(t);
+    const members = await acceptMany(3);
+    const [id = ''] = await attach(members[1]?.id ?? '', { 'a.txt': 'x' });
+    await store.remove([id]);
+    const results = await deliver(...members);
+    assert.deepEqual(results.map(({ state }) => state).sort(), ['again', 'ended', 'ended']);
+  });
+});

@@ -1,0 +1,113 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import type { ChatDeps, ChatResult } from '../../src/delivery/chat/contract.ts';
+import { deliver } from '../../src/delivery/chat/deliver.ts';
+import { makeChatPace } from '../../src/delivery/chat/pace.ts';
+import { makeProviderPauses } from '../../src/delivery/pauses.ts';
+import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
+import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
+import type { Pool } from '../../src/store/pool.ts';
+
+/** What a scripted provider does with one message. A function may look around first. */
+export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
+
+/** A chat-app provider that does what it is told, and keeps a ledger of what it took. */
+export class ScriptedChat implements ChatProvider {
+  readonly name: ChatProviderName;
+  /** What it does with the next messages; it takes them when nothing is left. */
+  readonly acts: ChatAct[] = [];
+  /** Every message that it ever took, once for each time. */
+  readonly took: { id: string; messageId: string }[] = [];
+  readonly given: OutgoingChat[] = [];
+  refuses: (message: OutgoingChat) => string | undefined = () => undefined;
+  /** Whether its list shows what it took. */
+  sees = true;
+  /** How often it was asked. */
+  asked = 0;
+  find?: NonNullable<ChatProvider['find']>;
+  report?: NonNullable<ChatProvider['report']>;
+  /** What it says when it is asked about a message that it took. */
+  says: (messageId: string) => ChatReport | undefined = () => undefined;
+
+  /** Twilio can be asked, Meta cannot. */
+  constructor(name: ChatProviderName = 'twilio') {
+    this.name = name;
+    if (name === 'meta') return;
+    this.find = async ({ id }) => {
+      this.asked++;
+      return this.sees ? this.took.find((each) => each.id === id)?.messageId : undefined;
+    };
+    this.report = async (_, messageId) => {
+      this.asked++;
+      return this.says(messageId);
+    };
+  }
+
+  refusal(message: OutgoingChat): string | undefined {
+    return this.refuses(message);
+  }
+
+  take({ id }: { id: string }): ChatOutcome {
+    const messageId = `${this.name} ${this.took.length + 1}`;
+    this.took.push({ id, messageId });
+    return { kind: 'sent', messageId };
+  }
+
+  async send(message: OutgoingChat): Promise<ChatOutcome> {
+    this.given.push(message);
+    const act = this.acts.shift() ?? ((taken: OutgoingChat) => this.take(taken));
+    return typeof act === 'function' ? act(message) : act;
+  }
+}
+
+/** Everything around `deliver` in one test: a provider and a log that can be read. */
+export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial<ChatDeps> = {}) {
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
+  const deps: ChatDeps = {
+    pool,
+    providerOf: () => provider,
+    pace: makeChatPace(1_000),
+    maximumInterval: 1_800_000,
+    ambiguousSend: 'retry',
+    ambiguousSendMaxRepeats: 1,
+    confirmNotFoundAfterMs: 60_000,
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: 72 * 3_600_000,
+    recorder: makeAttemptRecorder(pool, log),
+    stopping: new AbortController().signal,
+    log,
+    ...settings,
+  };
+  return {
+    deps,
+    lines,
+    deliver: (id: string): Promise<ChatResult> => deliver(deps, id),
+    /** The outcomes of a message's attempts. */
+    outcomes: async (id: string): Promise<(string | null)[]> => {
+      const { rows } = await pool.query<{ outcome: string | null }>(
+        `SELECT outcome FROM attempts WHERE message_id = $1 ORDER BY n`,
+        [id],
+      );
+      return rows.map(({ outcome }) => outcome);
+    },
+    /** Lets time pass for a message's attempts. */
+    age: async (id: string, seconds: number): Promise<void> => {
+      await pool.query(
+        `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
+         WHERE message_id = $1`,
+        [id, seconds],
+      );
+    },
+    /** Leaves a message as a worker does that dies in its call. */
+    die: async (id: string, took: boolean): Promise<void> => {
+      await pool.query(
+        `INSERT INTO attempts (message_id, n, call, provider)
+         SELECT $1, coalesce(max(n), 0) + 1, 'call_dead', $2 FROM attempts WHERE message_id = $1`,
+        [id, provider.name],
+      );
+      if (took) provider.take({ id });
+    },
+  };
+}

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Info } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { type Delivery, makeEmailActivities } from '../../activities/index.ts';
+import type { Member } from '../../src/delivery/email/contract.ts';
+import { EMAIL_STATUSES } from '../../src/domain/email.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { force, inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+const { pool, orgId } = await organizationFixture();
+
+const POLICY = { initialInterval: 2_000, backoffCoefficient: 2, maximumInterval: 1_800_000, maximumAttempts: 16 };
+
+function make(info: Partial<Info> = {}, canBeAsked = true, settings: Parameters<typeof office>[3] = {}) {
+  const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
+  const set = office(pool, orgId, [provider], settings);
+  const activities = makeEmailActivities(set.deps);
+  const env = new MockActivityEnvironment({ attempt: 1, retryPolicy: POLICY, ...info });
+  return {
+    ...set,
+    provider,
+    deliverEmail: (member: Member): Promise<Delivery> => env.run(() => activities.deliverEmail(member)),
+    giveUpEmail: (id: string, maximumAttempts = 3): Promise<string> =>
+      env.run(() => activities.giveUpEmail({ id, maximumAttempts })),
+    cancelEmail: (id: string): Promise<string> => env.run(() => activities.cancelEmail({ id })),
+  };
+}
+
+describe('delivering an email', () => {
+  test('returns how it ended, or that it must wait', async () => {
+    const { accept, deliverEmail } = make();
+    const [now, later] = [await accept(), await accept({ scheduled_at: inMs(60_000) })];
+    const sent = await deliverEmail(now);
+    assert.deepEqual(sent, { id: now.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.equal((await deliverEmail(later)).state, 'waiting');
+  });
+
+  /** What Temporal is told when an email was not taken in an attempt. */
+  async function failure(outcome: SendOutcome, attempt: number): Promise<ApplicationFailure> {
+    const { accept, deliverEmail, provider } = make({ attempt });
+    provider.acts.push(outcome);
+    const error = await deliverEmail(await accept()).then(
+      () => assert.fail('it did not fail'),
+      (reason: unknown) => reason,
+    );
+    assert.ok(error instanceof ApplicationFailure);
+    return error;
+  }
+
+  test('fails when it should be tried again, without alarm, with a reason that names nobody', async () => {
+    const error = await failure({ kind: 'busy', detail: '450 <someone@example.net> later' }, 1);
+    assert.deepEqual(
+      [error.type, error.message, error.category, error.nonRetryable, error.nextRetryDelay],
+      ['NotTaken', '450 <s***@example.net> later', 'BENIGN', false, undefined],
+    );
+  });
+
+  test('waits as long as the provider asks, but never less than the policy', async () => {
+    for (const [after, attempt, delay] of [
+      [17_000, 1, 17_000],
+      [3_600_000, 1, 3_600_000],
+      [0, 1, 2_000],
+      [1_000, 1, 2_000],
+      [1_000, 5, 32_000],
+      [1_000, 16, 1_800_000],
+      [0.4, 1, 2_000],
+    ] as const) {
+      const error = await failure({ kind: 'busy', detail: '429', after }, attempt);
+      assert.equal(error.nextRetryDelay, delay, `${after} ms at attempt ${attempt}`);
+    }
+  });
+
+  test('waits a minute when our account is at fault', async () => {
+    const error = await failure({ kind: 'account', detail: '401' }, 1);
+    assert.equal(error.nextRetryDelay, 60_000);
+    await pool.query('DELETE FROM provider_pauses');
+  });
+
+  test('is a failure of ours, with alarm, when the database is away', async () => {
+    const { deps, accept } = make();
+    const member = await accept();
+    const broken = makeEmailActivities({
+      ...deps,
+      pool: { connect: () => Promise.reject(new Error('away')) } as never,
+    });
+    const run = new MockActivityEnvironment().run(() => broken.deliverEmail(member));
+    await assert.rejects(run, (error: Error) => !(error instanceof ApplicationFailure) && error.message === 'away');
+  });
+
+  test('tells Temporal that it lives while the provider takes its time', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const { deps, accept, provider } = make();
+    const env = new MockActivityEnvironment({ attempt: 1 });
+    let beats = 0;
+    env.on('heartbeat', () => beats++);
+    provider.acts.push((email, call) => {
+      t.mock.timers.tick(15_000);
+      return provider.take(email, call);
+    });
+    const member = await accept();
+    await env.run(() => makeEmailActivities(deps).deliverEmail(member));
+    assert.equal(beats, 3);
+    t.mock.timers.tick(60_000);
+    assert.equal(beats, 3);
+  });
+});
+
+describe('giving an email up', () => {
+  test('fails it with the last answer when its attempts are used up', async () => {
+    const { accept, deliverOne, provider, giveUpEmail, email, timeline } = make();
+    const member = await accept();
+    for (const detail of ['first', 'second', 'third']) {
+      provider.acts.push({ kind: 'busy', detail: `Postmark answered 503: ${detail}.` });
+      assert.equal(await giveUpEmail(member.id), 'queued');
+      await deliverOne(member);
+    }
+    assert.equal(await giveUpEmail(member.id), 'failed');
+    const { status, error } = await email(member.id);
+    assert.deepEqual([status, error], ['failed', 'Postmark answered 503: third. Given up after 3 attempts.']);
+    assert.deepEqual(await timeline(member.id), ['queued', 'failed']);
+    assert.equal(await giveUpEmail(member.id), 'failed');
+    assert.deepEqual(await timeline(member.id), ['queued', 'failed']);
+  });
+
+  test('leaves one alone that never reached a provider, however often that failed', async () => {
+    const { accept, giveUpEmail, email } = make();
+    const member = await accept();
+    assert.equal(await giveUpEmail(member.id, 1), 'queued');
+    assert.equal((await email(member.id)).status, 'queued');
+  });
+
+  test('leaves one alone that its provider may have, until that was asked as often as there are attempts', async () => {
+    const { accept, die, deliverOne, provider, giveUpEmail, email } = make();
+    const member = await accept();
+    provider.find = () => Promise.reject(new Error('503'));
+    for (let n = 0; n < 2; n++) provider.acts.push({ kind: 'busy', detail: 'later' });
+    for (let n = 0; n < 2; n++) await deliverOne(member);
+    await die(member, provider, 'call_1', true);
+    for (let checks = 0; checks < 3; checks++) {
+      assert.equal(await giveUpEmail(member.id), 'queued');
+      await deliverOne(member);
+    }
+    assert.equal(await giveUpEmail(member.id), 'failed');
+    assert.equal(
+      (await email(member.id)).error,
+      'The provider did not answer. Given up after 3 attempts. The provider may have taken it all the same.',
+    );
+  });
+
+  test('fails one that Postmark never has, although every round of attempts ends before it is asked about the last', async () => {
+    const { accept, age, deliverOne, provider, giveUpEmail, email } = make();
+    const member = await accept();
+    let rounds = 0;
+    for (; rounds < 10 && (await email(member.id)).status === 'queued'; rounds++) {
+      // Asked, asked again and sent again, twice: a round of four activity attempts.
+      for (let attempt = rounds === 0 ? 3 : 0; attempt < 4; attempt++) {
+        provider.acts.splice(0, 1, { kind: 'unknown', detail: 'Postmark answered 500.' });
+        await age(member.id, 61);
+        await deliverOne(member);
+      }
+      await giveUpEmail(member.id, 4);
+    }
+    assert.equal((await email(member.id)).status, 'failed', `after ${rounds} rounds`);
+  });
+
+  for (const [name, canBeAsked] of [
+    ['fails it when its last ambiguous attempt was asked about and is not found', true],
+    ['counts ambiguous attempts at a provider that cannot be asked', false],
+  ] as const)
+    test(name, async () => {
+      const set = make({}, canBeAsked, { ambiguousSendMaxRepeats: 10 });
+      const { provider, giveUpEmail } = set;
+      const member = await set.accept();
+      for (let n = 1; n <= 3; n++) {
+        assert.equal(await giveUpEmail(member.id), 'queued', `after ${n - 1} attempts`);
+        provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
+        // Its first "not found" was long ago: the next one confirms it, and the email is sent again.
+        await set.age(member.id, 61);
+        await set.deliverOne(member);
+        if (canBeAsked) {
+          assert.equal(await giveUpEmail(member.id), 'queued', `attempt ${n} was not asked about`);
+          await set.deliverOne(member);
+        }
+      }
+      assert.equal(await giveUpEmail(member.id), 'failed');
+      assert.match((await set.email(member.id)).error ?? '', /^No answer\. Given up after 3 attempts\. .*may have/);
+    });
+
+  test('says in doubt what the last answer was', async () => {
+    const { accept, deliverOne, provider, giveUpEmail, email } = make();
+    const member = await accept();
+    provider.acts.push({ kind: 'unknown', detail: 'Postmark did not answer: connection lost.' });
+    provider.find = () => Promise.reject(new Error('503'));
+    for (let i = 0; i < 2; i++) await deliverOne(member);
+    assert.equal(await giveUpEmail(member.id, 1), 'failed');
+    assert.equal(
+      (await email(member.id)).error,
+      'Postmark did not answer: connection lost. Given up after 1 attempts. The provider may have taken it all the same.',
+    );
+  });
+
+  for (const status of EMAIL_STATUSES.filter((each) => each !== 'queued'))
+    test(`leaves one alone that is ${status}, and says so`, async () => {
+      const { accept, die, provider, age, giveUpEmail, email, timeline } = make();
+      const member = await accept();
+      await die(member, provider, 'call_1', false);
+      await age(member.id, 999);
+      await force(pool, member.id, status);
+      const before = await email(member.id);
+      assert.equal(await giveUpEmail(member.id, 1), status);
+      assert.deepEqual([await email(member.id), await timeline(member.id)], [before, ['queued']]);
+    });
+
+  test('is nothing for one that does not exist', async () => {
+    assert.equal(await make().giveUpEmail('em_none'), 'canceled');
+  });
+});
+
+describe('canceling an email', () => {
+  test('ends one that is scheduled', async () => {
+    const { accept, cancelEmail, email, timeline, deliverOne, provider } = make();
+    const member = await accept({ scheduled_at: inMs(60_000) });
+    assert.equal(await cancelEmail(member.id), 'canceled');
+    assert.equal(await cancelEmail(member.id), 'canceled');
+    assert.equal((await email(member.id)).status, 'canceled');
+    assert.deepEqual(await timeline(member.id), ['scheduled', 'canceled']);
+    await deliverOne(member);
+    assert.deepEqual(provider.calls, []);
+  });
+
+  for (const status of EMAIL_STATUSES.filter((each) => each !== 'scheduled' && each !== 'canceled'))
+    test(`comes too late for one that is ${status}, and says so`, async () => {
+      const { accept, cancelEmail, email, timeline } = make();
+      const member = await accept();
+      await force(pool, member.id, status);
+      const before = await email(member.id);
+      assert.equal(await cancelEmail(member.id), status);
+      assert.deepEqual([await email(member.id), await timeline(member.id)], [before, ['queued']]);
+    });
+
+  test('is nothing for one that does not exist', async () => {
+    assert.equal(await make().cancelEmail('em_none'), 'canceled');
+  });
+});

@@ -1,0 +1,181 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import type { EmailDeps, Member, MemberResult } from '../../src/delivery/email/contract.ts';
+import { deliver } from '../../src/delivery/email/deliver.ts';
+import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
+import { makeProviderPauses } from '../../src/delivery/pauses.ts';
+import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
+import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
+import type { EmailProviderName } from '../../src/domain/email.ts';
+import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { dkimSeal } from '../../src/sender-domains/deps.ts';
+import type { NewEmail } from '../../src/store/emails.ts';
+import { makeEmailContents } from '../../src/store/email-contents.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
+import type { EmailProvider } from '../../src/providers/email-provider.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { accept, emailRow, newEmail, timeline } from '../store/mail.ts';
+
+/** What a scripted provider does with one email. A function may look around first. */
+export type Act = SendOutcome | ((email: OutgoingEmail, call: string) => SendOutcome | Promise<SendOutcome>);
+
+/** A provider that does what it is told, and keeps a ledger of what it took. */
+export class ScriptedProvider implements EmailProvider {
+  readonly name: EmailProviderName;
+  callSize = 500;
+  overlap = 0;
+  /** What it does with the next emails; it takes them when nothing is left. */
+  readonly acts: Act[] = [];
+  /** Its calls in their order, with the ids of their emails. */
+  readonly calls: { call: string; ids: string[] }[] = [];
+  /** Every email or copy of one that it ever took, once for each time, by its `copyKey`. */
+  readonly took: { id: string; call: string; messageId: string }[] = [];
+  /** What it was given, in its order. */
+  readonly given: OutgoingEmail[] = [];
+  refuses: (email: OutgoingEmail) => string | undefined = () => undefined;
+  /** Whether its search sees what it took. */
+  sees = true;
+  find?: NonNullable<EmailProvider['find']>;
+  /** How often it was asked. */
+  asked = 0;
+
+  /** @param canBeAsked whether it has a search, as Postmark has and SMTP has not */
+  constructor(name: EmailProviderName = 'postmark', canBeAsked = true) {
+    this.name = name;
+    if (canBeAsked) {
+      this.find = async (call) => {
+        this.asked++;
+        const found = this.sees ? this.took.filter((each) => each.call === call || emailOfKey(each.id) === call) : [];
+        return new Map(found.map(({ id, messageId }) => [id, messageId]));
+      };
+    }
+  }
+
+  refusal(email: OutgoingEmail): string | undefined {
+    return this.refuses(email);
+  }
+
+  /** Enters an email into the ledger. */
+  take({ id, copy = null }: { id: string; copy?: number | null }, call: string): SendOutcome {
+    const messageId = `${this.name} ${this.took.length + 1}`;
+    this.took.push({ id: copyKey(id, copy), call, messageId });
+    return { kind: 'sent', messageId };
+  }
+
+  async send(
+    emails: readonly OutgoingEmail[],
+    call: string,
+    onOutcome?: (position: number, outcome: SendOutcome) => void,
+  ): Promise<SendOutcome[]> {
+    this.calls.push({ call, ids: emails.map(({ id }) => id) });
+    this.given.push(...emails);
+    const acts = emails.map(() => this.acts.shift());
+    return Promise.all(
+      emails.map(async (email, i) => {
+        const act: Act = acts[i] ?? ((taken) => this.take(taken, call));
+        const outcome = typeof act === 'function' ? await act(email, call) : act;
+        if (this.overlap > 0) onOutcome?.(i, outcome);
+        return outcome;
+      }),
+    );
+  }
+}
+
+export interface AttemptRow {
+  n: number;
+  call: string;
+  provider: string;
+  outcome: string | null;
+  detail: string | null;
+  checks: number;
+  ended_at: string | null;
+}
+
+/** A store that nothing was ever put into. */
+export const NO_STORE = diskStore('/nowhere');
+
+const contents = makeEmailContents('a secret key for tests, and long enough');
+
+/** Everything around `deliver` in one test: an organization's emails, providers and a log that can be read. */
+export function office(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
+  const deps: EmailDeps = {
+    pool,
+    contents,
+    providers,
+    maximumInterval: 1_800_000,
+    ambiguousSend: 'retry',
+    ambiguousSendMaxRepeats: 1,
+    confirmNotFoundAfterMs: 60_000,
+    largeEmails: makeLargeEmails(NO_STORE, log),
+    pauses: makeProviderPauses(pool, log),
+    accountRetryForMs: 72 * 3_600_000,
+    recorder: makeAttemptRecorder(pool, log),
+    stopping: new AbortController().signal,
+    sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
+    unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
+    log,
+    ...settings,
+  };
+  const attempts = async (id: string): Promise<AttemptRow[]> => {
+    const { rows } = await pool.query<AttemptRow>(
+      `SELECT n, call, provider, outcome, detail, checks, ended_at FROM attempts WHERE message_id = $1 ORDER BY n`,
+      [id],
+    );
+    return rows;
+  };
+  const acceptMany = async (n: number, fields: (i: number) => Partial<NewEmail> = () => ({})): Promise<Member[]> => {
+    const emails = Array.from({ length: n }, (_, i) => newEmail(fields(i)));
+    await accept(pool, orgId, emails);
+    return emails.map(({ id }) => ({ id, version: 0 }));
+  };
+  return {
+    deps,
+    lines,
+    acceptMany,
+    attempts,
+    /** Stores one email. */
+    accept: async (fields: Partial<NewEmail> = {}): Promise<Member> => {
+      const [member] = await acceptMany(1, () => fields);
+      return member as Member;
+    },
+    deliver: (...members: Member[]): Promise<MemberResult[]> => deliver(deps, members),
+    /** Delivers one email. */
+    deliverOne: async (member: Member): Promise<MemberResult> => {
+      const results = await deliver(deps, [member]);
+      if (results.length !== 1) throw new Error(`${results.length} results for one email`);
+      return results[0] as MemberResult;
+    },
+    email: (id: string) => emailRow(pool, id),
+    timeline: (id: string) => timeline(pool, id),
+    /** The outcomes of an email's attempts. */
+    outcomes: async (id: string): Promise<(string | null)[]> => (await attempts(id)).map(({ outcome }) => outcome),
+    /** Lets time pass for an email's attempts. */
+    age: async (id: string, seconds: number): Promise<void> => {
+      await pool.query(
+        `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
+         WHERE message_id = $1`,
+        [id, seconds],
+      );
+    },
+    /** Leaves an email as a worker does that dies in its call: claimed, with an attempt that never ends. */
+    die: async (member: Member, provider: ScriptedProvider, call: string, took: boolean): Promise<void> => {
+      await pool.query(`UPDATE emails SET status = 'queued' WHERE id = $1`, [member.id]);
+      await pool.query(
+        `INSERT INTO attempts (message_id, n, call, provider)
+         SELECT $1, coalesce(max(n), 0) + 1, $2, $3 FROM attempts WHERE message_id = $1`,
+        [member.id, call, provider.name],
+      );
+      provider.calls.push({ call, ids: [member.id] });
+      if (took) provider.take(member, call);
+    },
+  };
+}
+
+/** The same with one provider that takes everything, unless its `acts` say otherwise. */
+export function officeWithProvider(pool: Pool, orgId: string, settings: Partial<EmailDeps> = {}) {
+  const provider = new ScriptedProvider();
+  return { provider, ...office(pool, orgId, [provider], settings) };
+}

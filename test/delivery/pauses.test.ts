@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, test } from 'node:test';
+import { deliver as deliverChat } from '../../src/delivery/chat/deliver.ts';
+import { giveUp } from '../../src/delivery/email/endings.ts';
+import { makeProviderPauses } from '../../src/delivery/pauses.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { acceptText, chatRow, connect } from '../store/chats.ts';
+import { organization } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { chatOffice, ScriptedChat } from './chat-office.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+const { pool, orgId } = await organizationFixture(10);
+afterEach(async () => {
+  await pool.query('DELETE FROM provider_pauses');
+});
+
+const REFUSED: SendOutcome = { kind: 'account', detail: 'The token is wrong.' };
+
+/** Workers of their own, each with what it knows of pauses, that use the same providers. */
+function workers(count: number, ...names: ('postmark' | 'smtp')[]) {
+  const providers = (names.length > 0 ? names : (['postmark'] as const)).map((name) => new ScriptedProvider(name));
+  const [provider, other] = providers as [ScriptedProvider, ScriptedProvider];
+  const all = Array.from({ length: count }, () => office(pool, orgId, providers));
+  return { provider, other, all, ...(all[0] as (typeof all)[0]) };
+}
+
+/** What has been read of pauses is a second old at most. */
+async function forget(...deps: { deps: { pauses: unknown } }[]): Promise<void> {
+  for (const each of deps)
+    Object.assign(each.deps, { pauses: makeProviderPauses(pool, { error() {}, info() {}, warn() {} }) });
+}
+
+const probeNow = () => pool.query("UPDATE provider_pauses SET next_probe_at = now() - interval '1 s'");
+async function pauses(): Promise<unknown[]> {
+  const { rows } = await pool.query<object>('SELECT provider, sender, probes FROM provider_pauses ORDER BY 1, 2');
+  return rows;
+}
+
+describe('an account that the provider refuses', () => {
+  test('is paused: further emails wait without an attempt', async () => {
+    const { accept, deliverOne, provider, attempts, email } = workers(1);
+    provider.acts.push(REFUSED);
+    await deliverOne(await accept());
+    const later = await accept();
+    const result = await deliverOne(later);
+    assert.ok(result.state === 'again' && result.postponed && result.reason === 'The token is wrong.');
+    assert.ok((result.after ?? 0) >= 5_000 && (result.after ?? 0) <= 900_000, `${result.after} ms`);
+    assert.equal(provider.calls.length, 1);
+    assert.deepEqual(await attempts(later.id), []);
+    assert.equal((await email(later.id)).status, 'queued');
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 0 }]);
+  });
+
+  test('is probed by one email at a time, whichever worker sends it, and resumes when that succeeds', async () => {
+    const { all, provider } = workers(4);
+    const [first] = all as [(typeof all)[0]];
+    provider.acts.push(REFUSED);
+    await first.deliverOne(await first.accept());
+    await probeNow();
+    await forget(...all);
+    let answer: (outcome: SendOutcome) => void = () => undefined;
+    provider.acts.push(() => new Promise((resolve) => (answer = resolve)));
+    const members = await first.acceptMany(40);
+    const running = Promise.all(all.map((worker, i) => worker.deliver(...members.slice(i * 10, i * 10 + 10))));
+    const given = () => provider.given.length;
+    while (given() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    const waiting = await office(pool, orgId, [provider]).deliverOne(await first.accept());
+    assert.equal(waiting.state, 'again');
+    assert.equal(given(), 2, 'the email that was refused, and one probe');
+    answer({ kind: 'sent', messageId: 'probe' });
+    const results = (await running).flat();
+    assert.equal(results.filter(({ state }) => state === 'ended').length, 1);
+    assert.equal(results.filter((result) => result.state === 'again' && result.postponed).length, 39);
+    assert.deepEqual(await pauses(), []);
+    await forget(...all);
+    assert.equal((await first.deliverOne(await first.accept())).state, 'ended');
+  });
+
+  test('stays paused after a probe that fails, and is probed less often', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    provider.acts.push(REFUSED, REFUSED);
+    const member = await accept();
+    await deliverOne(member);
+    await probeNow();
+    await forget({ deps });
+    await deliverOne(member);
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 1 }]);
+    const { rows } = await pool.query<{ wait: number }>(
+      'SELECT extract(epoch FROM next_probe_at - now())::float8 AS wait FROM provider_pauses',
+    );
+    assert.ok((rows[0]?.wait ?? 0) > 30 && (rows[0]?.wait ?? 0) <= 60, `${rows[0]?.wait} s`);
+    await forget({ deps });
+    assert.equal((await deliverOne(member)).state, 'again');
+    assert.equal(provider.calls.length, 2);
+  });
+
+  test('is left out while another provider can carry the email', async () => {
+    const { accept, deliverOne, provider, other } = workers(1, 'postmark', 'smtp');
+    provider.acts.push(REFUSED);
+    const member = await accept();
+    assert.equal((await deliverOne(member)).state, 'again');
+    const results = [await deliverOne(member), await deliverOne(await accept())];
+    assert.deepEqual(
+      results.map((result) => result.state === 'ended' && result.provider),
+      ['smtp', 'smtp'],
+    );
+    assert.equal(other.took.length, 2);
+    assert.equal(provider.calls.length, 1);
+  });
+
+  test('for one sender holds up no other sender', async () => {
+    const { accept, deliverOne, provider } = workers(1);
+    const theirs = office(pool, await organization(pool, 'unconfirmed.example'), [provider]);
+    const unconfirmed = (local: string) => ({
+      ...{ from: `${local}@unconfirmed.example`, from_domain: 'unconfirmed.example' },
+    });
+    provider.acts.push({ ...REFUSED, scope: 'sender' });
+    await deliverOne(await theirs.accept(unconfirmed('a')));
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: 'unconfirmed.example', probes: 0 }]);
+    assert.equal((await deliverOne(await theirs.accept(unconfirmed('b')))).state, 'again');
+    assert.equal((await deliverOne(await accept())).state, 'ended');
+    assert.equal((await pauses()).length, 1, 'the success of another sender ends no pause of this one');
+  });
+});
+
+describe('a message stream that the provider refuses', () => {
+  const streamOf = ({ marketing }: { marketing: boolean }) => (marketing ? 'broadcast' : 'outbound');
+
+  test('pauses the email on it, and no other email', async () => {
+    const { accept, deliverOne, provider } = workers(1);
+    Object.assign(provider, { streamOf });
+    provider.acts.push({ ...REFUSED, scope: 'stream' });
+    await deliverOne(await accept({ marketing: true }));
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: 'stream:broadcast', probes: 0 }]);
+    assert.equal((await deliverOne(await accept({ marketing: true }))).state, 'again');
+    assert.equal((await deliverOne(await accept())).state, 'ended');
+    assert.equal((await pauses()).length, 1, 'email on another stream does not end the pause');
+  });
+
+  test('resumes when an email on it is sent', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    Object.assign(provider, { streamOf });
+    provider.acts.push({ ...REFUSED, scope: 'stream' });
+    const member = await accept({ marketing: true });
+    await deliverOne(member);
+    await probeNow();
+    await forget({ deps });
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await pauses(), []);
+  });
+
+  test('has calls of its own within a group', async () => {
+    const { acceptMany, deliver, provider } = workers(1);
+    Object.assign(provider, { streamOf });
+    const members = await acceptMany(6, (i) => ({ marketing: i % 2 === 0 }));
+    await deliver(...members);
+    const streams = provider.calls.map(({ ids }) => {
+      return ids.map((id) =>
+        streamOf({ marketing: provider.given.some((email) => email.id === id && email.marketing) }),
+      );
+    });
+    assert.deepEqual(streams.map((each) => each.join(' ')).sort(), [
+      'broadcast broadcast broadcast',
+      'outbound outbound outbound',
+    ]);
+  });
+});
+
+describe('the wait for an account', () => {
+  test('uses up no attempts, and ends in failed after ACCOUNT_RETRY_FOR', async () => {
+    const { accept, deliverOne, provider, deps, email, attempts } = workers(1);
+    const member = await accept();
+    for (let i = 0; i < 20; i++) {
+      provider.acts.push(REFUSED);
+      await probeNow();
+      await forget({ deps });
+      await deliverOne(member);
+    }
+    assert.equal((await attempts(member.id)).length, 20);
+    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'queued');
+    await pool.query("UPDATE attempts SET started_at = started_at - interval '71 hours' WHERE message_id = $1", [
+      member.id,
+    ]);
+    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'queued');
+    await pool.query("UPDATE attempts SET started_at = started_at - interval '1 hour' WHERE message_id = $1", [
+      member.id,
+    ]);
+    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'failed');
+    assert.equal((await email(member.id)).error, 'The token is wrong. Given up after 72 hours.');
+  });
+
+  test('ends likewise for an email that was never attempted', async () => {
+    const { accept, deliverOne, provider, deps, email } = workers(1);
+    provider.acts.push(REFUSED);
+    await deliverOne(await accept());
+    const [old, recent] = [await accept(), await accept()];
+    await pool.query("UPDATE provider_pauses SET opened_at = now() - interval '80 hours'");
+    await pool.query("UPDATE emails SET created_at = now() - interval '73 hours' WHERE id = $1", [old.id]);
+    await forget({ deps });
+    assert.equal((await deliverOne(old)).state, 'ended');
+    assert.equal((await deliverOne(recent)).state, 'again');
+    const { status, error } = await email(old.id);
+    assert.deepEqual([status, error], ['failed', 'The token is wrong. Given up after 72 hours.']);
+    assert.equal(provider.calls.length, 1);
+  });
+});
+
+test('a chat-app number whose account is refused is paused, and no other number', async () => {
+  const [refused, other] = [await connect(pool, orgId), await connect(pool, orgId)];
+  const provider = new ScriptedChat('twilio');
+  const { deps, deliver } = chatOffice(pool, provider);
+  provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
+  await deliver(await acceptText(pool, orgId, refused.number));
+  assert.deepEqual(await pauses(), [{ provider: 'twilio', sender: refused.id, probes: 0 }]);
+  const waiting = await acceptText(pool, orgId, refused.number);
+  assert.equal((await deliver(waiting)).state, 'again');
+  assert.equal((await deliver(await acceptText(pool, orgId, other.number))).state, 'ended');
+  assert.equal((await chatRow(pool, waiting)).status, 'queued');
+  await probeNow();
+  await forget({ deps });
+  assert.equal((await deliverChat(deps, waiting)).state, 'ended');
+  assert.deepEqual(await pauses(), []);
+});

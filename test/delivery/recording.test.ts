@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { giveUp } from '../../src/delivery/email/endings.ts';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { makePool, type Pool } from '../../src/store/pool.ts';
+import { acceptText, connect } from '../store/chats.ts';
+import { accept, newEmail, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { chatOffice, ScriptedChat } from './chat-office.ts';
+import { office, ScriptedProvider } from './office.ts';
+
+let database: TestDatabase;
+let orgId: string;
+/** Statements that wait for a lock fail soon. */
+let pool: Pool;
+before(async () => {
+  database = await testDatabase(10);
+  orgId = await organization(database.pool);
+  pool = makePool(`${database.url}?lock_timeout=200`, 'test', 5, () => undefined);
+});
+after(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Locks a table as building an index on it does. @returns what unlocks it */
+async function lockTable(t: TestContext, table: string): Promise<() => Promise<void>> {
+  const client = await database.pool.connect();
+  await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`);
+  let unlocked = false;
+  const unlock = async (): Promise<void> => {
+    if (unlocked) return;
+    unlocked = true;
+    await client.query('ROLLBACK');
+    client.release();
+  };
+  t.after(unlock);
+  return unlock;
+}
+
+function make() {
+  const provider = new ScriptedProvider('smtp', false);
+  return { provider, ...office(pool, orgId, [provider]) };
+}
+
+describe('while the tables of events are locked', () => {
+  const cases: [SendOutcome | undefined, string, string][] = [
+    [undefined, 'sent', 'sent'],
+    [{ kind: 'rejected', detail: 'no' }, 'rejected', 'refused'],
+    [{ kind: 'bounced', reason: 'mailbox_full', detail: 'full' }, 'bounced', 'refused'],
+  ];
+  for (const [outcome, status, attempt] of cases)
+    test(`an email that is ${status} is recorded, not sent again, and ${status} as soon as the lock is gone`, async (t) => {
+      const { provider, accept: acceptOne, deliverOne, deps, outcomes, age, email, timeline } = make();
+      const member = await acceptOne();
+      if (outcome) provider.acts.push(outcome);
+      const unlock = await lockTable(t, 'email_events');
+      for (let round = 0; round < 2; round++) {
+        assert.equal((await deliverOne(member)).state, 'again');
+        assert.deepEqual(await outcomes(member.id), [attempt]);
+        await age(member.id, 3_600);
+      }
+      assert.equal((await giveUp(deps, [member.id], 1, member.id)).get(member.id), 'queued');
+      await unlock();
+      assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status, provider: 'smtp' });
+      assert.equal(provider.calls.length, 1);
+      const row = await email(member.id);
+      assert.deepEqual([row.status, row.provider], [status, 'smtp']);
+      if (status === 'sent') assert.equal(row.provider_message_id, 'smtp 1');
+      assert.deepEqual(await timeline(member.id), ['queued', status]);
+      const { rows } = await pool.query('SELECT FROM attempts WHERE message_id = $1 AND changes IS NOT NULL', [
+        member.id,
+      ]);
+      assert.deepEqual(rows, []);
+    });
+
+  test('copies of a marketing email that were taken are not sent again, the others are', async (t) => {
+    const { provider, deliverOne, email, outcomes } = make();
+    const mail = newEmail({ marketing: true, to: ['a@one.example', 'b@two.example'] });
+    await accept(database.pool, orgId, [mail]);
+    const member = { id: mail.id, version: 0 };
+    let unlock = async (): Promise<void> => undefined;
+    provider.acts.push(
+      async (taken, call) => {
+        unlock = await lockTable(t, 'email_recipients');
+        return provider.take(taken, call);
+      },
+      { kind: 'busy', detail: 'later' },
+    );
+    assert.equal((await deliverOne(member)).state, 'again');
+    assert.deepEqual(await outcomes(member.id), ['again']);
+    await unlock();
+    for (let round = 0; round < 3 && (await email(member.id)).status === 'queued'; round++) await deliverOne(member);
+    assert.equal((await email(member.id)).status, 'sent');
+    assert.equal(provider.took.length, 2, 'each copy once');
+    assert.equal(new Set(provider.took.map(({ id }) => id)).size, 2);
+  });
+
+  test('a chat-app message is recorded, not sent again, and sent as soon as the lock is gone', async (t) => {
+    const number = await connect(database.pool, orgId, 'meta');
+    const id = await acceptText(database.pool, orgId, number.number);
+    const provider = new ScriptedChat('meta');
+    const { deliver, outcomes, age } = chatOffice(pool, provider);
+    const unlock = await lockTable(t, 'chat_events');
+    for (let round = 0; round < 2; round++) {
+      assert.equal((await deliver(id)).state, 'again');
+      assert.deepEqual(await outcomes(id), ['sent']);
+      await age(id, 3_600);
+    }
+    await unlock();
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'meta' });
+    assert.equal(provider.took.length, 1);
+  });
+});
+
+test('nothing is claimed while results cannot be recorded; then they are, and sending goes on', async (t) => {
+  const { provider, acceptMany, deliver, deliverOne, deps, outcomes } = make();
+  const [first, second] = await acceptMany(2);
+  assert.ok(first && second);
+  let unlock = async (): Promise<void> => undefined;
+  provider.acts.push(async (taken, call) => {
+    unlock = await lockTable(t, 'attempts');
+    return provider.take(taken, call);
+  });
+  const delivery = deliver(first);
+  await eventually('recording is blocked', () => deps.recorder.isBlocked());
+  const blocked = await deliverOne(second);
+  assert.deepEqual(blocked, {
+    id: second.id,
+    state: 'again',
+    reason: 'The results of earlier calls cannot be recorded now.',
+    after: 2_000,
+    postponed: true,
+  });
+  assert.deepEqual([await outcomes(second.id), provider.calls.length], [[], 1]);
+  await unlock();
+  assert.equal((await delivery)[0]?.state, 'ended');
+  assert.equal((await deliverOne(second)).state, 'ended');
+  assert.equal(provider.took.length, 2);
+});

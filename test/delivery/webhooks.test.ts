@@ -1,0 +1,397 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { drain } from '../../src/delivery/webhooks/drain.ts';
+import type { Drained, WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
+import { IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
+import {
+  createEndpoint,
+  editEndpoint,
+  makeWebhookIntake,
+  removeEndpoint,
+  replayOne,
+  rotateEndpoint,
+  webhookSeal,
+} from '../../src/accounts/webhooks.ts';
+import { makePublicPost } from '../../src/public-fetch/post.ts';
+import type { Db, Pool } from '../../src/store/pool.ts';
+import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhook-deliveries.ts';
+import { findEndpoint } from '../../src/store/webhooks.ts';
+import { accept, newEmail, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+const SECRET_KEY = 'a secret key for tests, and long enough';
+const ADDRESS = '127.0.0.2';
+
+interface Hit {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+describe('drainEndpoint', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  let orgId: string;
+  let domain: string;
+  let count = 0;
+  let base: string;
+  const hits: Hit[] = [];
+  let answer: (hit: Hit, response: ServerResponse) => void;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const hit = {
+        path: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString(),
+      };
+      hits.push(hit);
+      answer(hit, response);
+    });
+  });
+  const stopping = new AbortController();
+  let deps: WebhookDeps;
+  let intake: ReturnType<typeof makeWebhookIntake>;
+
+  before(async () => {
+    database = await testDatabase(20);
+    pool = database.pool;
+    server.listen(0, ADDRESS);
+    await once(server, 'listening');
+    base = `http://${ADDRESS}:${(server.address() as AddressInfo).port}`;
+    intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, [ADDRESS]);
+  });
+  after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await database.drop();
+  });
+  afterEach(() => hits.splice(0));
+
+  const say =
+    (status: number, headers: Record<string, string> = {}, body = 'ok') =>
+    (_: Hit, response: ServerResponse) => {
+      response.writeHead(status, headers).end(body);
+    };
+
+  /** An endpoint of a new organization. */
+  async function endpoint(events: string[] = [], path = '/hook') {
+    domain = `o${++count}.example`;
+    orgId = await organization(pool, domain);
+    deps = {
+      pool,
+      seal: webhookSeal(SECRET_KEY),
+      openLine: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
+      lingers: 300,
+      stopping: stopping.signal,
+      log: pino({ level: 'silent' }),
+    };
+    return createEndpoint(intake, orgId, { url: base + path, events: events as never[], description: null });
+  }
+
+  /** Stores emails of that organization. @returns their ids */
+  async function mail(n = 1, db: Db = pool): Promise<string[]> {
+    const emails = Array.from({ length: n }, () => newEmail({ from_domain: domain }));
+    await accept(db, orgId, emails);
+    return emails.map(({ id }) => id);
+  }
+
+  const work = (id: string, settings: Partial<WebhookDeps> = {}): Promise<Drained> =>
+    drain({ ...deps, ...settings }, id);
+  const deliveries = (id: string): Promise<Delivery[]> => listDeliveries(pool, id, null, null, 1_000);
+  /** The only delivery of an endpoint, with its tries. */
+  async function only(id: string) {
+    const [delivery, ...more] = await deliveries(id);
+    assert.ok(delivery && more.length === 0, `${more.length} more`);
+    return { ...delivery, attempts: await findAttempts(pool, delivery.id) };
+  }
+  const state = async (id: string) => {
+    const { rows } = await pool.query<{
+      idle: boolean;
+      status: string;
+      disabled_reason: string | null;
+      failing_since: string | null;
+    }>('SELECT idle, status, disabled_reason, failing_since FROM webhook_endpoints WHERE id = $1', [id]);
+    return rows[0];
+  };
+  /** Makes what waits for another try due. */
+  const hurry = (id: string) =>
+    pool.query(`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND status = 'pending'`, [
+      id,
+    ]);
+  const inMsOf = (drained: Drained): number => {
+    assert.equal(drained.state, 'asleep');
+    return (drained as { inMs: number }).inMs;
+  };
+
+  test('posts what is due, signed, and sleeps when nothing is left', async () => {
+    answer = say(200);
+    const { id, secret } = await endpoint();
+    const [email] = await mail();
+    assert.deepEqual(await work(id), { state: 'asleep', inMs: null });
+    const [hit] = hits;
+    const payload = new Webhook(secret).verify(hit?.body ?? '', hit?.headers as Record<string, string>) as {
+      id: string;
+      type: string;
+      data: Record<string, unknown>;
+    };
+    assert.deepEqual(
+      [payload.type, payload.data['emailId'], payload.data['status']],
+      ['email.queued', email, 'queued'],
+    );
+    assert.equal(payload.data['subject'], 'Hello');
+    const { attempts, ...delivery } = await only(id);
+    assert.deepEqual([delivery.status, delivery.event_id, delivery.next_attempt_at], ['succeeded', payload.id, null]);
+    assert.deepEqual(
+      attempts.map(({ status_code, response, error }) => [status_code, response, error]),
+      [[200, 'ok', null]],
+    );
+    assert.deepEqual(await state(id), { idle: true, status: 'enabled', disabled_reason: null, failing_since: null });
+  });
+
+  test('posts each of many once, many at a time', async () => {
+    let [open, most] = [0, 0];
+    let release = (): void => undefined;
+    const manyAreOpen = new Promise<void>((resolve) => (release = resolve));
+    answer = (hit, response) => {
+      most = Math.max(most, ++open);
+      if (most > 10) release();
+      void manyAreOpen.then(() => sleep(5)).then(() => say(--open >= 0 ? 200 : 500)(hit, response));
+    };
+    const { id } = await endpoint();
+    await mail(1_000);
+    // On a busy machine more than one shift.
+    while ((await work(id)).state === 'again');
+    const ids = hits.map(({ headers }) => headers['webhook-id']);
+    assert.deepEqual([ids.length, new Set(ids).size], [1_000, 1_000]);
+    assert.ok(most > 10 && most <= 32, `${most} at a time`);
+    assert.ok((await deliveries(id)).every(({ status }) => status === 'succeeded'));
+  });
+
+  test('what happens while it is at work is posted at once, without anybody waking it', async () => {
+    answer = say(200);
+    const { id } = await endpoint();
+    await mail();
+    const working = work(id, { lingers: 5_000 });
+    await eventually('the first came', () => hits.length === 1);
+    await eventually('writers know that it is awake', async () => (await state(id))?.idle === false);
+    await pool.query('DELETE FROM outbox');
+    await mail();
+    await eventually('the second came', () => hits.length === 2);
+    const { rows } = await pool.query(`SELECT FROM outbox WHERE action = 'webhook'`);
+    assert.equal(rows.length, 0, 'nobody was told to wake it');
+    await working;
+  });
+
+  test('a delivery that a writer is about to commit is not slept over', async () => {
+    answer = say(200);
+    const { id } = await endpoint();
+    await mail();
+    const client = await pool.connect();
+    const working = work(id);
+    await eventually('writers know that it is awake', async () => (await state(id))?.idle === false);
+    await client.query('BEGIN');
+    await mail(1, client);
+    // Longer than it lingers.
+    await sleep(1_000);
+    assert.equal((await state(id))?.idle, false, 'it stays awake while somebody writes');
+    await client.query('COMMIT');
+    client.release();
+    await working;
+    assert.equal(hits.length, 2);
+  });
+
+  test('a failure is tried again, after the times of decisions 7.3, with the same id and bytes', async () => {
+    answer = (hit, response) => say(hits.length < 10 ? 500 : 200, {}, 'x'.repeat(10_000))(hit, response);
+    const { id } = await endpoint();
+    await mail();
+    const waits = [5_000, 300_000, 1_800_000, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * 3_600_000)];
+    for (const [index, wait] of waits.entries()) {
+      const inMs = inMsOf(await work(id));
+      assert.ok(inMs > wait * 0.9 - 2_000 && inMs < wait * 1.1, `try ${index + 2} in ${inMs} ms`);
+      assert.equal((await only(id)).attempts.length, index + 1);
+      await hurry(id);
+    }
+    await work(id);
+    const { status, attempts } = await only(id);
+    assert.deepEqual([status, attempts.length], ['succeeded', 10]);
+    assert.equal(attempts[0]?.response, 'x'.repeat(4_096));
+    assert.equal(new Set(hits.map(({ body }) => body)).size, 1);
+    assert.equal(new Set(hits.map(({ headers }) => headers['webhook-id'])).size, 1);
+  });
+
+  test('the tenth failure is the last', async () => {
+    answer = say(503);
+    const { id } = await endpoint();
+    await mail();
+    await pool.query('UPDATE webhook_deliveries SET tries = 9 WHERE endpoint_id = $1', [id]);
+    assert.deepEqual(await work(id), { state: 'asleep', inMs: null });
+    assert.deepEqual([(await only(id)).status, hits.length], ['failed', 1]);
+  });
+
+  test('Retry-After is honoured', async () => {
+    answer = say(429, { 'retry-after': '600' });
+    const { id } = await endpoint();
+    await mail();
+    const inMs = inMsOf(await work(id));
+    assert.ok(inMs > 560_000 && inMs <= 600_000, `${inMs}`);
+  });
+
+  test('410 disables the endpoint at once, and nothing more is begun', async () => {
+    answer = (hit, response) => {
+      // Others are taken meanwhile, and still it is over.
+      if (hits.length === 1) say(410)(hit, response);
+      else setTimeout(() => say(200)(hit, response), 20);
+    };
+    const { id } = await endpoint();
+    await mail(500);
+    assert.deepEqual(await work(id), { state: 'closed' });
+    const disabled = await findEndpoint(pool, orgId, id);
+    assert.deepEqual([disabled?.status, disabled?.disabled_reason], ['disabled', 'it answered 410 Gone']);
+    assert.ok(hits.length <= 64, `${hits.length}`);
+    await mail();
+    assert.equal((await deliveries(id)).length, 500, 'nothing is written for it any more');
+    assert.deepEqual(await work(id), { state: 'closed' });
+  });
+
+  test('5 days of nothing but failure disable it; a success in between, or one failure after long silence, does not', async () => {
+    answer = say(500);
+    const { id } = await endpoint();
+    await mail();
+    await work(id);
+    const failing = await state(id);
+    assert.ok(failing?.failing_since, 'the first failure is noted');
+    const ago = (hours: number) =>
+      pool.query(`UPDATE webhook_endpoints SET failing_since = now() - make_interval(hours => $2) WHERE id = $1`, [
+        id,
+        hours,
+      ]);
+
+    await ago(119);
+    await pool.query('UPDATE webhook_deliveries SET tries = 5 WHERE endpoint_id = $1', [id]);
+    await hurry(id);
+    await work(id);
+    assert.equal((await state(id))?.status, 'enabled', 'not yet');
+
+    await ago(121);
+    await mail();
+    await work(id);
+    assert.equal((await state(id))?.status, 'enabled', 'a first try tells nothing');
+
+    await hurry(id);
+    await work(id);
+    const end = await state(id);
+    assert.deepEqual([end?.status, end?.disabled_reason], ['disabled', 'every try of 5 days has failed']);
+
+    await editEndpoint(intake, orgId, id, { status: 'enabled' });
+    const again = await state(id);
+    assert.deepEqual([again?.status, again?.disabled_reason, again?.failing_since], ['enabled', null, null]);
+    await ago(1);
+    answer = say(200);
+    await hurry(id);
+    await work(id);
+    assert.equal((await state(id))?.failing_since, null, 'a success ends it');
+  });
+
+  test('while a secret is rotated both sign, and a day later the new one alone', async () => {
+    answer = say(200);
+    const { id, secret: old } = await endpoint();
+    const { secret } = await rotateEndpoint(intake, orgId, id);
+    await mail();
+    await work(id);
+    const [{ body, headers } = { body: '', headers: {} }] = hits;
+    for (const each of [old, secret]) assert.ok(new Webhook(each).verify(body, headers as Record<string, string>));
+    await pool.query(`UPDATE webhook_endpoints SET old_until = now() WHERE id = $1`, [id]);
+    await mail();
+    await work(id);
+    const last = hits.at(-1);
+    assert.ok(new Webhook(secret).verify(last?.body ?? '', last?.headers as Record<string, string>));
+    assert.throws(() => new Webhook(old).verify(last?.body ?? '', last?.headers as Record<string, string>));
+  });
+
+  test('an endpoint that is moved, disabled or deleted while it is served gets nothing where it was', async () => {
+    answer = (hit, response) => setTimeout(() => say(200)(hit, response), 100);
+    const { id } = await endpoint();
+    await mail(300);
+    const working = work(id);
+    await eventually('it is served', () => hits.length >= 20);
+    await editEndpoint(intake, orgId, id, { url: `${base}/moved` });
+    await eventually('it is served elsewhere', () => hits.some(({ path }) => path === '/moved'));
+    const countOld = () => hits.filter(({ path }) => path === '/hook').length;
+    const before = countOld();
+    await editEndpoint(intake, orgId, id, { status: 'disabled' });
+    assert.deepEqual(await working, { state: 'closed' });
+    assert.ok(countOld() <= before + IN_FLIGHT, 'only what was in flight arrives where it was');
+    assert.ok(hits.length < 300);
+    await removeEndpoint(intake, orgId, id);
+    assert.deepEqual(await work(id), { state: 'closed' });
+  });
+
+  test('a replay is a new delivery of the same bytes, and what came of the old one does not end it', async () => {
+    answer = say(200);
+    const { id } = await endpoint();
+    await mail();
+    await work(id);
+    const { id: delivery } = await only(id);
+    assert.equal((await replayOne(intake, orgId, id, delivery)).status, 'pending');
+    answer = (hit, response) => {
+      // While it is under way for the second time, it is replayed once more.
+      void replayOne(intake, orgId, id, delivery).then(() => say(200)(hit, response));
+      answer = say(200);
+    };
+    await pool.query('UPDATE webhook_deliveries SET tries = 3 WHERE id = $1', [delivery]);
+    await work(id);
+    assert.equal(hits.length, 3);
+    assert.equal(new Set(hits.map(({ body }) => body)).size, 1);
+    const { status, attempts } = await only(id);
+    assert.deepEqual([status, attempts.length], ['succeeded', 3]);
+  });
+
+  test('one that does nothing but fail is not hammered, and one that hangs has only so many under way', async () => {
+    answer = say(500);
+    const { id } = await endpoint();
+    await mail(500);
+    const ending = new AbortController();
+    const [began, working] = [performance.now(), work(id, { stopping: ending.signal })];
+    await eventually('it is tried', () => hits.length >= 30, 2_000);
+    await sleep(1_000);
+    ending.abort();
+    assert.deepEqual(await working, { state: 'again' });
+    const apart = (performance.now() - began) / 50;
+    assert.ok(hits.length <= 20 + 32 + apart, `${hits.length} tries; 20 fail while 32 are under way`);
+    hits.splice(0);
+
+    answer = () => undefined;
+    const { id: hanging } = await endpoint();
+    await mail(100);
+    const second = new AbortController();
+    const openLine = makePublicPost({ allowedCidrs: [ADDRESS] }, 1_000);
+    const hangs = work(hanging, { stopping: second.signal, openLine });
+    await eventually('many are under way', () => hits.length === 32);
+    await sleep(300);
+    assert.equal(hits.length, 32);
+    second.abort();
+    await hangs;
+    const { rows } = await pool.query<{ error: string }>(
+      `SELECT DISTINCT error FROM webhook_attempts JOIN webhook_deliveries AS delivery ON delivery.id = delivery_id WHERE endpoint_id = $1`,
+      [hanging],
+    );
+    assert.deepEqual(rows, [{ error: 'it takes longer than 1 seconds' }]);
+  });
+
+  test('an endpoint that was made under another SECRET_KEY fails loudly and costs no try', async () => {
+    answer = say(200);
+    const { id } = await endpoint();
+    await mail();
+    await assert.rejects(work(id, { seal: webhookSeal('another secret key, long enough as well') }));
+    assert.deepEqual([hits.length, (await only(id)).attempts.length], [0, 0]);
+  });
+});

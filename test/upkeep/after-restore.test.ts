@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { SendOutcome } from '../../src/domain/retry.ts';
+import { project } from '../../src/projection/emails.ts';
+import { doubtAll } from '../../src/intake/after-restore.ts';
+import { doubtChats, doubtEmails, wakeAll } from '../../src/store/after-restore.ts';
+import { insertOutbox, lockOutbox } from '../../src/store/outbox.ts';
+import { acceptText, chatRow, connect } from '../store/chats.ts';
+import { inMs } from '../store/mail.ts';
+import { chatOffice, ScriptedChat } from '../delivery/chat-office.ts';
+import type { Member } from '../../src/delivery/email/contract.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { office, ScriptedProvider } from '../delivery/office.ts';
+
+/** What is done once when a backup was restored; each test has the only messages that are open. */
+const { pool, orgId } = await organizationFixture(8);
+
+/** A scheduled email as its workflow asks for it after the restore, which has raised its version. */
+const rescheduled = (member: Member): Member => ({ ...member, version: 1_000_000 });
+
+const AGAIN: SendOutcome = { kind: 'busy', detail: 'not now' };
+
+function make() {
+  const provider = new ScriptedProvider();
+  return { provider, ...office(pool, orgId, [provider]) };
+}
+
+async function outbox(): Promise<[action: string, messageId: string][]> {
+  const { rows } = await pool.query<{ action: string; message_id: string }>(
+    'DELETE FROM outbox RETURNING action, message_id',
+  );
+  return rows.map(({ action, message_id }): [string, string] => [action, message_id]).sort();
+}
+
+describe('an email that was open when the backup was made', () => {
+  test('is not sent again when the provider has it, by a call that nobody remembers', async () => {
+    const { provider, accept, deliverOne, outcomes } = make();
+    const member = await accept();
+    provider.take(member, 'call_forgotten');
+    assert.equal(await doubtEmails(pool, 'postmark'), 1);
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.deepEqual([provider.calls.length, provider.took.length, provider.asked], [0, 1, 1]);
+    assert.deepEqual(await outcomes(member.id), ['sent']);
+  });
+
+  test('is not sent again either when the last call that is remembered came to nothing', async () => {
+    const { provider, accept, die, deliverOne, outcomes } = make();
+    const [refused, died] = [await accept(), await accept()];
+    provider.acts.push(AGAIN);
+    assert.equal((await deliverOne(refused)).state, 'again');
+    await die(died, provider, 'call_remembered', false);
+    for (const member of [refused, died]) provider.take(member, 'call_forgotten');
+    assert.equal(await doubtEmails(pool, 'postmark'), 2);
+    for (const member of [refused, died]) assert.equal((await deliverOne(member)).state, 'ended');
+    assert.equal(provider.took.length, 2);
+    assert.deepEqual(await outcomes(refused.id), ['again', 'sent']);
+    assert.deepEqual(await outcomes(died.id), [null, 'sent']);
+  });
+
+  test('is sent when the provider denies it, at the first denial that comes a minute after the restore', async () => {
+    const { provider, accept, age, deliverOne, outcomes } = make();
+    const member = await accept();
+    await doubtEmails(pool, 'postmark');
+    const result = await deliverOne(member);
+    assert.deepEqual([result.state, 'after' in result && result.after], ['again', 60_000]);
+    await age(member.id, 60);
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await outcomes(member.id), ['lost', 'sent']);
+    assert.deepEqual([provider.asked, provider.took.length], [2, 1]);
+  });
+
+  test('is not sent again to those whose copies the provider has, and is to the others', async () => {
+    const { provider, accept, age, deliverOne } = make();
+    const to = ['one@example.net', 'Two <TWO@example.net>', 'three@example.net'];
+    const member = await accept({ to, marketing: true });
+    for (const copy of [0, 2]) provider.take({ id: member.id, copy }, 'call_forgotten');
+    assert.deepEqual(await doubtAll(pool, 'postmark'), { emails: 1, messages: 0 });
+    assert.equal((await deliverOne(member)).state, 'again');
+    await age(member.id, 60);
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(
+      provider.given.map(({ copy, to: given }) => [copy, given[0]?.address]),
+      [[1, 'TWO@example.net']],
+    );
+  });
+
+  test('that is a marketing email is sent whole where the provider has no copy of it', async () => {
+    const { provider, accept, age, deliverOne } = make();
+    const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
+    await doubtAll(pool, 'postmark');
+    assert.equal((await deliverOne(member)).state, 'again');
+    await age(member.id, 60);
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(provider.took.map(({ id }) => id).sort(), [`${member.id}.0`, `${member.id}.1`]);
+  });
+
+  test('is sent, and not again, when it was scheduled and its time has come since: cancel is too late', async () => {
+    const { provider, accept, deliverOne, email: row, timeline } = make();
+    const member = await accept({ scheduled_at: inMs(3_600_000) });
+    await doubtEmails(pool, 'postmark');
+    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+    provider.sees = false;
+    assert.equal((await deliverOne(rescheduled(member))).state, 'again');
+    assert.equal((await row(member.id)).status, 'queued', 'claimed, so neither moved nor canceled any more');
+    provider.sees = true;
+    provider.take(member, 'call_forgotten');
+    assert.deepEqual(await deliverOne(rescheduled(member)), {
+      id: member.id,
+      state: 'ended',
+      status: 'sent',
+      provider: 'postmark',
+    });
+    assert.equal((await row(member.id)).status, 'sent');
+    assert.deepEqual(await timeline(member.id), ['scheduled', 'sent']);
+    assert.equal((await deliverOne(rescheduled(member))).state, 'ended');
+    assert.deepEqual([provider.calls.length, provider.took.length], [0, 1]);
+  });
+
+  test('is carried on for those that have no copy yet, also when others have reported theirs', async () => {
+    const { provider, accept, deliverOne, outcomes } = make();
+    const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
+    provider.acts.push((email, call) => provider.take(email, call), AGAIN);
+    assert.equal((await deliverOne(member)).state, 'again');
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [member.id]);
+    await outbox();
+    assert.deepEqual(await doubtAll(pool, 'postmark'), { emails: 1, messages: 0 });
+    const client = await pool.connect();
+    const rows = await lockOutbox(client, 10);
+    client.release();
+    assert.deepEqual(
+      rows.map(({ action, message_id, open }) => [action, message_id, open]),
+      [['leave', member.id, true]],
+    );
+    provider.take({ id: member.id, copy: 1 }, 'call_forgotten');
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await outcomes(member.id), ['again', 'sent']);
+    await outbox();
+  });
+
+  test('can be canceled until it is due, also a marketing email', async () => {
+    const { provider, accept, deliverOne } = make();
+    const member = await accept({
+      scheduled_at: inMs(3_600_000),
+      to: ['a@example.net', 'b@example.net'],
+      marketing: true,
+    });
+    await doubtAll(pool, 'postmark');
+    await project(pool, 'canceled', [{ id: member.id }]);
+    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+    assert.deepEqual(await deliverOne(rescheduled(member)), { id: member.id, state: 'ended', status: 'canceled' });
+    assert.deepEqual([provider.asked, provider.calls.length], [0, 0]);
+  });
+
+  test('is asked about when it is due, if it was scheduled: it may have been moved to an earlier time and sent', async () => {
+    const { provider, accept, age, deliverOne } = make();
+    const member = await accept({ scheduled_at: inMs(3_600_000) });
+    assert.equal(await doubtEmails(pool, 'postmark'), 1);
+    assert.equal((await deliverOne(rescheduled(member))).state, 'waiting');
+    await age(member.id, 3_600);
+    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
+    assert.equal((await deliverOne(rescheduled(member))).state, 'ended');
+    assert.deepEqual([provider.asked, provider.took.length], [1, 1]);
+  });
+
+  test('is rescheduled to its time in the backup, if it is scheduled: a workflow that lived on may know a later one', async () => {
+    const { acceptMany, deliverOne } = make();
+    await outbox();
+    const scheduled_at = inMs(3_600_000);
+    const batch = { batch_id: 'bt_2', from_domain: 'acme.example', scheduled_at };
+    const members = await acceptMany(3, (i) => (i === 0 ? { scheduled_at } : batch));
+    const [single, member, moved] = members.map(({ id }) => id) as [string, string, string];
+    await pool.query('UPDATE emails SET schedule_version = 2 WHERE id = $1', [moved]);
+    assert.equal(await doubtEmails(pool, 'postmark'), 3);
+    const wanted: [string, string][] = [
+      ['reschedule', single],
+      ['start', member],
+      ['reschedule', moved],
+    ];
+    assert.deepEqual(await outbox(), wanted.sort());
+    for (const { id } of members) {
+      // As a workflow asks that was told of a reschedule since the backup.
+      const result = await deliverOne({ id, version: 5 });
+      assert.ok(result.state === 'waiting' && result.version >= 1_000_000 && result.dueAt === scheduled_at);
+    }
+    await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'scheduled'`);
+  });
+
+  test('is carried by a workflow of its own, or those of a batch by new groups; what stood in the outbox is gone', async () => {
+    const { acceptMany } = make();
+    await outbox();
+    const batch = { batch_id: 'bt_1', from_domain: 'acme.example' };
+    const [single, first, second] = (await acceptMany(3, (i) => (i === 0 ? {} : batch))).map(({ id }) => id) as [
+      ...[string, string, string],
+    ];
+    await pool.query(`UPDATE emails SET workflow_id = 'grp_1' WHERE id = ANY ($1)`, [[single, first]]);
+    await insertOutbox(pool, 'cancel', [single]);
+    assert.equal(await doubtEmails(pool, 'postmark'), 3);
+    const wanted: [string, string][] = [
+      ['leave', single],
+      ['start', first],
+      ['start', second],
+    ];
+    assert.deepEqual(await outbox(), wanted.sort());
+    const { rows } = await pool.query(`SELECT FROM emails WHERE id = ANY ($1) AND workflow_id <> id`, [
+      [single, first],
+    ]);
+    assert.equal(rows.length, 0, 'nobody else carries it');
+    await pool.query(`UPDATE emails SET status = 'canceled' WHERE status IN ('queued', 'scheduled')`);
+  });
+
+  test('asking about the emails of a group is one question for each, ten at a time', async () => {
+    const { provider, acceptMany, deliver } = make();
+    const members = await acceptMany(25);
+    for (const member of members.slice(0, 20)) provider.take(member, 'call_forgotten');
+    await doubtEmails(pool, 'postmark');
+    let asking = 0;
+    let most = 0;
+    const find = provider.find as NonNullable<typeof provider.find>;
+    provider.find = async (call) => {
+      most = Math.max(most, ++asking);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      asking--;
+      return find(call);
+    };
+    const results = await deliver(...members);
+    assert.deepEqual(
+      ['ended', 'again'].map((state) => results.filter((result) => result.state === state).length),
+      [20, 5],
+    );
+    assert.deepEqual([provider.asked, most], [25, 10]);
+    await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'queued'`);
+  });
+
+  test('one that had ended stays as it is', async () => {
+    const { accept, deliverOne, outcomes } = make();
+    const member = await accept();
+    await deliverOne(member);
+    assert.equal(await doubtEmails(pool, 'postmark'), 0);
+    assert.deepEqual(await outcomes(member.id), ['sent']);
+  });
+});
+
+describe('a chat-app message that was open when the backup was made', () => {
+  async function accepted(name: 'twilio' | 'meta') {
+    const { number } = await connect(pool, orgId, name);
+    const id = await acceptText(pool, orgId, number);
+    const provider = new ScriptedChat(name);
+    await outbox();
+    assert.equal(await doubtChats(pool), 1);
+    assert.deepEqual(await outbox(), [['chat_again', id]]);
+    return { id, provider, ...chatOffice(pool, provider) };
+  }
+
+  test('is not sent again when Twilio has it, and is when Twilio denies it', async () => {
+    const has = await accepted('twilio');
+    has.provider.take({ id: has.id });
+    assert.equal((await has.deliver(has.id)).state, 'ended');
+    assert.equal(has.provider.given.length, 0);
+    assert.equal((await chatRow(pool, has.id)).status, 'sent');
+
+    const lacks = await accepted('twilio');
+    assert.equal((await lacks.deliver(lacks.id)).state, 'again');
+    await lacks.age(lacks.id, 60);
+    assert.equal((await lacks.deliver(lacks.id)).state, 'ended');
+    assert.deepEqual(await lacks.outcomes(lacks.id), ['lost', 'sent']);
+  });
+
+  test('waits a minute for a report of Meta, which cannot be asked, before the setting decides', async () => {
+    const { id, provider, deliver, age, outcomes } = await accepted('meta');
+    assert.equal((await deliver(id)).state, 'again');
+    await age(id, 60);
+    assert.equal((await deliver(id)).state, 'ended');
+    assert.deepEqual([await outcomes(id), provider.took.length], [['risked', 'sent'], 1]);
+  });
+});
+
+test('endpoints and domains that wait for a check are woken, once each', async () => {
+  await outbox();
+  await wakeAll(pool);
+  const woken = await outbox();
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT (SELECT count(*) FROM webhook_endpoints WHERE status = 'enabled')::int
+          + (SELECT count(*) FROM domains WHERE next_check_at IS NOT NULL)::int AS count`,
+  );
+  assert.equal(woken.length, rows[0]?.count);
+});

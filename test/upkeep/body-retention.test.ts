@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { expireBodies } from '../../src/upkeep/body-retention.ts';
+import { giveBodyRetention } from '../../src/intake/body-retention.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let organizations = 0;
+const domains = new Map<string, string>();
+const domainOf = (orgId: string) => domains.get(orgId) ?? '';
+/** An organization with a domain of its own. */
+async function organizationOf(pool: Pool): Promise<string> {
+  const domain = `org${organizations++}.example`;
+  const orgId = await organization(pool, domain);
+  domains.set(orgId, domain);
+  return orgId;
+}
+
+const DAY = 24 * 3_600_000;
+
+describe('bodies expire', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  before(async () => {
+    database = await testDatabase();
+    pool = database.pool;
+  });
+  after(() => database.drop());
+
+  /** Runs the maintenance task to its end. @returns how many emails it looked at */
+  async function run(defaultDays: number, limit = 3): Promise<number> {
+    let [done, from]: [number, string | null] = [0, null];
+    for (let step = 0; step < 100; step++) {
+      const result: Awaited<ReturnType<typeof expireBodies>> = await expireBodies(pool, defaultDays, from, limit);
+      done += result.done;
+      from = result.next;
+      if (from === null) return done;
+    }
+    throw new Error('it does not end');
+  }
+
+  /** Emails that were accepted and sent so many days ago. @returns their ids */
+  async function aged(
+    orgId: string,
+    days: number,
+    count: number,
+    status: 'sent' | 'queued' = 'sent',
+  ): Promise<string[]> {
+    const from_domain = domainOf(orgId);
+    const emails = Array.from({ length: count }, () => newEmail({ from_domain, headers: { 'X-A': 'a' } }));
+    await accept(pool, orgId, emails);
+    const ids = emails.map(({ id }) => id);
+    await pool.query(`UPDATE emails SET created_at = now() - make_interval(hours => $2) WHERE id = ANY ($1)`, [
+      ids,
+      days * 24,
+    ]);
+    for (const id of ids) await force(pool, id, status);
+    return ids;
+  }
+
+  async function kept(ids: readonly string[]): Promise<number> {
+    const { rows } = await pool.query<{ bodies: number; headers: number }>(
+      `SELECT count(body.email_id)::int AS bodies, count(*) FILTER (WHERE headers::text <> '{}')::int AS headers
+       FROM emails LEFT JOIN email_bodies AS body ON body.email_id = id WHERE id = ANY ($1)`,
+      [ids],
+    );
+    assert.equal(rows[0]?.bodies, rows[0]?.headers, 'bodies and headers go together');
+    return rows[0]?.bodies ?? -1;
+  }
+
+  it('after the setting, in steps, and those of organizations that keep them stay', async () => {
+    const [ours, keeping, longer] = [
+      await organizationOf(pool),
+      await organizationOf(pool),
+      await organizationOf(pool),
+    ];
+    await giveBodyRetention(pool, keeping, 0);
+    await giveBodyRetention(pool, longer, 30);
+    const old = await aged(ours, 8, 10);
+    const fresh = await aged(ours, 6, 2);
+    const [always, month] = [await aged(keeping, 400, 2), await aged(longer, 8, 2)];
+    const expired = await aged(longer, 31, 2);
+    assert.equal(await run(0), 2, 'without the setting, only those of organizations with their own retention');
+    assert.deepEqual([await kept(old), await kept(expired)], [10, 0]);
+    await run(7);
+    assert.deepEqual([await kept(old), await kept(fresh), await kept(always), await kept(month)], [0, 2, 2, 2]);
+    assert.equal(await run(7), 0, 'it does not look again at what it has erased');
+    await giveBodyRetention(pool, longer, 7);
+    await run(0);
+    assert.equal(await kept(month), 0, 'a shorter retention counts from now on');
+  });
+
+  it('but not of emails that are still to be sent; those expire once they are sent', async () => {
+    const ours = await organizationOf(pool);
+    await giveBodyRetention(pool, ours, 7);
+    const [queued = ''] = await aged(ours, 9, 1, 'queued');
+    const [copied = ''] = await aged(ours, 9, 1);
+    await pool.query(`UPDATE emails SET marketing = true WHERE id = $1`, [copied]);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'a@b.example', 'queued')`,
+      [copied],
+    );
+    const [late = ''] = await aged(ours, 9, 1);
+    await pool.query(`UPDATE emails SET scheduled_at = $2 WHERE id = $1`, [late, inMs(-2 * DAY)]);
+    await run(0);
+    assert.equal(await kept([queued, copied, late]), 3);
+
+    await force(pool, queued, 'sent');
+    await pool.query(`UPDATE email_recipients SET status = 'sent' WHERE email_id = $1`, [copied]);
+    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await run(0);
+    assert.deepEqual([await kept([queued, copied]), await kept([late])], [0, 1]);
+
+    await pool.query(`UPDATE emails SET scheduled_at = $2 WHERE id = $1`, [late, inMs(-8 * DAY)]);
+    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await run(0);
+    assert.equal(await kept([late]), 0);
+    const { rows } = await pool.query('SELECT FROM held_bodies');
+    assert.equal(rows.length, 0);
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { type ChatChoreDeps, makeChatChores } from '../../src/upkeep/chat.ts';
+import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
+import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
+import { deleteOutbox, lockChats } from '../../src/store/outbox.ts';
+import { type Pool, transaction } from '../../src/store/pool.ts';
+import { acceptText, chatRow, connect } from '../store/chats.ts';
+import { organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { ScriptedChat } from '../delivery/chat-office.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+let from: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+  orgId = await organization(pool);
+  from = (await connect(pool, orgId)).number;
+});
+after(() => database.drop());
+beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
+
+function make(deps: Partial<ChatChoreDeps> = {}, state: WorkflowState = 'missing') {
+  const provider = new ScriptedChat();
+  const described: string[] = [];
+  const terminated: string[] = [];
+  const chores = makeChatChores({
+    pool,
+    providerOf: () => provider,
+    pace: 0,
+    workflows: {
+      describe: async (id) => {
+        described.push(id);
+        return state;
+      },
+      terminate: async (id) => void terminated.push(id),
+      findRunning: () => Promise.resolve(new Set<string>()),
+      findFailing: () => Promise.resolve([]),
+    },
+    log: pino({ level: 'silent' }),
+    ...deps,
+  });
+  return {
+    provider,
+    described,
+    terminated,
+    reconcileChats: () => chores.reconcileChats(),
+    putBackOverdueChats: () => chores.putBackOverdueChats(),
+  };
+}
+
+/** Lets minutes pass for a message. */
+async function letPass(id: string, minutes: number): Promise<void> {
+  await pool.query(
+    `UPDATE chat_messages SET created_at = created_at - $2::float8 * interval '1 minute',
+       last_event_at = last_event_at - $2::float8 * interval '1 minute', look_at = look_at - $2::float8 * interval '1 minute'
+     WHERE id = $1`,
+    [id, minutes],
+  );
+}
+
+describe('messages of which Twilio has reported nothing', () => {
+  /** A message that was taken so many minutes ago. @returns its id */
+  async function taken(minutes: number, provider: 'twilio' | 'meta' = 'twilio'): Promise<string> {
+    const id = await acceptText(pool, orgId, from);
+    await projectChat(pool, 'sent', [{ id, provider, provider_message_id: `SM of ${id}`, dedupe_key: '' }]);
+    await letPass(id, minutes);
+    return id;
+  }
+
+  test('are asked about after two minutes, and what it says is noted', async () => {
+    const { provider, reconcileChats } = make();
+    const id = await taken(3);
+    provider.says = (messageId) => {
+      assert.equal(messageId, `SM of ${id}`);
+      return { change: 'delivered', messageId: id, providerMessageId: messageId, dedupeKey: `${messageId} delivered` };
+    };
+    assert.deepEqual(await reconcileChats(), { done: 1, next: null });
+    const { status, look_in } = await chatRow(pool, id);
+    assert.deepEqual([status, look_in], ['delivered', null]);
+    assert.deepEqual(await reconcileChats(), { done: 0, next: null });
+    assert.equal(provider.asked, 1);
+  });
+
+  test('are left alone before that, and when they went by Meta, which cannot be asked', async () => {
+    const { provider, reconcileChats } = make();
+    await taken(1);
+    await taken(30, 'meta');
+    await acceptText(pool, orgId, from);
+    assert.deepEqual(await reconcileChats(), { done: 0, next: null });
+    assert.equal(provider.asked, 0);
+  });
+
+  test('are asked about ever more seldom, and after three days no more', async () => {
+    const { provider, reconcileChats } = make();
+    const id = await taken(2);
+    const waits: (number | null)[] = [];
+    for (;;) {
+      await letPass(id, 0.1);
+      assert.equal((await reconcileChats()).done, 1);
+      const { look_in } = await chatRow(pool, id);
+      waits.push(look_in);
+      if (look_in === null) break;
+      await letPass(id, look_in - 1);
+      assert.equal((await reconcileChats()).done, 0);
+      await letPass(id, 1.5);
+    }
+    assert.deepEqual(waits.slice(0, 4), [2, 5, 10, 21]);
+    assert.ok(Math.max(...waits.map(Number)) <= 1_440);
+    assert.equal(provider.asked, waits.length);
+    assert.ok(waits.length < 20, `${waits.length} questions`);
+  });
+
+  test('that cannot be asked about hold up no other', async () => {
+    const { provider, reconcileChats } = make();
+    const [first, second] = [await taken(4), await taken(3)];
+    provider.says = (messageId) => {
+      if (messageId.endsWith(first)) throw new Error('not now');
+      return { change: 'read', messageId: second, providerMessageId: messageId, dedupeKey: `${messageId} read` };
+    };
+    assert.deepEqual(await reconcileChats(), { done: 2, next: null });
+    assert.equal((await chatRow(pool, second)).status, 'read');
+    assert.ok(((await chatRow(pool, first)).look_in ?? 0) >= 3, 'put off like any other');
+  });
+});
+
+describe('messages that should have left', () => {
+  /** A message that was accepted so many minutes ago and that no outbox row speaks of. */
+  async function left(minutes: number): Promise<string> {
+    const id = await acceptText(pool, orgId, from);
+    await pool.query('DELETE FROM outbox');
+    await letPass(id, minutes);
+    return id;
+  }
+
+  test('get a new workflow after ten minutes when theirs is gone', async () => {
+    const { described, putBackOverdueChats } = make();
+    const id = await left(11);
+    await left(9);
+    assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
+    assert.deepEqual(described, [id]);
+    await transaction(pool, async (client) => {
+      const rows = await lockChats(client, 10);
+      assert.deepEqual(
+        rows.map((row) => [row.message_id, row.action, row.again, row.open]),
+        [[id, 'chat', true, true]],
+      );
+      await deleteOutbox(
+        client,
+        rows.map((row) => row.id),
+      );
+    });
+    assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'looked at again later');
+  });
+
+  for (const state of ['failing', 'idle'] as const) {
+    test(`get a new workflow when theirs is ${state}, which is terminated`, async () => {
+      const { terminated, putBackOverdueChats } = make({}, state);
+      const id = await left(11);
+      assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
+      assert.deepEqual(terminated, [id]);
+      const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+      assert.deepEqual(rows, [{ message_id: id, action: 'chat_again' }]);
+    });
+  }
+
+  test('are left to a workflow that runs, to the outbox, and when they were reported', async () => {
+    const { putBackOverdueChats } = make({}, 'running');
+    await left(30);
+    assert.equal((await putBackOverdueChats()).done, 1);
+    const waiting = await acceptText(pool, orgId, from);
+    await letPass(waiting, 30);
+    const reported = await acceptText(pool, orgId, from);
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [reported]);
+    await letPass(reported, 30);
+    const report = { change: 'sent', messageId: reported, providerMessageId: 'SM1', dedupeKey: 'SM1 sent' } as const;
+    await projectChatReports(pool, 'twilio', [report]);
+    assert.equal((await putBackOverdueChats()).done, 0);
+    const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+    assert.deepEqual(rows, [{ message_id: waiting, action: 'chat' }]);
+  });
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
+import { newId } from '../../src/domain/ids.ts';
+import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { addSuppressions } from '../../src/store/suppressions.ts';
+import { organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let ours: string;
+let theirs: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+  ours = await organization(pool);
+  theirs = await organization(pool, 'others.example');
+});
+after(() => database.drop());
+beforeEach(async () => {
+  await pool.query('TRUNCATE provider_list_removals, outbox, suppressions');
+});
+
+let count = 0;
+const address = () => `person${++count}@example.net`;
+
+async function put(orgId: string, email: string, origin: SuppressionOrigin): Promise<string> {
+  const id = newId('sup', Date.now());
+  await addSuppressions(pool, [{ id, event_id: newId('evt', Date.now()), org_id: orgId, email, origin }]);
+  return id;
+}
+
+/** The chore with a provider that answers so, and the addresses that it was asked about. */
+function chore(answer: (address: string) => Promise<boolean> = () => Promise.resolve(true)) {
+  const asked: string[] = [];
+  const removeFromProvider = (email: string) => {
+    asked.push(email);
+    return answer(email);
+  };
+  const chores = makeProviderListActivities({ pool, removeFromProvider, log: pino({ level: 'silent' }) });
+  return { asked, clear: () => chores.clearProviderLists() };
+}
+const waiting = async () => {
+  const { rows } = await pool.query<{ email: string; tries: number; wait: number }>(
+    `SELECT email, tries, extract(epoch FROM retry_at - now())::float8 AS wait FROM provider_list_removals ORDER BY id`,
+  );
+  return rows;
+};
+
+describe('an address that is taken off a list', () => {
+  for (const origin of ['bounce', 'complaint', 'provider', 'manual', 'unsubscribe'] as const) {
+    test(`9.4: is taken off the provider's own list too (${origin}), and the relay is told`, async () => {
+      const email = address();
+      await put(ours, email, origin);
+      await unsuppress(pool, ours, email);
+      const { rows } = await pool.query('SELECT action, message_id FROM outbox');
+      assert.deepEqual(rows, [{ action: 'chore', message_id: 'clearProviderLists' }]);
+      const { asked, clear } = chore();
+      assert.deepEqual(await clear(), { done: 1, next: null });
+      assert.deepEqual(asked, [email]);
+      assert.deepEqual(await clear(), { done: 0, next: null });
+    });
+  }
+
+  test('stays on it while its organization has another entry that stops all mail', async () => {
+    const email = address();
+    const unsubscribed = await put(ours, email, 'unsubscribe');
+    const bounced = await put(ours, email, 'bounce');
+    await unsuppress(pool, ours, unsubscribed);
+    assert.deepEqual(await waiting(), []);
+    assert.equal((await pool.query('SELECT FROM outbox')).rowCount, 0);
+    await unsuppress(pool, ours, bounced);
+    assert.equal((await waiting()).length, 1);
+  });
+
+  test('stays on it while another organization has it because of what the provider said', async () => {
+    for (const [origin, stays] of [
+      ['bounce', true],
+      ['complaint', true],
+      ['provider', true],
+      ['manual', false],
+      ['unsubscribe', false],
+    ] as const) {
+      const email = address();
+      await put(ours, email, 'bounce');
+      await put(theirs, email, origin);
+      await unsuppress(pool, ours, email);
+      const { asked, clear } = chore();
+      await clear();
+      assert.deepEqual(asked, stays ? [] : [email], origin);
+      assert.deepEqual(await waiting(), []);
+      await unsuppress(pool, theirs, email);
+      await clear();
+      assert.equal(asked.at(-1), email, origin);
+    }
+  });
+
+  test('by both at the same time is taken off', async () => {
+    const email = address();
+    for (const orgId of [ours, theirs]) await put(orgId, email, 'bounce');
+    await Promise.all([unsuppress(pool, ours, email), unsuppress(pool, theirs, email)]);
+    const { asked, clear } = chore();
+    await clear();
+    assert.deepEqual(new Set(asked), new Set([email]));
+  });
+
+  test('and bounces once more before that is taken off all the same', async () => {
+    const email = address();
+    await put(ours, email, 'bounce');
+    await unsuppress(pool, ours, email);
+    await put(ours, email, 'provider');
+    const { asked, clear } = chore();
+    await clear();
+    assert.deepEqual(asked, [email]);
+  });
+});
+
+describe('while the provider is away', () => {
+  test('nothing is forgotten, and it is asked ever less often', async () => {
+    const emails = [address(), address()];
+    await suppress(pool, ours, emails);
+    for (const email of emails) await unsuppress(pool, ours, email);
+    const away = chore(() => Promise.reject(new Error('away')));
+    assert.deepEqual(await away.clear(), { done: 0, next: null });
+    assert.deepEqual(away.asked, [emails[0]], 'one question is enough');
+    const [first, second] = await waiting();
+    assert.deepEqual([first?.tries, second?.tries], [1, 0]);
+    assert.ok(first && first.wait > 30 && first.wait <= 60, `${first?.wait} s`);
+    for (const [tries, wait] of [
+      [1, 120],
+      [8, 256 * 60],
+      [9, 6 * 3_600],
+      [1_000, 6 * 3_600],
+    ] as const) {
+      await pool.query(`UPDATE provider_list_removals SET retry_at = now() - interval '1 second', tries = $1`, [tries]);
+      await away.clear();
+      const [again] = await waiting();
+      assert.ok(again && Math.abs(again.wait - wait) < 30, `${tries}: ${again?.wait} s`);
+    }
+    await pool.query(`UPDATE provider_list_removals SET retry_at = now() - interval '1 second'`);
+    const back = chore();
+    assert.deepEqual(await back.clear(), { done: 2, next: null });
+    assert.deepEqual(back.asked, emails);
+    assert.deepEqual(await waiting(), []);
+  });
+
+  test('one that it always fails on does not hold up the others', async () => {
+    const emails = [address(), address(), address()];
+    for (const email of emails) {
+      await put(ours, email, 'bounce');
+      await unsuppress(pool, ours, email);
+    }
+    const { asked, clear } = chore((email) =>
+      email === emails[0] ? Promise.reject(new Error('500')) : Promise.resolve(true),
+    );
+    await clear();
+    assert.deepEqual(await clear(), { done: 2, next: null });
+    assert.deepEqual(asked, emails);
+  });
+
+  test('what is asked for during the call is not taken for done', async () => {
+    const email = address();
+    await put(ours, email, 'bounce');
+    await unsuppress(pool, ours, email);
+    const { asked, clear } = chore(async () => {
+      if (asked.length === 1) {
+        await put(ours, email, 'bounce');
+        await unsuppress(pool, ours, email);
+      }
+      return true;
+    });
+    await clear();
+    assert.equal((await waiting()).length, 1);
+    await clear();
+    assert.deepEqual(asked, [email, email]);
+  });
+});
+
+test('what the provider keeps for good, as after a complaint, is not asked for again', async () => {
+  const email = address();
+  await put(ours, email, 'complaint');
+  await unsuppress(pool, ours, email);
+  const { clear } = chore(() => Promise.resolve(false));
+  assert.deepEqual(await clear(), { done: 1, next: null });
+  assert.deepEqual(await waiting(), []);
+});
+
+test('where no provider has a list, there is nothing to do', async () => {
+  const email = address();
+  await put(ours, email, 'bounce');
+  await unsuppress(pool, ours, email);
+  const log = pino({ level: 'silent' });
+  const chores = makeProviderListActivities({ pool, removeFromProvider: undefined, log });
+  assert.deepEqual(await chores.clearProviderLists(), { done: 1, next: null });
+  assert.deepEqual(await waiting(), []);
+});
+
+test('many are many steps of work', async () => {
+  const emails = Array.from({ length: 120 }, address);
+  await suppress(pool, ours, emails);
+  for (const email of emails) await unsuppress(pool, ours, email);
+  const { asked, clear } = chore();
+  assert.deepEqual(await clear(), { done: 50, next: '' });
+  assert.deepEqual(await clear(), { done: 50, next: '' });
+  assert.deepEqual(await clear(), { done: 20, next: null });
+  assert.deepEqual(asked, emails);
+});

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { makeReconcileActivities, type ReconcileDeps } from '../../src/upkeep/reconcile.ts';
+import type { Feedback } from '../../src/domain/feedback.ts';
+import { project } from '../../src/projection/emails.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
+import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { outgoing } from '../providers/outgoing.ts';
+import { at, CALL, simulator } from '../providers/simulator.ts';
+import { acceptOne, emailRow, force, nextLook, organization, timeline } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+});
+after(() => database.drop());
+beforeEach(async () => {
+  await pool.query('TRUNCATE emails, outbox, domains, organizations CASCADE');
+  orgId = await organization(pool);
+});
+
+function make(deps: Partial<ReconcileDeps> = {}) {
+  const asked: string[] = [];
+  const activities = makeReconcileActivities({
+    pool,
+    askPostmark: (emailId, messageId) => {
+      asked.push(`${emailId} ${messageId}`);
+      return Promise.resolve([]);
+    },
+    pace: 0,
+    log: pino({ level: 'silent' }),
+    ...deps,
+  });
+  return {
+    reconcileSent: () => activities.reconcileSent(),
+    asked,
+  };
+}
+
+describe('emails of which a provider has reported nothing', () => {
+  /** An email that was taken so many minutes ago. @returns its id */
+  async function taken(minutes: number, fields: { status?: 'delivery_delayed' | 'delivered'; provider?: string } = {}) {
+    const id = await acceptOne(pool, orgId);
+    const { status, provider = 'postmark' } = fields;
+    await project(pool, 'sent', [{ id, provider, provider_message_id: `message of ${id}` }]);
+    if (status) await force(pool, id, status);
+    await letPass(id, minutes);
+    return id;
+  }
+
+  async function letPass(id: string, minutes: number): Promise<void> {
+    await pool.query(
+      `UPDATE emails SET last_event_at = last_event_at - make_interval(mins => $2),
+         look_at = look_at - make_interval(mins => $2) WHERE id = $1`,
+      [id, minutes],
+    );
+  }
+
+  test('are asked about after 15 minutes and for three days, if they went by Postmark', async () => {
+    const { reconcileSent, asked } = make();
+    const stuck = [await taken(16), await taken(71 * 60), await taken(16, { status: 'delivery_delayed' })];
+    await taken(14);
+    await taken(73 * 60);
+    await taken(60, { status: 'delivered' });
+    await taken(60, { provider: 'smtp' });
+    await acceptOne(pool, orgId);
+    assert.deepEqual(await reconcileSent(), { done: 3, next: null });
+    assert.deepEqual(asked.toSorted(), stuck.map((id) => `${id} message of ${id}`).toSorted());
+    assert.deepEqual(await reconcileSent(), { done: 0, next: null });
+  });
+
+  test('are asked about ever more seldom, and at last no more', async () => {
+    const { reconcileSent, asked } = make();
+    const id = await taken(16);
+    const waits: (number | null)[] = [];
+    for (;;) {
+      assert.equal((await reconcileSent()).done, 1);
+      const wait = await nextLook(pool, id);
+      waits.push(wait);
+      if (wait === Infinity || wait === null) break;
+      await letPass(id, wait - 1);
+      assert.equal((await reconcileSent()).done, 0);
+      await letPass(id, 2);
+    }
+    assert.deepEqual(waits.slice(0, 3), [16, 33, 67]);
+    assert.equal(waits.at(-1), Infinity);
+    assert.ok(asked.length >= 8 && asked.length <= 10, `${asked.length} questions`);
+    await letPass(id, 100_000);
+    assert.equal((await reconcileSent()).done, 0);
+  });
+
+  test('come to what Postmark tells, and its late callbacks add nothing', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const provider = at(postmarkUrl);
+    const locals = ['clicked', 'bounced+mailbox_not_found', 'complained', 'delayed', 'slow'];
+    const ids: string[] = [];
+    for (const local of locals) {
+      const id = await acceptOne(pool, orgId, { to: [`${local}@example.net`] });
+      const [outcome] = await provider.send([{ ...outgoing({ to: [`${local}@example.net`] }), id }], CALL);
+      assert.ok(outcome?.kind === 'sent');
+      await project(pool, 'sent', [{ id, provider: 'postmark', provider_message_id: outcome.messageId }]);
+      await letPass(id, 16);
+      ids.push(id);
+    }
+    await sleep(100);
+    const { reconcileSent } = make({ askPostmark: provider.reports });
+    assert.equal((await reconcileSent()).done, 5);
+    const expected = [
+      ['clicked', 'queued', 'sent', 'delivered', 'opened', 'clicked'],
+      ['bounced', 'queued', 'sent', 'bounced'],
+      ['complained', 'queued', 'sent', 'delivered', 'complained'],
+      ['delivered', 'queued', 'sent', 'delivery_delayed', 'delivered'],
+      ['sent', 'queued', 'sent'],
+    ];
+    const told = async () =>
+      Promise.all(ids.map(async (id) => [(await emailRow(pool, id)).status, ...(await timeline(pool, id))]));
+    assert.deepEqual(await told(), expected);
+    const { rows } = await pool.query('SELECT email, origin, reason FROM suppressions ORDER BY email');
+    assert.deepEqual(rows, [
+      { email: 'bounced+mailbox_not_found@example.net', origin: 'bounce', reason: 'mailbox_not_found' },
+      { email: 'complained@example.net', origin: 'complaint', reason: null },
+    ]);
+
+    for (const [i, id] of ids.entries()) {
+      const again: Feedback[] = (await provider.reports?.(id, await messageId(id))) ?? [];
+      await projectFeedback(pool, again);
+      assert.deepEqual((await told())[i], expected[i]);
+    }
+    const callback = parsePostmarkCallback(
+      {
+        RecordType: 'Delivery',
+        MessageID: await messageId(ids[0] as string),
+        Recipient: 'clicked@example.net',
+        DeliveredAt: await deliveredAt(postmarkUrl, await messageId(ids[0] as string)),
+        Metadata: { email: ids[0] },
+      },
+      () => false,
+      'broadcast',
+    );
+    assert.ok(callback.is === 'feedback');
+    await projectFeedback(pool, [callback.feedback]);
+    assert.deepEqual((await told())[0], expected[0]);
+  });
+
+  async function messageId(id: string): Promise<string> {
+    return (await emailRow(pool, id)).provider_message_id ?? '';
+  }
+
+  async function deliveredAt(url: string, id: string): Promise<string | undefined> {
+    const answer = await fetch(`${url}/messages/outbound/${id}/details`, {
+      headers: { 'x-postmark-server-token': 'server-token' },
+    });
+    const { MessageEvents } = (await answer.json()) as { MessageEvents: { Type: string; ReceivedAt: string }[] };
+    return MessageEvents.find(({ Type }) => Type === 'Delivered')?.ReceivedAt;
+  }
+
+  test('that Postmark does not know are left as they are', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const id = await taken(16);
+    const { reconcileSent } = make({ askPostmark: at(postmarkUrl).reports });
+    assert.equal((await reconcileSent()).done, 1);
+    assert.equal((await emailRow(pool, id)).status, 'sent');
+    assert.equal(await nextLook(pool, id), 16);
+  });
+
+  test('are asked about copy by copy when they went as copies', async () => {
+    const { reconcileSent, asked } = make();
+    const id = await taken(16);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status, provider_message_id)
+       VALUES ($1, 'a@example.net', 'sent', 'copy 1'), ($1, 'b@example.net', 'sent', 'copy 2'),
+              ($1, 'c@example.net', 'suppressed', NULL)`,
+      [id],
+    );
+    await reconcileSent();
+    assert.deepEqual(asked.toSorted(), [`${id} copy 1`, `${id} copy 2`, `${id} message of ${id}`]);
+  });
+
+  test('one that cannot be asked about is an error and does not stand in the way the next time', async () => {
+    const first = await taken(30);
+    const second = await taken(20);
+    const asked: string[] = [];
+    const { reconcileSent } = make({
+      askPostmark: (id) => {
+        asked.push(id);
+        return id === first ? Promise.reject(new Error('busy')) : Promise.resolve([]);
+      },
+    });
+    await assert.rejects(reconcileSent(), /busy/);
+    assert.equal((await reconcileSent()).done, 1);
+    assert.deepEqual(asked, [first, second]);
+    assert.deepEqual([await nextLook(pool, first), await nextLook(pool, second)], [30, 20]);
+  });
+
+  test('are a step of 100 questions, one after the other and not too fast', async () => {
+    for (let i = 0; i < 120; i++) await taken(16);
+    let open = 0;
+    let most = 0;
+    const { reconcileSent } = make({
+      pace: 5,
+      askPostmark: async () => {
+        most = Math.max(most, ++open);
+        await sleep(1);
+        open--;
+        return [];
+      },
+    });
+    const began = performance.now();
+    assert.deepEqual(await reconcileSent(), { done: 100, next: '' });
+    assert.ok(performance.now() - began >= 450);
+    assert.deepEqual(await reconcileSent(), { done: 20, next: null });
+    assert.equal(most, 1);
+  });
+
+  test('are nobody to ask about where Postmark is not set up', async () => {
+    const id = await taken(16);
+    assert.deepEqual(await make({ askPostmark: undefined }).reconcileSent(), { done: 0, next: null });
+    assert.equal(await nextLook(pool, id), null);
+  });
+});

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { makeRescueActivities } from '../../src/upkeep/rescue.ts';
+import type { Workflows } from '../../src/upkeep/workflow-state.ts';
+import type { Pool } from '../../src/store/pool.ts';
+import { findAlmostDueWorkflows } from '../../src/store/stuck-emails.ts';
+import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
+import { type TestDatabase, testDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let orgId: string;
+before(async () => {
+  database = await testDatabase(5);
+  pool = database.pool;
+});
+after(() => database.drop());
+beforeEach(async () => {
+  await pool.query('TRUNCATE emails, outbox, domains, organizations CASCADE');
+  orgId = await organization(pool);
+});
+
+/** The tasks with a Temporal in which all workflows are missing, unless `workflows` says otherwise. */
+function make(workflows: Partial<Workflows> = {}) {
+  const described: string[] = [];
+  const terminated: string[] = [];
+  const tasks = makeRescueActivities({
+    pool,
+    workflows: {
+      describe: (id) => {
+        described.push(id);
+        return Promise.resolve('missing');
+      },
+      terminate: async (id) => void terminated.push(id),
+      findRunning: () => Promise.resolve(new Set<string>()),
+      findFailing: () => Promise.resolve([]),
+      ...workflows,
+    },
+    log: pino({ level: 'silent' }),
+  });
+  return {
+    putBackOverdue: () => tasks.putBackOverdue(),
+    putBackScheduled: () => tasks.putBackScheduled(null),
+    replaceFailing: () => tasks.replaceFailing(),
+    described,
+    terminated,
+  };
+}
+
+async function outbox(): Promise<string[]> {
+  const { rows } = await pool.query<{ row: string }>(
+    `SELECT action || ' ' || message_id AS row FROM outbox ORDER BY message_id`,
+  );
+  return rows.map(({ row }) => row);
+}
+
+describe('emails that should have left', () => {
+  /** An email that has been due for so many minutes, with nothing in the outbox. @returns its id */
+  async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', carrier?: string) {
+    const id = await acceptOne(pool, orgId, status === 'scheduled' ? { scheduled_at: inMs(60_000) } : {});
+    await pool.query(
+      `UPDATE emails SET created_at = now() - make_interval(mins => $2 + 60), workflow_id = coalesce($3, id),
+         scheduled_at = CASE WHEN status = 'scheduled' THEN now() - make_interval(mins => $2) END WHERE id = $1`,
+      [id, minutes, carrier],
+    );
+    if (status === 'queued')
+      await pool.query(`UPDATE emails SET created_at = now() - make_interval(mins => $2) WHERE id = $1`, [id, minutes]);
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
+    return id;
+  }
+
+  for (const state of ['closed', 'missing', 'idle', 'failing'] as const) {
+    test(`get a new workflow when theirs is ${state}`, async () => {
+      const queued = await overdue(11);
+      const scheduled = await overdue(11, 'scheduled');
+      const members = [await overdue(11, 'queued', 'grp_1'), await overdue(11, 'scheduled', 'grp_1')];
+      const { putBackOverdue, terminated } = make({ describe: () => Promise.resolve(state) });
+      assert.deepEqual(await putBackOverdue(), { done: 4, next: null });
+      // Members of groups can be grouped again; what had a workflow of its own needs a new run, unless Temporal forgot it.
+      const action = state === 'missing' ? 'start' : 'leave';
+      const rows = [...[queued, scheduled].map((id) => `${action} ${id}`), ...members.map((id) => `start ${id}`)];
+      assert.deepEqual((await outbox()).toSorted(), rows.toSorted());
+      const isOpen = state === 'idle' || state === 'failing';
+      assert.deepEqual(terminated.toSorted(), isOpen ? [queued, scheduled, 'grp_1'].toSorted() : []);
+      const { rowCount } = await pool.query('SELECT FROM emails WHERE workflow_id <> id');
+      assert.equal(rowCount, 0);
+      // What waits in the outbox is not put there again, even when it is time to look again.
+      await pool.query(`UPDATE emails SET look_at = now() - interval '1 second'`);
+      assert.equal((await putBackOverdue()).done, 0);
+    });
+  }
+
+  test('are left alone while their workflow runs, and looked at ever more seldom', async () => {
+    const id = await overdue(11);
+    const old = await overdue(100 * 60, 'scheduled');
+    const { putBackOverdue } = make({ describe: () => Promise.resolve('running') });
+    assert.equal((await putBackOverdue()).done, 2);
+    assert.deepEqual(await outbox(), []);
+    assert.deepEqual([await nextLook(pool, id), await nextLook(pool, old)], [11, 60]);
+    assert.equal((await putBackOverdue()).done, 0);
+  });
+
+  test('share one question with the others of their group', async () => {
+    for (let i = 0; i < 5; i++) await overdue(11, 'queued', 'grp_1');
+    const own = await overdue(11);
+    const { putBackOverdue, described } = make();
+    await putBackOverdue();
+    assert.deepEqual(described.toSorted(), [own, 'grp_1'].toSorted());
+  });
+
+  test('are none that are not due, not for long, or waiting in the outbox by themselves or with their group', async () => {
+    await overdue(9);
+    await overdue(9, 'scheduled');
+    await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    const moved = await overdue(60);
+    await pool.query(`UPDATE emails SET scheduled_at = now() - interval '5 minutes' WHERE id = $1`, [moved]);
+    const waiting = await overdue(60);
+    await pool.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'start')`, [waiting]);
+    await overdue(60, 'queued', 'grp_2');
+    await pool.query(`INSERT INTO outbox (message_id, action, group_of) VALUES ('grp_2', 'group', '{}')`);
+    const ended = await overdue(60);
+    await force(pool, ended, 'delivered');
+    const { putBackOverdue, described } = make();
+    assert.deepEqual(await putBackOverdue(), { done: 0, next: null });
+    assert.deepEqual(described, []);
+  });
+
+  test('are none that have ended, or found another workflow, while Temporal was asked', async () => {
+    const sent = await overdue(11);
+    const moved = await overdue(11, 'queued', 'grp_3');
+    const { putBackOverdue } = make({
+      describe: async () => {
+        await force(pool, sent, 'sent');
+        await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [moved]);
+        return 'closed';
+      },
+    });
+    await putBackOverdue();
+    assert.deepEqual(await outbox(), []);
+  });
+
+  test('of many organizations are found, 200 in a step', async () => {
+    for (let i = 0; i < 210; i++) {
+      if (i % 70 === 0) orgId = await organization(pool, `d${i}.example`);
+      const id = await acceptOne(pool, orgId, { from_domain: `d${Math.floor(i / 70) * 70}.example` });
+      await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [id]);
+    }
+    await pool.query('DELETE FROM outbox');
+    const { putBackOverdue } = make();
+    assert.deepEqual(await putBackOverdue(), { done: 200, next: '' });
+    assert.deepEqual(await putBackOverdue(), { done: 10, next: null });
+    assert.equal((await outbox()).length, 210);
+  });
+
+  test('are marketing emails too of which some copies were not sent, whatever was reported about the others', async () => {
+    const unsent = await overdue(11);
+    const whole = await overdue(11);
+    await pool.query('UPDATE emails SET marketing = true WHERE id = ANY ($1)', [[unsent, whole]]);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status)
+       VALUES ($1, 'a@example.net', 'delivered'), ($1, 'b@example.net', 'queued'), ($2, 'c@example.net', 'delivered')`,
+      [unsent, whole],
+    );
+    for (const id of [unsent, whole]) await force(pool, id, 'delivered');
+    const { putBackOverdue } = make();
+    assert.deepEqual(await putBackOverdue(), { done: 1, next: null });
+    assert.deepEqual(await outbox(), [`leave ${unsent}`]);
+    assert.ok(((await nextLook(pool, unsent)) ?? 0) <= 60, 'looked at like a queued one');
+  });
+
+  test('get one outbox row when two tasks find them at the same time', async () => {
+    await overdue(9, 'scheduled');
+    const { putBackOverdue, putBackScheduled } = make();
+    await pool.query(`UPDATE emails SET workflow_id = 'grp_4'`);
+    await Promise.all([putBackScheduled(), putBackScheduled(), putBackScheduled(), putBackOverdue()]);
+    assert.equal((await outbox()).length, 1);
+  });
+});
+
+describe('scheduled emails that are almost due', () => {
+  test('get a new workflow when theirs is gone, before their time', async () => {
+    const members = [await scheduled(60, 'grp_1'), await scheduled(60, 'grp_1')];
+    const own = await scheduled(80);
+    const late = await scheduled(-60);
+    await scheduled(200);
+    const waiting = await scheduled(60);
+    await pool.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'start')`, [waiting]);
+    const running = await scheduled(30);
+    const unseen = await scheduled(30);
+    const { putBackScheduled, described } = make({
+      findRunning: (ids) => Promise.resolve(new Set(ids.filter((id) => id === running))),
+      describe: (id) => {
+        described.push(id);
+        return Promise.resolve(id === unseen ? 'idle' : id === own ? 'closed' : 'missing');
+      },
+    });
+    assert.deepEqual(await putBackScheduled(), { done: 4, next: null });
+    assert.deepEqual(
+      described.toSorted(),
+      ['grp_1', own, late, unseen].toSorted(),
+      'running ones cost no question each',
+    );
+    const rows = [...[...members, late, waiting].map((id) => `start ${id}`), `leave ${own}`];
+    assert.deepEqual((await outbox()).toSorted(), rows.toSorted());
+  });
+
+  test('are looked at page by page', async () => {
+    const ids = (await Promise.all([1, 2, 3].map(() => scheduled(60)))).toSorted();
+    assert.deepEqual(await findAlmostDueWorkflows(pool, '', 2), ids.slice(0, 2));
+    assert.deepEqual(await findAlmostDueWorkflows(pool, ids[1] as string, 2), ids.slice(2));
+  });
+
+  async function scheduled(dueInSeconds: number, workflowId?: string): Promise<string> {
+    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(60_000) });
+    await pool.query(
+      `UPDATE emails SET scheduled_at = now() + make_interval(secs => $2), workflow_id = coalesce($3, id) WHERE id = $1`,
+      [id, dueInSeconds, workflowId],
+    );
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
+    return id;
+  }
+});
+
+describe('workflows whose tasks keep failing', () => {
+  test('are replaced, each kind in its way, unless they have recovered', async () => {
+    const email = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
+    const recovered = await acceptOne(pool, orgId);
+    await pool.query('DELETE FROM outbox');
+    const { replaceFailing, terminated } = make({
+      findFailing: () =>
+        Promise.resolve([
+          { id: email, type: 'deliverEmail' },
+          { id: recovered, type: 'deliverEmail' },
+          { id: 'grp_1', type: 'deliverGroup' },
+          { id: 'wh_1', type: 'webhookEndpoint' },
+          { id: 'dm_1', type: 'watchDomain' },
+          { id: 'upkeep-hourly', type: 'upkeep' },
+        ]),
+      describe: (id) => Promise.resolve(id === recovered ? 'running' : 'failing'),
+    });
+    assert.deepEqual(await replaceFailing(), { done: 5, next: null });
+    assert.deepEqual(terminated.toSorted(), [email, 'grp_1', 'wh_1', 'dm_1', 'upkeep-hourly'].toSorted());
+    assert.deepEqual((await outbox()).toSorted(), [`leave ${email}`, 'webhook wh_1', 'domain dm_1'].toSorted());
+  });
+});

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { UpkeepStep } from '../../src/upkeep/task.ts';
+import { makeUpkeepActivities } from '../../activities/upkeep.ts';
+import { newId } from '../../src/domain/ids.ts';
+import { insertAttachments } from '../../src/store/attachments.ts';
+import { deleteReservations, reserveFiles } from '../../src/store/file-reservations.ts';
+import { diskStore } from '../../src/store/files/disk.ts';
+import type { FileStore } from '../../src/store/files/file-store.ts';
+import { allIds } from '../store/files/store-contract.ts';
+import { accept, newEmail } from '../store/mail.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { organizationFixture } from '../support/organization.ts';
+
+const { pool, orgId } = await organizationFixture(5);
+
+async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
+  await pool.query('DELETE FROM attachments');
+  await pool.query('DELETE FROM file_reservations');
+  await pool.query('DELETE FROM stored_bytes');
+  const store = diskStore(await temporaryFolder(t));
+  const log: string[] = [];
+  const activities = makeUpkeepActivities({
+    pool,
+    files: wrap(store),
+    bodyRetentionDays: 7,
+    askPostmark: undefined,
+    removeFromProvider: undefined,
+    removeFromPostmark: undefined,
+    providerOf: () => {
+      throw new Error('no chat-app message is stuck');
+    },
+    workflows: {
+      describe: () => Promise.resolve('running'),
+      terminate: () => Promise.resolve(),
+      findRunning: (ids) => Promise.resolve(new Set(ids)),
+      findFailing: () => Promise.resolve([]),
+    },
+    log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
+  });
+  /** An email with one file, all of it made `days` ago. @returns the ids of both */
+  const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
+    const email = newEmail();
+    await accept(pool, orgId, [email]);
+    const id = newId('att', Date.now());
+    const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 1, content_id: null };
+    await reserveFiles(pool, orgId, [file], { maxStoredBytes: 0, allowance: 1 });
+    await store.put(id, Buffer.from('x'));
+    await insertAttachments(pool, orgId, email.id, [file]);
+    const past = `now() - make_interval(hours => $2 * 24)`;
+    await pool.query(
+      `UPDATE emails SET created_at = ${past}, status = $3, error = 'x',
+         scheduled_at = CASE WHEN $3 = 'scheduled' THEN now() END WHERE id = $1`,
+      [email.id, days, status],
+    );
+    await pool.query(`UPDATE attachments SET look_at = ${past} + interval '720 hours' WHERE email_id = $1`, [
+      email.id,
+      days,
+    ]);
+    for (const [type, ago] of Object.entries(events)) {
+      await pool.query(`INSERT INTO email_events (email_id, id, type, created_at) VALUES ($1, $3, $4, ${past})`, [
+        email.id,
+        ago,
+        newId('evt', Date.now()),
+        type,
+      ]);
+    }
+    return [email.id, id];
+  };
+  const deleted = async (id: string): Promise<boolean> => {
+    const { rows } = await pool.query<{ deleted: boolean }>(
+      'SELECT deleted_at IS NOT NULL AS deleted FROM attachments WHERE id = $1',
+      [id],
+    );
+    return rows[0]?.deleted === true;
+  };
+  return { store, activities, old, deleted, log };
+}
+
+async function toTheEnd(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
+  let done = 0;
+  let from: string | null = null;
+  do {
+    const result = await step(from);
+    done += result.done;
+    from = result.next;
+  } while (from !== null);
+  return done;
+}
+
+describe('files that have expired', () => {
+  test('are deleted, and those that have not are kept: 30 days after the send, or after the end', async (t) => {
+    const { store, activities, old, deleted } = await make(t);
+    const gone = [
+      await old(31, 'sent', { 'email.sent': 31 }),
+      await old(40, 'delivered', { 'email.sent': 30, 'email.delivered': 2 }),
+      await old(60, 'canceled', { 'email.canceled': 30 }),
+      await old(31, 'failed', { 'email.failed': 30 }),
+      await old(60, 'sent', { 'email.failed': 40, 'email.sent': 30 }),
+    ];
+    const kept = [
+      await old(29, 'sent', { 'email.sent': 29 }),
+      await old(60, 'sent', { 'email.sent': 29 }),
+      await old(60, 'canceled', { 'email.canceled': 29 }),
+      await old(60, 'sent', { 'email.failed': 40, 'email.sent': 29 }),
+      await old(60, 'scheduled'),
+      await old(60, 'queued'),
+    ];
+    assert.equal(await toTheEnd(() => activities.expireAttachments()), gone.length);
+    for (const [, id] of gone) {
+      assert.ok(await deleted(id));
+      assert.equal(await store.open(id), undefined);
+    }
+    for (const [, id] of kept) assert.ok(!(await deleted(id)));
+    assert.deepEqual(await allIds(store), kept.map(([, id]) => id).sort());
+    assert.deepEqual(await activities.expireAttachments(), { done: 0, next: null });
+  });
+
+  test('are looked at again when they may have expired, and not before', async (t) => {
+    const { activities, old } = await make(t);
+    const [, sent] = await old(60, 'sent', { 'email.sent': 29 });
+    const [, queued] = await old(60, 'queued');
+    await activities.expireAttachments();
+    const { rows } = await pool.query<{ id: string; days: number }>(
+      'SELECT id, extract(epoch FROM look_at - now())::float8 / 86400 AS days FROM attachments',
+    );
+    const days = new Map(rows.map((row) => [row.id, row.days]));
+    assert.ok(Math.abs((days.get(sent) ?? 0) - 1) < 0.01);
+    assert.ok(Math.abs((days.get(queued) ?? 0) - 30) < 0.01);
+  });
+
+  test('are many steps of work when they are many', async (t) => {
+    const { activities, old, store } = await make(t);
+    const [emailId] = await old(60, 'sent', { 'email.sent': 31 });
+    const files = Array.from({ length: 1_200 }, (_, i) => ({
+      id: newId('att', Date.now()),
+      filename: `${i}.txt`,
+      content_type: 'text/plain',
+      size: 1,
+      content_id: null,
+    }));
+    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
+    await insertAttachments(pool, orgId, `${emailId}x`, files);
+    await pool.query(
+      `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
+      [emailId, `${emailId}x`],
+    );
+    assert.equal((await activities.expireAttachments()).done, 500);
+    assert.equal(await toTheEnd(() => activities.expireAttachments()), 701);
+    assert.deepEqual(await allIds(store), []);
+  });
+
+  test('stay on record while the store cannot delete them', async (t) => {
+    const { activities, old, deleted } = await make(t, (store) => ({
+      ...store,
+      remove: () => Promise.reject(new Error('away')),
+    }));
+    const [, id] = await old(31, 'sent', { 'email.sent': 31 });
+    await assert.rejects(activities.expireAttachments(), /away/);
+    assert.ok(!(await deleted(id)));
+  });
+});
+
+/** Ids that this installation has never made; those of `old` were made in January 2025. */
+const fileId = (old: boolean): string => {
+  const id = newId('att', Date.now());
+  return old ? `att_01jk${id.slice(8)}` : id;
+};
+const storedBytes = async (): Promise<number> => {
+  const { rows } = await pool.query<{ bytes: number }>('SELECT bytes::float8 AS bytes FROM stored_bytes');
+  return rows[0]?.bytes ?? 0;
+};
+
+describe('files that no email refers to', () => {
+  const reserve = (ids: readonly string[], hours = 0): Promise<unknown> =>
+    reserveFiles(
+      pool,
+      orgId,
+      ids.map((id) => ({ id, size: 10 })),
+      { maxStoredBytes: 0, allowance: 1 },
+    ).then(() =>
+      pool.query(
+        'UPDATE file_reservations SET created_at = created_at - make_interval(hours => $2) WHERE id = ANY ($1)',
+        [ids, hours],
+      ),
+    );
+
+  test('are removed an hour after their request reserved them', async (t) => {
+    const { store, activities, old } = await make(t);
+    const [, kept] = await old(2, 'sent', { 'email.sent': 2 });
+    const [aged, young] = [fileId(false), fileId(false)];
+    await reserve([aged], 2);
+    await reserve([young]);
+    for (const id of [aged, young]) await store.put(id, Buffer.from('x'));
+    assert.equal(await storedBytes(), 21);
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
+    assert.deepEqual(await allIds(store), [kept, young].sort());
+    assert.equal(await storedBytes(), 11);
+  });
+
+  test('are removed step by step when they are many', async (t) => {
+    const { store, activities } = await make(t);
+    const ids = Array.from({ length: 600 }, () => fileId(false));
+    await reserve(ids, 2);
+    await Promise.all(ids.map((id) => store.put(id, Buffer.from('x'))));
+    assert.equal((await activities.sweepFiles()).done, 500);
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 100);
+    assert.deepEqual(await allIds(store), []);
+    assert.equal(await storedBytes(), 0);
+  });
+
+  test('are removed at the next sweep when the store could not remove them, and no email can use them meanwhile', async (t) => {
+    let isAway = true;
+    const { store, activities } = await make(t, (disk) => ({
+      ...disk,
+      remove: (ids) => (isAway ? Promise.reject(new Error('away')) : disk.remove(ids)),
+    }));
+    const id = fileId(false);
+    await reserve([id], 2);
+    await store.put(id, Buffer.from('x'));
+    await assert.rejects(activities.sweepFiles(), /away/);
+    const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 10, content_id: null };
+    await assert.rejects(insertAttachments(pool, orgId, 'em_late', [file]), /is being removed/);
+    isAway = false;
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
+    assert.deepEqual(await allIds(store), []);
+  });
+
+  test('stay when this installation did not write them, whatever its database knows', async (t) => {
+    const { store, activities, log } = await make(t);
+    const foreign = Array.from({ length: 200 }, () => fileId(true));
+    await Promise.all(foreign.map((id) => store.put(id, Buffer.from('x'))));
+    assert.equal(await toTheEnd(() => activities.sweepFiles()), 0);
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 200);
+    assert.deepEqual(await allIds(store), foreign.sort());
+    assert.ok(log.some((line) => line.includes('files that this database does not know')));
+  });
+
+  test('are not reported while they are known or young', async (t) => {
+    const { store, activities, old } = await make(t);
+    await old(2, 'sent', { 'email.sent': 2 });
+    const [known, young] = [fileId(true), fileId(false)];
+    await reserve([known]);
+    for (const id of [known, young]) await store.put(id, Buffer.from('x'));
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 0);
+    await deleteReservations(pool, [known]);
+    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 1);
+  });
+});
+
+test('what providers posted is forgotten after 30 days', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(
+    `INSERT INTO provider_callbacks (provider, body, received_at)
+     SELECT 'postmark', '{}', now() - make_interval(hours => CASE WHEN n <= 6000 THEN 721 ELSE 719 END)
+     FROM generate_series(1, 6100) AS n`,
+  );
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 5_000, next: '' });
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 1_000, next: null });
+  const { rows } = await pool.query('SELECT count(*)::int AS kept FROM provider_callbacks');
+  assert.deepEqual(rows, [{ kept: 100 }]);
+});
+
+test('expired counts of sign-ins, sessions and invitations are deleted, and open ones stay', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(`INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`);
+  for (const [name, ends] of [
+    ['past', `now() - interval '1 second'`],
+    ['open', `now() + interval '1 hour'`],
+  ] as const) {
+    const sha256 = `sha256('${name}')`;
+    await pool.query(
+      `INSERT INTO sign_in_attempts (kind, subject, attempts, expires_at) VALUES ('network', ${sha256}, 1, ${ends})`,
+    );
+    await pool.query(`INSERT INTO sessions (sha256, user_id, expires_at) VALUES (${sha256}, 'usr_1', ${ends})`);
+    await pool.query(
+      `INSERT INTO invitations (id, org_id, sha256, email, role, expires_at)
+       VALUES ('inv_${name}', $1, ${sha256}, '${name}@example.com', 'viewer', ${ends})`,
+      [orgId],
+    );
+  }
+  await pool.query(
+    `INSERT INTO sign_in_failures (subject, tries, since) VALUES ('email:old', 1, now() - interval '16 minutes')`,
+  );
+  assert.deepEqual(await activities.deleteExpiredSignIns(), { done: 4, next: null });
+  const { rows } = await pool.query(
+    `SELECT (SELECT count(*)::int FROM sign_in_attempts) AS attempts, (SELECT count(*)::int FROM sessions) AS sessions,
+       (SELECT count(*)::int FROM sign_in_failures) AS failures, (SELECT string_agg(id, ' ') FROM invitations) AS invitations`,
+  );
+  assert.deepEqual(rows, [{ attempts: 1, sessions: 1, failures: 0, invitations: 'inv_open' }]);
+});
+
+test('expired keys are forgotten, and moves of batches folded, step by step', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(
+    `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer, created_at)
+     SELECT $1, n::text, sha256('x'), '{}', now() - interval '25 hours' FROM generate_series(1, 7500) AS n`,
+    [orgId],
+  );
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 5_000, next: '' });
+  assert.deepEqual(await activities.deleteExpiredKeys(), { done: 2_500, next: null });
+  assert.equal((await activities.foldBatchMoves()).next, null);
+});
