@@ -1,6 +1,6 @@
 import { checkDomain } from '../src/sender-domains/check.ts';
 import type { SenderDomainDeps } from '../src/sender-domains/deps.ts';
-import { findDomain } from '../src/store/domains.ts';
+import { findDomain } from '../src/store/domains/domains.ts';
 
 /** What is left to watch of a domain. */
 export type Watched =

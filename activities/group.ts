@@ -1,8 +1,8 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email.ts';
-import { SMALL_BODY_BYTES, weigh } from '../src/store/attempts.ts';
-import { leaveGroup } from '../src/store/outbox.ts';
+import { SMALL_BODY_BYTES, weigh } from '../src/store/emails/attempts.ts';
+import { leaveGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
 import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';

@@ -1,5 +1,5 @@
 import type { DevFile } from '../src/main/dev-file.ts';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 import { medians, quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';

@@ -1,5 +1,5 @@
 import type { DevFile } from '../src/main/dev-file.ts';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 import { medians } from './figures.ts';
 import { batchBody, postBatch, postSingles } from './load.ts';
 import { size } from './sizes.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 import { call, email } from './load.ts';
 import { untilSent } from './waiting.ts';
 

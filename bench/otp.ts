@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 import { quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';

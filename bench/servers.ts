@@ -12,7 +12,7 @@ import type { Progress } from '../dev/environment/progress.ts';
 import type { Supervisor } from '../dev/environment/supervisor.ts';
 import { findTemporalCli } from '../dev/environment/temporal-cli.ts';
 import { DYNAMIC_CONFIG, FRONTEND } from '../dev/environment/temporal.ts';
-import { makePool } from '../src/store/pool.ts';
+import { makePool } from '../src/store/postgres/pool.ts';
 
 /** Pinned by the Go module that the development server is built from. */
 export const TEMPORAL_SERVER = '1.31.2';

@@ -1,4 +1,4 @@
-import { makePool } from '../src/store/pool.ts';
+import { makePool } from '../src/store/postgres/pool.ts';
 import { printTable } from './table.ts';
 
 const MOST = 20;

@@ -1,5 +1,5 @@
 import type { DevFile } from '../src/main/dev-file.ts';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 import { LATENCY, postSingles } from './load.ts';
 import { behave } from '../test/support/behave.ts';
 import { report } from './report.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from '../src/store/pool.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
 
 /** Milliseconds after which emails that are not through count as stuck. */
 const GIVE_UP = 300_000;

@@ -1,6 +1,6 @@
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makePool, isUnreachable, type Pool } from '../../src/store/pool.ts';
+import { makePool, isUnreachable, type Pool } from '../../src/store/postgres/pool.ts';
 import { isThere } from './cache.ts';
 import { run, type Account } from './command.ts';
 import type { PartSpec } from './part.ts';

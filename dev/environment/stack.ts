@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../src/config.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
 import { LOOPBACK } from '../../src/main/webhook-settings.ts';
 import { demoOrganization } from './demo.ts';
 import type { Home } from './home.ts';

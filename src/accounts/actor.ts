@@ -1,4 +1,4 @@
-import type { Change } from '../store/audit.ts';
+import type { Change } from '../store/accounts/audit.ts';
 
 /** Who makes a change, for the audit log. */
 export type Actor = Pick<Change, 'actor_kind' | 'actor_id'>;

@@ -14,9 +14,9 @@ import {
   lockConflictingNumbers,
   type NumberTemplate,
   type OperatorNumber,
-} from '../store/chat-numbers.ts';
-import { addContents } from '../store/chat-contents.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+} from '../store/chat/numbers.ts';
+import { addContents } from '../store/chat/contents.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 

@@ -15,8 +15,8 @@ import {
   lockNamesakes,
   wakeDomain,
   type WholeDomain,
-} from '../store/domains.ts';
-import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
+} from '../store/domains/domains.ts';
+import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { domainName } from './domain-name.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';

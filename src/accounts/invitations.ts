@@ -1,7 +1,7 @@
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { insertAudit } from '../store/audit.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
 import {
   deleteInvitation,
   deleteInvitationsTo,
@@ -10,9 +10,9 @@ import {
   type Invitation,
   listInvitationsOf,
   takeInvitation,
-} from '../store/invitations.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { findMember, findUserByEmail, type Role, type User } from '../store/users.ts';
+} from '../store/accounts/invitations.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { findMember, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
 import { requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';

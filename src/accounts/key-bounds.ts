@@ -2,9 +2,9 @@ import { parseMailbox } from '../domain/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { parseInstant } from '../domain/instant.ts';
 import { isWithin, parseRanges } from '../domain/ip-ranges.ts';
-import { domainNames } from '../store/domains.ts';
-import type { ApiKey, Preset } from '../store/keys.ts';
-import type { Db } from '../store/pool.ts';
+import { domainNames } from '../store/domains/domains.ts';
+import type { ApiKey, Preset } from '../store/accounts/keys.ts';
+import type { Db } from '../store/postgres/pool.ts';
 
 /** What a key may do, from where and until when; null does not limit it. */
 export type KeyBounds = Readonly<Pick<ApiKey, 'preset' | 'expires_at'>> & {

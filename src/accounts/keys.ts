@@ -3,8 +3,8 @@ import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
-import { organizationExists } from '../store/accounts.ts';
-import { findDomains } from '../store/domains.ts';
+import { organizationExists } from '../store/accounts/organizations.ts';
+import { findDomains } from '../store/domains/domains.ts';
 import {
   insertKey,
   type KeySummary,
@@ -13,8 +13,8 @@ import {
   revokeKey,
   revokeKeyOf,
   showKey,
-} from '../store/keys.ts';
-import type { Db } from '../store/pool.ts';
+} from '../store/accounts/keys.ts';
+import type { Db } from '../store/postgres/pool.ts';
 import { domainName } from './domain-name.ts';
 import { type KeyBounds, refuseWider } from './key-bounds.ts';
 

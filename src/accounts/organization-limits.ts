@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
-import { type LimitedResource, lockAndCount } from '../store/organization-limits.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { type LimitedResource, lockAndCount } from '../store/accounts/organization-limits.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
 /** How much one organization may have; 0 is no limit. The operator's command line is not limited. */
 export interface OrganizationLimits {

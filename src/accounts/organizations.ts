@@ -1,8 +1,8 @@
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { controlProblem } from '../domain/text.ts';
-import { insertOrganization, organizationExists } from '../store/accounts.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { insertOrganization, organizationExists } from '../store/accounts/organizations.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';
 
 /** A new organization with a key that may do everything; the key is shown here and never again. */

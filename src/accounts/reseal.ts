@@ -1,10 +1,15 @@
 import type { Seal } from '../domain/seal.ts';
 import { deriveKeys, type KeyPurpose, type SecretKeys } from '../domain/secret-key.ts';
 import { makeSeal } from '../domain/seal.ts';
-import type { Db } from '../store/pool.ts';
-import { type EmailContents, makeEmailContents } from '../store/email-contents.ts';
-import { listSealedOtherwise, replaceSealed, SEALED_COLUMNS, type SealedColumn } from '../store/sealed-values.ts';
-import { listUnsealed, replaceUnsealed } from '../store/unsealed-contents.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { type EmailContents, makeEmailContents } from '../store/emails/contents.ts';
+import {
+  listSealedOtherwise,
+  replaceSealed,
+  SEALED_COLUMNS,
+  type SealedColumn,
+} from '../store/sealing/sealed-values.ts';
+import { listUnsealed, replaceUnsealed } from '../store/emails/unsealed-contents.ts';
 
 const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   data_keys: 'data keys',

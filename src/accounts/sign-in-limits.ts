@@ -1,6 +1,6 @@
 import { digest } from '../domain/digest.ts';
 import { networkOf } from '../domain/ip-ranges.ts';
-import type { Db } from '../store/pool.ts';
+import type { Db } from '../store/postgres/pool.ts';
 import {
   type AttemptKind,
   type AttemptSubject,
@@ -8,7 +8,7 @@ import {
   deleteAttempts,
   deleteAttemptsOf,
   uncountAttempts,
-} from '../store/sign-ins.ts';
+} from '../store/accounts/sign-ins.ts';
 
 const QUARTER_HOUR = 900;
 const DAY = 86_400;

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { digest } from '../domain/digest.ts';
 import { networkOf } from '../domain/ip-ranges.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
-import { insertAuditOfUser } from '../store/audit.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { deleteOtherSessions, deleteSession, insertSession } from '../store/sessions.ts';
-import { findUserByEmail, type User } from '../store/users.ts';
+import { insertAuditOfUser } from '../store/accounts/audit.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteOtherSessions, deleteSession, insertSession } from '../store/accounts/sessions.ts';
+import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 

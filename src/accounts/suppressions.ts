@@ -1,15 +1,15 @@
 import { parseMailbox } from '../domain/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { askForProviderRemoval } from '../store/provider-lists.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
 import {
   addSuppressions,
   findSuppressions,
   listSuppressions,
   removeSuppressions,
   type Suppression,
-} from '../store/suppressions.ts';
+} from '../store/suppressions/suppressions.ts';
 
 /**
  * An address as lists hold it: bare and in lower case.

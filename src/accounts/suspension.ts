@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { characters, controlProblem } from '../domain/text.ts';
-import type { Db } from '../store/pool.ts';
-import { resume, suspend, type Suspension } from '../store/suspension.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
 
 /** Characters of the reason, which the dashboard shows on every page. */
 const REASON_LENGTH = 500;

@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
-import { insertAudit, insertAuditOfUser } from '../store/audit.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { deleteOtherSessions } from '../store/sessions.ts';
+import { insertAudit, insertAuditOfUser } from '../store/accounts/audit.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import {
   deleteMembership,
   deleteUser,
@@ -12,7 +12,7 @@ import {
   lockMemberships,
   lockOwners,
   type User,
-} from '../store/users.ts';
+} from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './actor.ts';
 import { generatePassword } from './passwords.ts';

@@ -3,10 +3,10 @@ import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { characters, controlProblem } from '../domain/text.ts';
-import { insertAudit } from '../store/audit.ts';
-import { insertInvitation } from '../store/invitations.ts';
-import { type Db, isDuplicate, type Pool, transaction } from '../store/pool.ts';
-import { deleteOtherSessions } from '../store/sessions.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
+import { insertInvitation } from '../store/accounts/invitations.ts';
+import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import {
   deleteMembership,
   findMember,
@@ -23,7 +23,7 @@ import {
   setUserName,
   type User,
   type UserWithPassword,
-} from '../store/users.ts';
+} from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
 import { type Actor, OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';

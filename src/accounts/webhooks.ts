@@ -8,8 +8,14 @@ import { makeSeal, type Seal } from '../domain/seal.ts';
 import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
-import type { Db } from '../store/pool.ts';
-import { addDelivery, type Delivery, findDelivery, replayDelivery, replayPeriod } from '../store/webhook-deliveries.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import {
+  addDelivery,
+  type Delivery,
+  findDelivery,
+  replayDelivery,
+  replayPeriod,
+} from '../store/webhooks/deliveries.ts';
 import {
   changeEndpoint,
   deleteEndpoint,
@@ -18,7 +24,7 @@ import {
   findEndpoint,
   insertEndpoint,
   rotateSecret,
-} from '../store/webhooks.ts';
+} from '../store/webhooks/endpoints.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
 import { requireOrganization } from './organizations.ts';
 

@@ -1,4 +1,4 @@
-import { insertAudit } from '../store/audit.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
 import { type Answer, type Context, Redirect } from './page.ts';
 
 type Detail = Readonly<Record<string, unknown>>;

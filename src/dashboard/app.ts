@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { LRUCache } from 'lru-cache';
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { setFlash } from '../store/sessions.ts';
-import { ROLES } from '../store/users.ts';
+import { setFlash } from '../store/accounts/sessions.ts';
+import { ROLES } from '../store/accounts/users.ts';
 import { type Asset, loadAssets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
 import { check, type Given, readFields } from './forms.ts';

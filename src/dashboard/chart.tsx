@@ -1,5 +1,5 @@
 import { EMAIL_STATUSES, type EmailStatus } from '../domain/email.ts';
-import type { EmailHours } from '../store/email-hours.ts';
+import type { EmailHours } from '../store/emails/hours.ts';
 import { StatusBadge, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
 

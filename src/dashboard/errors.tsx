@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import { FileStoreUnavailable } from '../store/files/file-store.ts';
-import { isUnreachable } from '../store/pool.ts';
+import { isUnreachable } from '../store/postgres/pool.ts';
 import { Form } from './form-elements.tsx';
 import { PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';

@@ -1,4 +1,4 @@
-import { findVerifiedDomain } from '../store/backlog.ts';
+import { findVerifiedDomain } from '../store/outbox/backlog.ts';
 import type { Context } from './page.ts';
 
 /** The body of a request that works as it is, where the organization has a verified domain: an email to the reader. */

@@ -1,5 +1,5 @@
 import type { Children } from '@kitajs/html';
-import type { Belonging } from '../store/sessions.ts';
+import type { Belonging } from '../store/accounts/sessions.ts';
 import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
 import type { Context, Html, SignedIn, Visit } from './page.ts';

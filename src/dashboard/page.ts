@@ -6,10 +6,10 @@ import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
-import type { Belonging } from '../store/sessions.ts';
+import type { Belonging } from '../store/accounts/sessions.ts';
 import type { FileStore } from '../store/files/file-store.ts';
-import type { Pool } from '../store/pool.ts';
-import type { Role, User } from '../store/users.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import type { Role, User } from '../store/accounts/users.ts';
 import type { Given, Problems } from './forms.ts';
 import type { SecretKeys } from '../domain/secret-key.ts';
 

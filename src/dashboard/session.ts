@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../domain/digest.ts';
 import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
-import type { Pool } from '../store/pool.ts';
-import { findSession, touchSession } from '../store/sessions.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { findSession, touchSession } from '../store/accounts/sessions.ts';
 import type { SignedIn } from './page.ts';
 
 /** Seconds after which a browser forgets a cookie; the session itself ends in Postgres. */

@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import type { OutgoingEmail } from '../domain/outgoing.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
-import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/provider-pauses.ts';
-import type { Db, Pool } from '../store/pool.ts';
+import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
+import type { Db, Pool } from '../store/postgres/pool.ts';
 
 /** Milliseconds for which a worker uses the pauses that it has read. */
 const FRESH_MS = 1_000;

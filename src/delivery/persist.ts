@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnreachable } from '../store/pool.ts';
+import { isUnreachable } from '../store/postgres/pool.ts';
 
 /** Milliseconds for which a write is tried again. */
 const WRITE_RETRY_DEADLINE_MS = 75_000;

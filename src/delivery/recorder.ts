@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { type AttemptEnding, endAttempts } from '../store/attempts.ts';
-import type { Pool } from '../store/pool.ts';
+import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import { persist } from './persist.ts';
 
 /** Milliseconds for which the result of a call is held in memory while it cannot be recorded. The activities' time-outs allow for it. */

@@ -12,7 +12,7 @@ import { newId } from '../domain/ids.ts';
 import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
-import type { KeyRing } from '../store/key-ring.ts';
+import type { KeyRing } from '../store/accounts/key-cache.ts';
 import { noteChange, noteMade } from './audit.ts';
 import { authenticate, authorize, type Scope } from './auth.ts';
 import { limitBodiesInFlight } from './bodies-in-flight.ts';

@@ -4,8 +4,8 @@ import { ServiceError } from '../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.ts';
 import { characters } from '../domain/text.ts';
 import { concurrent } from '../intake/once.ts';
-import { makeKeyHolder, type Once, type Release } from '../store/idempotency.ts';
-import type { Pool } from '../store/pool.ts';
+import { makeKeyHolder, type Once, type Release } from '../store/limits/idempotency.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import { callerOf } from './auth.ts';
 import { fingerprint } from './fingerprint.ts';
 

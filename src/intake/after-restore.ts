@@ -1,6 +1,6 @@
 import type { EmailProviderName } from '../domain/email.ts';
-import { doubtChats, doubtEmails, wakeAll } from '../store/after-restore.ts';
-import { type Pool, transaction } from '../store/pool.ts';
+import { doubtChats, doubtEmails, wakeAll } from '../store/upkeep/after-restore.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
  * Makes a database that was restored from a backup fit to send from again: what was sent since the backup is known to its

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
-import { setBodyRetention } from '../store/content-erasure.ts';
-import type { Db } from '../store/pool.ts';
+import { setBodyRetention } from '../store/emails/content-erasure.ts';
+import type { Db } from '../store/postgres/pool.ts';
 
 /**
  * Sets the retention of an organization that is named by hand.

@@ -1,10 +1,10 @@
 import { ServiceError } from '../domain/errors.ts';
-import { markDeleted } from '../store/attachments.ts';
-import { eraseContents, findFileIds } from '../store/content-erasure.ts';
-import type { EmailContents } from '../store/email-contents.ts';
+import { markDeleted } from '../store/emails/attachments.ts';
+import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
+import type { EmailContents } from '../store/emails/contents.ts';
 import type { FileStore } from '../store/files/file-store.ts';
-import { emailExists, findContent } from '../store/message-details.ts';
-import { type Pool, transaction } from '../store/pool.ts';
+import { emailExists, findContent } from '../store/emails/message-details.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 interface ContentDeps {
   readonly pool: Pool;

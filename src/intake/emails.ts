@@ -6,8 +6,8 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
-import { insertAudit } from '../store/audit.ts';
-import { insertAttachments } from '../store/attachments.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
+import { insertAttachments } from '../store/emails/attachments.ts';
 import {
   type Acceptance,
   acceptEmails,
@@ -17,11 +17,11 @@ import {
   type SenderAndTime,
   senderOf,
   whyUnmoved,
-} from '../store/emails.ts';
-import type { EmailContents } from '../store/email-contents.ts';
-import type { Once } from '../store/idempotency.ts';
-import { insertOutbox } from '../store/outbox.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+} from '../store/emails/emails.ts';
+import type { EmailContents } from '../store/emails/contents.ts';
+import type { Once } from '../store/limits/idempotency.ts';
+import { insertOutbox } from '../store/outbox/outbox.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import type { Changer } from '../accounts/actor.ts';

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { parseMailbox } from '../domain/address.ts';
-import { markDeleted } from '../store/attachments.ts';
-import { eraseContents, findFileIds } from '../store/content-erasure.ts';
-import type { EmailContents } from '../store/email-contents.ts';
+import { markDeleted } from '../store/emails/attachments.ts';
+import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
+import type { EmailContents } from '../store/emails/contents.ts';
 import {
   type AddressedEmail,
   deleteCallbacksNaming,
@@ -15,9 +15,9 @@ import {
   suppressHashes,
   walkEmails,
   type WalkStep,
-} from '../store/erasure.ts';
+} from '../store/emails/erasure.ts';
 import type { FileStore } from '../store/files/file-store.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
 interface ErasureDeps {
   readonly pool: Pool;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { foldEmailMoves } from '../store/email-hours.ts';
-import type { Pool } from '../store/pool.ts';
-import { foldTags } from '../store/tags.ts';
+import { foldEmailMoves } from '../store/emails/hours.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { foldTags } from '../store/emails/tags.ts';
 
 /** Milliseconds between two rounds: so many additions at most must be read with the counts. */
 const EVERY = 1_000;

@@ -1,6 +1,6 @@
-import { type Acceptance, acceptEmails, type NewEmail } from '../store/emails.ts';
-import { gather } from '../store/gather.ts';
-import type { Pool } from '../store/pool.ts';
+import { type Acceptance, acceptEmails, type NewEmail } from '../store/emails/emails.ts';
+import { gather } from '../store/postgres/gather.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 
 /** Whose request it is. */
 export interface Caller {

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { isDuplicate } from '../store/pool.ts';
+import { isDuplicate } from '../store/postgres/pool.ts';
 
 /** Two requests with one idempotency key: this one came second, and the first has not been answered. */
 export function concurrent(): ServiceError {

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
-import type { Db } from '../store/pool.ts';
-import { setQuota, type Usage, usage } from '../store/quota.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
 /** Why no more emails are accepted in this month. @param emails how many there were to be */
 export async function quotaExceeded(db: Db, orgId: string, emails: number): Promise<ServiceError> {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../domain/errors.ts';
 import { type Bucket, type Rate, refill, type Standing, standing, take } from '../domain/token-bucket.ts';
-import type { Pool } from '../store/pool.ts';
-import { type BucketName, exchangeDebts, type Spending } from '../store/rate-debts.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { type BucketName, exchangeDebts, type Spending } from '../store/limits/rate-usage.ts';
 
 /** Seconds of income that an organization may save up: bursts are welcome, and batches are bursts by nature. */
 const SAVED: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };

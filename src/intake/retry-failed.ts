@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/failed-emails.ts';
+import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/emails/failed.ts';
 import { requireOrganization } from '../accounts/organizations.ts';
 import { type AgainDeps, sendAgain } from './send-again.ts';
 

@@ -2,10 +2,10 @@ import { buffer } from 'node:stream/consumers';
 import type { AttachmentRequest } from '../domain/attachments.ts';
 import { digest } from '../domain/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { findAttachments } from '../store/attachments.ts';
-import { type Acceptance, findEmail } from '../store/emails.ts';
+import { findAttachments } from '../store/emails/attachments.ts';
+import { type Acceptance, findEmail } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
-import { findContent } from '../store/message-details.ts';
+import { findContent } from '../store/emails/message-details.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
 /** What sending a stored email again needs. */

@@ -1,7 +1,7 @@
 import type { Tag } from '../domain/email.ts';
-import { lockLimit } from '../store/organization-limits.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { registerTags } from '../store/tags.ts';
+import { lockLimit } from '../store/accounts/organization-limits.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { registerTags } from '../store/emails/tags.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 
 /** Tags that a process remembers to be registered, of all organizations: at most 30 MB of the longest tags. */

@@ -4,9 +4,9 @@ import { newId } from '../domain/ids.ts';
 import { addressees, recipients } from '../domain/outgoing.ts';
 import { claimOf, type UnsubscribeTokens } from '../domain/unsubscribe-token.ts';
 import { project } from '../projection/emails.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
-import { addSuppressions } from '../store/suppressions.ts';
-import { findAddressedEmail } from '../store/unsubscribes.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { addSuppressions } from '../store/suppressions/suppressions.ts';
+import { findAddressedEmail } from '../store/suppressions/unsubscribes.ts';
 
 /** Whom an unsubscribe link is of. */
 export interface Subscriber {

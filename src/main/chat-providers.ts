@@ -9,9 +9,9 @@ import { metaProvider } from '../providers/meta.ts';
 import { observedChat } from '../providers/observed.ts';
 import type { TwilioAccount } from '../providers/twilio-client.ts';
 import { twilioProvider } from '../providers/twilio.ts';
-import type { SendingNumber } from '../store/chat-attempts.ts';
-import { findContent } from '../store/chat-contents.ts';
-import type { Pool } from '../store/pool.ts';
+import type { SendingNumber } from '../store/chat/attempts.ts';
+import { findContent } from '../store/chat/contents.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
 

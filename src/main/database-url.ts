@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isUnreachable } from '../store/pool.ts';
+import { isUnreachable } from '../store/postgres/pool.ts';
 import { readSettings } from './env.ts';
 import { endWith } from './process.ts';
 

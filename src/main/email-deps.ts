@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import { type SecretKeys, secretKeysOf } from '../domain/secret-key.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/unsubscribe-token.ts';
 import { dkimSeal } from '../sender-domains/deps.ts';
-import { makeEmailContents } from '../store/email-contents.ts';
+import { makeEmailContents } from '../store/emails/contents.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { makeAttemptRecorder } from '../delivery/recorder.ts';
 import { deliver } from '../delivery/email/deliver.ts';
-import { makePool } from '../store/pool.ts';
+import { makePool } from '../store/postgres/pool.ts';
 import { openAttachmentStore } from './attachment-store.ts';
 import { makeEmailDeps } from './email-deps.ts';
 import { readSettings } from './env.ts';

@@ -1,4 +1,4 @@
-import { migrate } from '../store/migrate.ts';
+import { migrate } from '../store/postgres/migrate.ts';
 import { databaseUrl, endWithoutDatabase } from './database-url.ts';
 
 /** `npm run migrate`: brings the database to this version's schema. */

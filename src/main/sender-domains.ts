@@ -3,7 +3,7 @@ import type { Senders } from '../domain/sender-records.ts';
 import { makeDns } from '../providers/dns.ts';
 import { postmarkDomains } from '../providers/postmark-domains.ts';
 import { dkimSeal, type SenderDomainDeps } from '../sender-domains/deps.ts';
-import type { Pool } from '../store/pool.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import { emailProviderNames } from './email-providers.ts';
 import { readSettings } from './env.ts';
 import type { SecretKeys } from '../domain/secret-key.ts';

@@ -1,7 +1,7 @@
 import { newId } from '../domain/ids.ts';
-import { announceBatch, findBatch, findOver } from '../store/batches.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { tellEndpoints } from '../store/webhook-events.ts';
+import { announceBatch, findBatch, findOver } from '../store/emails/batches.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
 
 /**
  * Tells customers' endpoints of batches of which no member waits any more, each batch once. Called after the commit that

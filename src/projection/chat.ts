@@ -3,9 +3,9 @@ import { CHAT_TRANSITIONS, type ChatChange } from '../domain/chat-states.ts';
 import { groupBy } from '../domain/group.ts';
 import { newId } from '../domain/ids.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
-import { lockReportedChats, type ReportedChat } from '../store/chat-attempts.ts';
-import { type ChangedChat, changeChats } from '../store/chat-changes.ts';
-import { afterCommit, type Db, type Pool, transaction } from '../store/pool.ts';
+import { lockReportedChats, type ReportedChat } from '../store/chat/attempts.ts';
+import { type ChangedChat, changeChats } from '../store/chat/changes.ts';
+import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { noted } from '../telemetry/topics.ts';
 
 /** A change of one message. */

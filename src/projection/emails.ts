@@ -1,10 +1,10 @@
 import { type EmailChange, TRANSITIONS } from '../domain/email-states.ts';
 import { newId } from '../domain/ids.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/suppression.ts';
-import type { Change as AuditChange } from '../store/audit.ts';
-import { type ChangedEmail, changeEmails, moveEmail } from '../store/email-changes.ts';
-import { afterCommit, type Db } from '../store/pool.ts';
-import { addSuppressions } from '../store/suppressions.ts';
+import type { Change as AuditChange } from '../store/accounts/audit.ts';
+import { type ChangedEmail, changeEmails, moveEmail } from '../store/emails/changes.ts';
+import { afterCommit, type Db } from '../store/postgres/pool.ts';
+import { addSuppressions } from '../store/suppressions/suppressions.ts';
 import { noted, tally } from '../telemetry/topics.ts';
 
 /** A change of one email, or of one of its recipients. */

@@ -1,8 +1,8 @@
 import { newId } from '../domain/ids.ts';
-import { insertAudit } from '../store/audit.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { tellEndpoints } from '../store/webhook-events.ts';
-import { disableEndpoint } from '../store/webhook-sleep.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
+import { disableEndpoint } from '../store/webhooks/idle.ts';
 
 /**
  * Disables an endpoint, and notifies its organization in the same transaction: through its other endpoints, and in its audit

@@ -1,7 +1,7 @@
 import type { Feedback, FeedbackChange } from '../domain/feedback.ts';
 import { groupBy } from '../domain/group.ts';
-import { lockStatuses } from '../store/attempts.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+import { lockStatuses } from '../store/emails/attempts.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { type Change, isOneStatement, projectClaims } from './emails.ts';
 
 /**

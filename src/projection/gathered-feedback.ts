@@ -1,6 +1,6 @@
 import type { Feedback } from '../domain/feedback.ts';
-import { gather } from '../store/gather.ts';
-import type { Pool } from '../store/pool.ts';
+import { gather } from '../store/postgres/gather.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import { projectFeedback } from './feedback.ts';
 
 /** Reports that are written together at most. */

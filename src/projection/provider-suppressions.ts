@@ -1,9 +1,9 @@
 import { newId } from '../domain/ids.ts';
 import type { ReportClaim } from '../domain/feedback.ts';
 import type { SuppressionOrigin } from '../domain/suppression.ts';
-import { findOrganizationOf } from '../store/callbacks.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { addSuppressions, removeSuppressions } from '../store/suppressions.ts';
+import { findOrganizationOf } from '../store/emails/callbacks.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { addSuppressions, removeSuppressions } from '../store/suppressions/suppressions.ts';
 
 /** What a provider's own suppression list says now about a recipient of an email. */
 export interface ProviderSuppression {

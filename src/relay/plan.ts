@@ -1,5 +1,5 @@
 import { groupBy } from '../domain/group.ts';
-import type { EmailRow } from '../store/outbox.ts';
+import type { EmailRow } from '../store/outbox/outbox.ts';
 
 /** Emails that share one workflow at most: what Postmark takes in one call. */
 export const GROUP_SIZE = 500;

@@ -15,8 +15,8 @@ import {
   type OutboxRow,
   type Waiting,
   whatWaits,
-} from '../store/outbox.ts';
-import { type Db, isUnreachable, type Pool, transaction } from '../store/pool.ts';
+} from '../store/outbox/outbox.ts';
+import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { carried } from '../telemetry/topics.ts';
 import { type Budget, makeBudget } from './budget.ts';
 import { type Mode, needsBudget, plan } from './plan.ts';

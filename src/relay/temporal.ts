@@ -16,7 +16,15 @@ import type {
 } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../domain/mask.ts';
 import type { RetryPolicy } from '../domain/retry.ts';
-import type { ChatRow, ChoreRow, DomainRow, EmailRow, GroupRow, OutboxRow, WebhookRow } from '../store/outbox.ts';
+import type {
+  ChatRow,
+  ChoreRow,
+  DomainRow,
+  EmailRow,
+  GroupRow,
+  OutboxRow,
+  WebhookRow,
+} from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable } from './relay.ts';
 

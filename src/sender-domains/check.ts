@@ -17,10 +17,10 @@ import {
   saveCheck,
   wakeDomain,
   type WholeDomain,
-} from '../store/domains.ts';
-import { type Db, isDuplicate, transaction } from '../store/pool.ts';
-import { keepProviderDomain } from '../store/provider-domains.ts';
-import { tellEndpoints } from '../store/webhook-events.ts';
+} from '../store/domains/domains.ts';
+import { type Db, isDuplicate, transaction } from '../store/postgres/pool.ts';
+import { keepProviderDomain } from '../store/domains/provider-domains.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
 import { askForRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
 import { addToPostmark, prepareDomain } from './prepare.ts';

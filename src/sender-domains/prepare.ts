@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
-import { findDomain, keepDkimKey, type WholeDomain } from '../store/domains.ts';
-import { keepProviderDomain } from '../store/provider-domains.ts';
+import { findDomain, keepDkimKey, type WholeDomain } from '../store/domains/domains.ts';
+import { keepProviderDomain } from '../store/domains/provider-domains.ts';
 import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 

@@ -5,8 +5,8 @@ import {
   nextExpiringOrganization,
   noteExpired,
   takeHeldBodies,
-} from '../store/content-erasure.ts';
-import { type Db, type Pool, transaction } from '../store/pool.ts';
+} from '../store/emails/content-erasure.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { UpkeepStep } from './task.ts';
 
 /** After the last organization, emails that were held back are looked at. */

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { PostmarkDomains } from '../providers/postmark-domains.ts';
-import { wakeOverdueDomains } from '../store/domains.ts';
-import type { Pool } from '../store/pool.ts';
-import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/provider-domains.ts';
+import { wakeOverdueDomains } from '../store/domains/domains.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/domains/provider-domains.ts';
 import type { UpkeepStep } from './task.ts';
 
 export interface DomainChoreDeps {

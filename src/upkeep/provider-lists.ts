@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { maskAddresses } from '../domain/mask.ts';
-import type { Pool } from '../store/pool.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import {
   deferProviderRemoval,
   dueProviderRemovals,
   endProviderRemovals,
   type ProviderRemoval,
-} from '../store/provider-lists.ts';
+} from '../store/suppressions/provider-lists.ts';
 import type { UpkeepStep } from './task.ts';
 
 export interface ProviderListDeps {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { projectFeedback } from '../projection/feedback.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
-import type { Pool } from '../store/pool.ts';
-import { findUnreported, noteLooks } from '../store/stuck-emails.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { findUnreported, noteLooks } from '../store/emails/stuck.ts';
 import type { UpkeepStep } from './task.ts';
 
 /** What it takes to find out about stuck emails. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { groupBy } from '../domain/group.ts';
-import { type Pool, transaction } from '../store/pool.ts';
-import { putBackChats } from '../store/stuck-chats.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { putBackChats } from '../store/chat/stuck.ts';
 import {
   findAlmostDue,
   findAlmostDueWorkflows,
@@ -9,7 +9,7 @@ import {
   noteLooks,
   putBackEmails,
   wakeWorkflow,
-} from '../store/stuck-emails.ts';
+} from '../store/emails/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
 import type { UpkeepStep } from './task.ts';
 import { eachOf } from './each-of.ts';

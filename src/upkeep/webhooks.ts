@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import { idTime } from '../domain/ids.ts';
 import { DELIVERY_DAYS } from '../domain/webhooks.ts';
 import { announceBatches } from '../projection/batches.ts';
-import { findUnannounced } from '../store/batches.ts';
-import type { Pool } from '../store/pool.ts';
-import { deleteOldDeliveries } from '../store/webhook-deliveries.ts';
-import { wakeOverdue } from '../store/webhook-sleep.ts';
+import { findUnannounced } from '../store/emails/batches.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
+import { wakeOverdue } from '../store/webhooks/idle.ts';
 import type { UpkeepStep } from './task.ts';
 
 /** Batches or endpoints of one step. */

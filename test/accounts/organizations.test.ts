@@ -5,9 +5,9 @@ import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { createKey, endKey, parseApiKey } from '../../src/accounts/keys.ts';
-import { listOrganizations } from '../../src/store/accounts.ts';
-import { findKey } from '../../src/store/keys.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import { listOrganizations } from '../../src/store/accounts/organizations.ts';
+import { findKey } from '../../src/store/accounts/keys.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

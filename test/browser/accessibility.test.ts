@@ -9,7 +9,7 @@ import { visitor } from '../dashboard/visitor.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { invite } from '../../src/accounts/invitations.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';

@@ -6,7 +6,7 @@ import upng from 'upng-js';
 import { findPages } from '../dashboard/links.ts';
 import { visitor } from '../dashboard/visitor.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
 import { invite } from '../../src/accounts/invitations.ts';
-import { ROLES, type Role } from '../../src/store/users.ts';
+import { ROLES, type Role } from '../../src/store/accounts/users.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { type Person, signedIn, textOf, type Visitor, visitor } from './visitor.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { listAudit } from '../../src/store/audit.ts';
+import { listAudit } from '../../src/store/accounts/audit.ts';
 import { record, type Registrar, startRegistrar } from '../http/registrar.ts';
 import { type Person, signedIn, textOf } from './visitor.ts';
 

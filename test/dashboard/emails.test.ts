@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { request } from 'undici';
 import { project } from '../../src/projection/emails.ts';
-import { beginAttempts, endAttempts } from '../../src/store/attempts.ts';
-import { noteSuppressed } from '../../src/store/email-recipients.ts';
+import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
+import { noteSuppressed } from '../../src/store/emails/recipients.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
 import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
-import { findContent } from '../../src/store/message-details.ts';
+import { findContent } from '../../src/store/emails/message-details.ts';
 
 let service: Service;
 let ours: Organization;

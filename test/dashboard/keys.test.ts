@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
-import { listAudit } from '../../src/store/audit.ts';
-import { setQuota } from '../../src/store/quota.ts';
+import { listAudit } from '../../src/store/accounts/audit.ts';
+import { setQuota } from '../../src/store/limits/quota.ts';
 import { type Answer, type Organization, type Service, startService } from '../http/service.ts';
 import { type Fields, type Person, type Shown, signedIn, textOf } from './visitor.ts';
 

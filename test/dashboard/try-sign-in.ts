@@ -1,6 +1,6 @@
 import { makeKnownBrowsers } from '../../src/domain/known-browser.ts';
 import { signIn } from '../../src/accounts/sign-in.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 
 const knownBrowsers = makeKnownBrowsers('a secret key of tests that sign in without a browser');
 

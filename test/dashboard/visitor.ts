@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { newId } from '../../src/domain/ids.ts';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { beginSession } from '../../src/accounts/sign-in.ts';
-import { insertMembership, insertUser, type Role } from '../../src/store/users.ts';
+import { insertMembership, insertUser, type Role } from '../../src/store/accounts/users.ts';
 import type { Service } from '../http/service.ts';
 
 /** A page as a browser gets it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { listAudit } from '../../src/store/audit.ts';
-import { recordTries, type Try } from '../../src/store/webhook-tries.ts';
+import { listAudit } from '../../src/store/accounts/audit.ts';
+import { recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
 import { type Person, type Shown, signedIn, textOf } from './visitor.ts';
 

@@ -7,7 +7,7 @@ import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 
 /** What a scripted provider does with one message. A function may look around first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);

@@ -5,7 +5,7 @@ import { makeChatActivities } from '../../activities/chat.ts';
 import type { ChatDeps } from '../../src/delivery/chat/contract.ts';
 import { projectChatReports } from '../../src/projection/chat.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
-import { deleteNumber } from '../../src/store/chat-numbers.ts';
+import { deleteNumber } from '../../src/store/chat/numbers.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatOffice, ScriptedChat } from './chat-office.ts';

@@ -7,8 +7,8 @@ import { type GroupDelivery, makeGroupActivities } from '../../activities/index.
 import type { Member } from '../../src/delivery/email/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
-import { foldOutbox, lockOutbox } from '../../src/store/outbox.ts';
-import type { NewEmail } from '../../src/store/emails.ts';
+import { foldOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import type { NewEmail } from '../../src/store/emails/emails.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';

@@ -4,7 +4,7 @@ import { deliver } from '../../src/delivery/email/deliver.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
 import { serveIsolated } from '../../src/main/isolated-server.ts';
 import { makeIsolation } from '../../src/main/isolation.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { office, ScriptedProvider } from './office.ts';
 
 /**

@@ -10,11 +10,11 @@ import type { EmailProviderName } from '../../src/domain/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/retry.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
-import type { NewEmail } from '../../src/store/emails.ts';
-import { makeEmailContents } from '../../src/store/email-contents.ts';
+import type { NewEmail } from '../../src/store/emails/emails.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, timeline } from '../store/mail.ts';
 
 /** What a scripted provider does with one email. A function may look around first. */

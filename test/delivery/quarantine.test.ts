@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Isolation, MemberResult } from '../../src/delivery/email/contract.ts';
-import { countCrash, markSuspects } from '../../src/store/suspects.ts';
+import { countCrash, markSuspects } from '../../src/store/emails/suspects.ts';
 import { quarantined } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';

@@ -19,9 +19,9 @@ import {
   webhookSeal,
 } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
-import type { Db, Pool } from '../../src/store/pool.ts';
-import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhook-deliveries.ts';
-import { findEndpoint } from '../../src/store/webhooks.ts';
+import type { Db, Pool } from '../../src/store/postgres/pool.ts';
+import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhooks/deliveries.ts';
+import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { readProvider } from '../faults/evidence.ts';
 import { makeTenant } from '../faults/tenant.ts';
 import { atEnd } from '../support/at-end.ts';

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { readProvider } from '../faults/evidence.ts';
 import { makeGenerator, type SenderEntry, USUAL } from '../faults/generator.ts';
 import { openLedger } from '../faults/ledger.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smoke, taken } from '../../bench/smoke.ts';
 import { printTable } from '../../bench/table.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 

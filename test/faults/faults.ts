@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartName } from '../../dev/environment/supervisor.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { clocks } from './clocks.ts';
 import { diskFaults } from './disk.ts';
 import { type Fault, moment, repeatedly, type Scene } from './fault.ts';

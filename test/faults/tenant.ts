@@ -1,6 +1,6 @@
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
-import { insertNumber } from '../../src/store/chat-numbers.ts';
+import { insertNumber } from '../../src/store/chat/numbers.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { Stack } from './stack.ts';
 

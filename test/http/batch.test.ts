@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 import { addresses } from './send-table.ts';
-import { findContent } from '../../src/store/message-details.ts';
+import { findContent } from '../../src/store/emails/message-details.ts';
 
 /** POST /v1/emails/batch: interface.md "Send Batch", decisions 5. */
 let service: Service;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { makeMetadataSigner } from '../../src/domain/metadata-signature.ts';
 import { project } from '../../src/projection/emails.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
 import {
   assertRefused,

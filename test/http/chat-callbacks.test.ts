@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';
 import {
   type Answer,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import { insertDomain } from '../../src/store/domains.ts';
+import { insertDomain } from '../../src/store/domains/domains.ts';
 import type { DnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Domain, record, type Registrar, startRegistrar } from './registrar.ts';

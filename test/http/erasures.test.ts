@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { office, ScriptedProvider } from '../delivery/office.ts';
-import { insertAudit } from '../../src/store/audit.ts';
-import { keepCallback } from '../../src/store/callbacks.ts';
+import { insertAudit } from '../../src/store/accounts/audit.ts';
+import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { project } from '../../src/projection/emails.ts';
 import { force } from '../store/mail.ts';
 import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { request } from 'undici';
-import { makeKeyHolder } from '../../src/store/idempotency.ts';
+import { makeKeyHolder } from '../../src/store/limits/idempotency.ts';
 import { eventually } from '../support/eventually.ts';
 import { startApi } from './api-process.ts';
 import { assertRefused, type Organization, type Service, startService } from './service.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
-import { setQuota, usage } from '../../src/store/quota.ts';
+import { setQuota, usage } from '../../src/store/limits/quota.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 

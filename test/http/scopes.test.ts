@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { routeTable } from '../../src/http/app.ts';
-import { PRESETS, type Preset } from '../../src/store/keys.ts';
+import { PRESETS, type Preset } from '../../src/store/accounts/keys.ts';
 import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 
 let service: Service;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, inFuture, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
-import { findContent } from '../../src/store/message-details.ts';
+import { findContent } from '../../src/store/emails/message-details.ts';
 
 let service: Service;
 let ours: Organization;

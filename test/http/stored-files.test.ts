@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
-import { markDeleted } from '../../src/store/attachments.ts';
+import { markDeleted } from '../../src/store/emails/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { allIds } from '../store/files/store-contract.ts';
 import { assertRefused, type Organization, type Service, startService } from './service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { newId } from '../../src/domain/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
-import type { Db } from '../../src/store/pool.ts';
-import { addSuppressions } from '../../src/store/suppressions.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
+import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { Answer } from './service.ts';
 
 /** A suppression as the API answers it. */

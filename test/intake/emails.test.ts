@@ -7,8 +7,8 @@ import { addDomain } from '../../src/accounts/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { project } from '../../src/projection/emails.ts';
-import { makeEmailContents } from '../../src/store/email-contents.ts';
-import { findEmail } from '../../src/store/emails.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
+import { findEmail } from '../../src/store/emails/emails.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
-import type { NewEmail } from '../../src/store/emails.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { setQuota } from '../../src/store/quota.ts';
+import type { NewEmail } from '../../src/store/emails/emails.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { setQuota } from '../../src/store/limits/quota.ts';
 import { newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

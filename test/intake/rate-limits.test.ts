@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitExceeded, type RateLimit, startRateLimits } from '../../src/intake/rate-limits.ts';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { makePool } from '../../src/store/pool.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptOne, organization } from '../store/mail.ts';
 import { ROOT } from '../support/compose-file.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { makeEmailContents } from '../../src/store/email-contents.ts';
-import { findContent } from '../../src/store/message-details.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
+import { findContent } from '../../src/store/emails/message-details.ts';
 import { SECRET_KEY, type Organization, type Service, startService } from '../http/service.ts';
 import { command } from './command-line.ts';
 

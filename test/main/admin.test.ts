@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseApiKey } from '../../src/accounts/keys.ts';
-import { findKey } from '../../src/store/keys.ts';
+import { findKey } from '../../src/store/accounts/keys.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { assertFailed, assertMisused, assertRefuses, command, migrate } from './command-line.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { updateCredentialPauses } from '../../src/main/credential-pauses.ts';
 import { makeEmailProviders } from '../../src/main/email-providers.ts';
-import { openPauses, readPauses } from '../../src/store/provider-pauses.ts';
+import { openPauses, readPauses } from '../../src/store/upkeep/provider-pauses.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { CALL } from '../providers/simulator.ts';
 import { testDatabase } from '../support/database.ts';

@@ -5,9 +5,9 @@ import { makeWebhookChores } from '../../src/upkeep/webhooks.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { announceBatches } from '../../src/projection/batches.ts';
 import { project } from '../../src/projection/emails.ts';
-import { insertBatch } from '../../src/store/batches.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { insertEndpoint } from '../../src/store/webhooks.ts';
+import { insertBatch } from '../../src/store/emails/batches.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, inMs, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email.ts';
 import { TRANSITIONS, type EmailChange } from '../../src/domain/email-states.ts';
 import { project } from '../../src/projection/emails.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, emailRow, force, newEmail, organization, timeline } from '../store/mail.ts';
 

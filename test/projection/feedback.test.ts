@@ -4,7 +4,7 @@ import type { Feedback, FeedbackChange } from '../../src/domain/feedback.ts';
 import { groupBy } from '../../src/domain/group.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
 

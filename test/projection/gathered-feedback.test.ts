@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { QueryConfig } from 'pg';
 import type { Feedback } from '../../src/domain/feedback.ts';
 import { gatherFeedback } from '../../src/projection/gathered-feedback.ts';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -3,7 +3,7 @@ import { after, before, test, type TestContext } from 'node:test';
 import { projectChat } from '../../src/projection/chat.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { noted } from '../../src/telemetry/topics.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { acceptOne, force, inMs, organization } from '../store/mail.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { GROUP_SIZE, needsBudget, plan } from '../../src/relay/plan.ts';
-import type { EmailRow } from '../../src/store/outbox.ts';
+import type { EmailRow } from '../../src/store/outbox/outbox.ts';
 
 let count = 0;
 const LATER = '2026-03-01T10:00:00.000Z';

@@ -6,7 +6,7 @@ import { Client, Connection, type WorkflowExecutionDescription, type WorkflowHan
 import { NativeConnection } from '@temporalio/worker';
 import { temporalCarrier, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
-import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox.ts';
+import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
 import { testNamespace, type TestNamespace } from '../support/temporal.ts';

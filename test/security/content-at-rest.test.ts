@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { makeEmailContents } from '../../src/store/email-contents.ts';
-import { findEmail } from '../../src/store/emails.ts';
-import { findContent } from '../../src/store/message-details.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
+import { findEmail } from '../../src/store/emails/emails.ts';
+import { findContent } from '../../src/store/emails/message-details.ts';
 import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
 import { acceptOne } from '../store/mail.ts';
 import { foundIn } from './canaries.ts';

@@ -6,7 +6,7 @@ import { makeDomainChores } from '../../src/upkeep/domains.ts';
 import { addDomain, checkDomain, removeDomain, showDomain } from '../../src/accounts/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';

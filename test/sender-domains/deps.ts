@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Dns } from '../../src/providers/dns.ts';
 import { dkimSeal, type SenderDomainDeps } from '../../src/sender-domains/deps.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 
 /** No name server can be asked: nothing leaves this machine. */
 const NO_DNS: Dns = {

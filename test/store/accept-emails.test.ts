@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import { insertDomain } from '../../src/store/domains.ts';
-import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails.ts';
-import { makeEmailContents } from '../../src/store/email-contents.ts';
-import { lockEmails, readBodies } from '../../src/store/attempts.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+import { insertDomain } from '../../src/store/domains/domains.ts';
+import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails/emails.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
+import { lockEmails, readBodies } from '../../src/store/emails/attempts.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
 

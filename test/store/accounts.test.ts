@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertOrganization, listOrganizations, organizationExists } from '../../src/store/accounts.ts';
-import { findDomains, insertDomain } from '../../src/store/domains.ts';
-import { isDuplicate, type Pool } from '../../src/store/pool.ts';
+import { insertOrganization, listOrganizations, organizationExists } from '../../src/store/accounts/organizations.ts';
+import { findDomains, insertDomain } from '../../src/store/domains/domains.ts';
+import { isDuplicate, type Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 describe('accounts', () => {

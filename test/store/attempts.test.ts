@@ -7,8 +7,8 @@ import {
   lastAttempts,
   lockEmails,
   noteChecks,
-} from '../../src/store/attempts.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+} from '../../src/store/emails/attempts.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import { project } from '../../src/projection/emails.ts';
-import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/batches.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, inMs, newEmail, organization } from './mail.ts';
 

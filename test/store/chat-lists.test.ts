@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type ChatFilters, listChats } from '../../src/store/chat-messages.ts';
+import { type ChatFilters, listChats } from '../../src/store/chat/messages.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 

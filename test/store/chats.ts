@@ -1,8 +1,8 @@
 import type { ChatContent, ChatProviderName, ChatStatus } from '../../src/domain/chat.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { acceptChat } from '../../src/store/chat-messages.ts';
-import { insertNumber } from '../../src/store/chat-numbers.ts';
-import type { Db } from '../../src/store/pool.ts';
+import { acceptChat } from '../../src/store/chat/messages.ts';
+import { insertNumber } from '../../src/store/chat/numbers.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 
 let count = 0;
 

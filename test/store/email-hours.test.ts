@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readFile } from 'node:fs/promises';
-import { readBacklog } from '../../src/store/backlog.ts';
-import { foldEmailMoves, readEmailHours } from '../../src/store/email-hours.ts';
-import { listEmails } from '../../src/store/email-lists.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import { readBacklog } from '../../src/store/outbox/backlog.ts';
+import { foldEmailMoves, readEmailHours } from '../../src/store/emails/hours.ts';
+import { listEmails } from '../../src/store/emails/lists.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { project } from '../../src/projection/emails.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { LARGE, storeManyEmails } from '../support/many-emails.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type EmailFilters, listEmails, type Place } from '../../src/store/email-lists.ts';
+import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.ts';
 import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { newId } from '../../src/domain/ids.ts';
-import { type EmailFilters, listEmails, type Place } from '../../src/store/email-lists.ts';
+import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { gather } from '../../src/store/gather.ts';
+import { gather } from '../../src/store/postgres/gather.ts';
 
 /** Writes that end when they are told to. */
 function writes(refuses: (items: readonly string[]) => Error | undefined = () => undefined) {

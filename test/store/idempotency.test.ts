@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { deleteExpiredKeys, makeKeyHolder, type Once } from '../../src/store/idempotency.ts';
-import { acceptEmails } from '../../src/store/emails.ts';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { deleteExpiredKeys, makeKeyHolder, type Once } from '../../src/store/limits/idempotency.ts';
+import { acceptEmails } from '../../src/store/emails/emails.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { newEmail, organization } from './mail.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { insertOrganization } from '../../src/store/accounts.ts';
-import { openKeyRing } from '../../src/store/key-ring.ts';
-import { insertKey, revokeKey, showKey } from '../../src/store/keys.ts';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { insertOrganization } from '../../src/store/accounts/organizations.ts';
+import { openKeyRing } from '../../src/store/accounts/key-cache.ts';
+import { insertKey, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { databaseProxy } from './proxy.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertOrganization } from '../../src/store/accounts.ts';
-import { insertDomain } from '../../src/store/domains.ts';
+import { insertOrganization } from '../../src/store/accounts/organizations.ts';
+import { insertDomain } from '../../src/store/domains/domains.ts';
 import {
   findKey,
   insertKey,
@@ -13,9 +13,9 @@ import {
   revokeKey,
   revokeKeyOf,
   showKey,
-} from '../../src/store/keys.ts';
-import { listen } from '../../src/store/listen.ts';
-import type { Pool } from '../../src/store/pool.ts';
+} from '../../src/store/accounts/keys.ts';
+import { listen } from '../../src/store/postgres/listen.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

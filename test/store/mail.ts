@@ -1,9 +1,9 @@
 import type { EmailStatus } from '../../src/domain/email.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { insertOrganization } from '../../src/store/accounts.ts';
-import { insertDomain } from '../../src/store/domains.ts';
-import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails.ts';
-import type { Db } from '../../src/store/pool.ts';
+import { insertOrganization } from '../../src/store/accounts/organizations.ts';
+import { insertDomain } from '../../src/store/domains/domains.ts';
+import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails/emails.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 
 export const DOMAIN = 'acme.example';
 

@@ -5,8 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { migrate, migrationNames, pendingMigrations } from '../../src/store/migrate.ts';
-import { isUnreachable, makePool } from '../../src/store/pool.ts';
+import { migrate, migrationNames, pendingMigrations } from '../../src/store/postgres/migrate.ts';
+import { isUnreachable, makePool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';
@@ -136,7 +136,7 @@ describe('migrating', () => {
 });
 
 async function migrateInProcess(url: string): Promise<string[]> {
-  const code = `import { migrate } from ${JSON.stringify(new URL('../../src/store/migrate.ts', import.meta.url).href)};
+  const code = `import { migrate } from ${JSON.stringify(new URL('../../src/store/postgres/migrate.ts', import.meta.url).href)};
     console.log(JSON.stringify(await migrate(${JSON.stringify(url)})));`;
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { EMAIL_STATUSES } from '../../src/domain/email.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
-import { whyUnmoved } from '../../src/store/emails.ts';
-import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
+import { whyUnmoved } from '../../src/store/emails/emails.ts';
+import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { acceptOne, emailRow, force, inMs, organization, timeline } from './mail.ts';
 

@@ -9,8 +9,8 @@ import {
   leaveGroup,
   lockGroups,
   lockOutbox,
-} from '../../src/store/outbox.ts';
-import { type Pool, transaction } from '../../src/store/pool.ts';
+} from '../../src/store/outbox/outbox.ts';
+import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
 

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { afterCommit, isDuplicate, isUnreachable, makePool, type Pool, transaction } from '../../src/store/pool.ts';
+import {
+  afterCommit,
+  isDuplicate,
+  isUnreachable,
+  makePool,
+  type Pool,
+  transaction,
+} from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { databaseProxy } from './proxy.ts';
 

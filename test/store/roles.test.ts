@@ -6,8 +6,8 @@ import pg from 'pg';
 import { startService, type Service } from '../http/service.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { ROOT } from '../support/compose-file.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import type { Db } from '../../src/store/pool.ts';
-import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/provider-lists.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
+import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import {
   addSuppressions,
   findSuppressed,
   findSuppressions,
   listSuppressions,
   removeSuppressions,
-} from '../../src/store/suppressions.ts';
+} from '../../src/store/suppressions/suppressions.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 

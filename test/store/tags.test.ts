@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startFoldingCounts } from '../../src/intake/fold-counts.ts';
-import { transaction } from '../../src/store/pool.ts';
-import { foldTags, listTags } from '../../src/store/tags.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { foldTags, listTags } from '../../src/store/emails/tags.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, acceptOne, DOMAIN, newEmail, organization } from './mail.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Pool } from '../../src/store/pool.ts';
-import { readDue, readOutbox, type WaitingRow } from '../../src/store/waiting.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { readDue, readOutbox, type WaitingRow } from '../../src/store/emails/waiting.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode } from '../support/plans.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';

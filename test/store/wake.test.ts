@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { makePool } from '../../src/store/pool.ts';
-import { listenToOutbox, makeNotifier } from '../../src/store/wake.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
+import { listenToOutbox, makeNotifier } from '../../src/store/postgres/wake.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';

@@ -3,11 +3,11 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/domain/ids.ts';
 import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
-import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
-import { addDelivery } from '../../src/store/webhook-deliveries.ts';
-import { tellEndpoints } from '../../src/store/webhook-events.ts';
-import { layToSleep } from '../../src/store/webhook-sleep.ts';
-import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks.ts';
+import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
+import { tellEndpoints } from '../../src/store/webhooks/events.ts';
+import { layToSleep } from '../../src/store/webhooks/idle.ts';
+import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 

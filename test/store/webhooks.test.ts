@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { idTime, newId } from '../../src/domain/ids.ts';
-import { type Db, type Pool, transaction } from '../../src/store/pool.ts';
-import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhook-deliveries.ts';
-import { tellEndpoints } from '../../src/store/webhook-events.ts';
-import { layToSleep, noteAwake, wakeOverdue } from '../../src/store/webhook-sleep.ts';
-import { findDue, keepPayloads, recordTries, type Try } from '../../src/store/webhook-tries.ts';
-import { insertEndpoint } from '../../src/store/webhooks.ts';
+import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
+import { tellEndpoints } from '../../src/store/webhooks/events.ts';
+import { layToSleep, noteAwake, wakeOverdue } from '../../src/store/webhooks/idle.ts';
+import { findDue, keepPayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 

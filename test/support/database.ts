@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
 import pg from 'pg';
-import { makePool, type Pool } from '../../src/store/pool.ts';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { provided } from './provided.ts';
 
 export interface TestDatabase {

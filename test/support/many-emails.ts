@@ -1,5 +1,5 @@
-import type { Pool } from '../../src/store/pool.ts';
-import { foldTags } from '../../src/store/tags.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { foldTags } from '../../src/store/emails/tags.ts';
 
 /** Emails per statement. */
 const CHUNK = 50_000;

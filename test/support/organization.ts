@@ -1,5 +1,5 @@
 import { after } from 'node:test';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
 import { testDatabase } from './database.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Db } from '../../src/store/pool.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 
 /** A step of a plan that was carried out, as EXPLAIN (ANALYZE) tells it. */
 export interface PlanNode {

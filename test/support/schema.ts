@@ -1,4 +1,4 @@
-import type { Db } from '../../src/store/pool.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 
 /**
  * A database's schema as text, for people to review and for a test to compare: tables with their columns, constraints,

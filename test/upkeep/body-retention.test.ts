@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { expireBodies } from '../../src/upkeep/body-retention.ts';
 import { giveBodyRetention } from '../../src/intake/body-retention.ts';
-import type { Pool } from '../../src/store/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

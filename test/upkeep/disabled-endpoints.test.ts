@@ -5,10 +5,10 @@ import { drain } from '../../src/delivery/webhooks/drain.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import type { EventType } from '../../src/domain/event-types.ts';
 import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
-import { listAudit } from '../../src/store/audit.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { listDeliveries } from '../../src/store/webhook-deliveries.ts';
-import { findEndpoint } from '../../src/store/webhooks.ts';
+import { listAudit } from '../../src/store/accounts/audit.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { listDeliveries } from '../../src/store/webhooks/deliveries.ts';
+import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -5,8 +5,8 @@ import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { addSuppressions } from '../../src/store/suppressions.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import { organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

@@ -3,8 +3,8 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeRescueActivities } from '../../src/upkeep/rescue.ts';
 import type { Workflows } from '../../src/upkeep/workflow-state.ts';
-import type { Pool } from '../../src/store/pool.ts';
-import { findAlmostDueWorkflows } from '../../src/store/stuck-emails.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 

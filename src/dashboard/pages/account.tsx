@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { signOutEverywhere } from '../../accounts/sign-in.ts';
 import { changePassword, removeMember, renameUser } from '../../accounts/users.ts';
-import { listInvitationsOf } from '../../store/invitations.ts';
+import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act } from '../act.ts';
 import { Facts, Text } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';

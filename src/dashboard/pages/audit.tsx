@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type AuditEntry, listAudit } from '../../store/audit.ts';
+import { type AuditEntry, listAudit } from '../../store/accounts/audit.ts';
 import { Empty, Pager, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Html, page, type PageRow } from '../page.ts';

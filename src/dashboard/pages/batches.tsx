@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { WAITING } from '../../domain/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email.ts';
 import { cancelBatch, noBatch } from '../../intake/batches.ts';
-import { type Batch, findBatch, listBatches } from '../../store/batches.ts';
+import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
-import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhook-deliveries.ts';
+import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhooks/deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { act } from '../act.ts';
 import { Command, Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';

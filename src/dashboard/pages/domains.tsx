@@ -9,7 +9,7 @@ import {
   showDomain,
   type ShownDomain,
 } from '../../accounts/domains.ts';
-import { listDomains } from '../../store/domains.ts';
+import { listDomains } from '../../store/domains/domains.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Time } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Email } from '../../store/emails.ts';
+import type { Email } from '../../store/emails/emails.ts';
 import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';

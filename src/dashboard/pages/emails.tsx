@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
 import { TAGS } from '../../domain/limits.ts';
 import { parseTag } from '../../domain/tag-filter.ts';
-import { type EmailSummary, listEmails } from '../../store/email-lists.ts';
+import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
 import { Field, Filters, Select } from '../form-elements.tsx';

@@ -8,8 +8,8 @@ import {
   isUser,
   requireInvitation,
 } from '../../accounts/invitations.ts';
-import { type Invitation, listInvitationsOf } from '../../store/invitations.ts';
-import { setSessionOrganization } from '../../store/sessions.ts';
+import { type Invitation, listInvitationsOf } from '../../store/accounts/invitations.ts';
+import { setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import { type Filled, type Html, type PageRow, publicAction, publicPage, Redirect, type Visit } from '../page.ts';

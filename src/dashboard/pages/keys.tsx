@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { removeKey, requireKey } from '../../accounts/keys.ts';
-import { type KeySummary, listKeys, type Preset } from '../../store/keys.ts';
-import { usage } from '../../store/quota.ts';
+import { type KeySummary, listKeys, type Preset } from '../../store/accounts/keys.ts';
+import { usage } from '../../store/limits/quota.ts';
 import { act } from '../act.ts';
 import { Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
 import { Confirm } from '../form-elements.tsx';

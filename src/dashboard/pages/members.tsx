@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
-import { type Invitation, listInvitations } from '../../store/invitations.ts';
-import { listMembers, type Member, type Role } from '../../store/users.ts';
+import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
+import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
 import { act } from '../act.ts';
 import { Copy, Pager, Table, Time } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';

@@ -1,5 +1,5 @@
 import { spanInWords } from '../../domain/times.ts';
-import type { ToldAttempt } from '../../store/message-details.ts';
+import type { ToldAttempt } from '../../store/emails/message-details.ts';
 import { Table, Time } from '../elements.tsx';
 import type { Context, Html } from '../page.ts';
 

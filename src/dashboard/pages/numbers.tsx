@@ -3,7 +3,7 @@ import { numberProblem } from '../../domain/chat-rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
-import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat-numbers.ts';
+import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat/numbers.ts';
 import { act } from '../act.ts';
 import { Copy, curl, Empty, Facts, Pager, Table, Text, Time } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { percentile, spanInWords } from '../../domain/times.ts';
-import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../../store/backlog.ts';
-import { type EmailHours, readEmailHours } from '../../store/email-hours.ts';
-import { listEmails } from '../../store/email-lists.ts';
+import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../../store/outbox/backlog.ts';
+import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
+import { listEmails } from '../../store/emails/lists.ts';
 import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
 import { curl, Empty, Table, Time } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';

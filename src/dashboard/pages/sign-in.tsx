@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { digest } from '../../domain/digest.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
-import { listInvitationsOf } from '../../store/invitations.ts';
-import { deleteSession, setSessionOrganization } from '../../store/sessions.ts';
+import { listInvitationsOf } from '../../store/accounts/invitations.ts';
+import { deleteSession, setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { BLANK, Field, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import {

@@ -1,9 +1,9 @@
-import { insertAudit } from '../../store/audit.ts';
+import { insertAudit } from '../../store/accounts/audit.ts';
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
 import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
-import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions.ts';
+import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
 import { act } from '../act.ts';
 import { writeCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/webhooks.ts';
 import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
-import type { Endpoint } from '../../store/webhooks.ts';
+import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
 import { Checkbox, Field, Form, FormProblem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';

@@ -7,8 +7,8 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../../accounts/webhooks.ts';
-import { type Delivery, listDeliveries } from '../../store/webhook-deliveries.ts';
-import type { Endpoint } from '../../store/webhooks.ts';
+import { type Delivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
+import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
 import { Copy, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
 import { BLANK, Confirm, Filters, Form, Select } from '../form-elements.tsx';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { createEndpoint } from '../../accounts/webhooks.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
-import { type Endpoint, listEndpoints } from '../../store/webhooks.ts';
+import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { ChatProviderName, ChatStatus } from '../../domain/chat.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
-import type { SendingNumber, StoredChat } from '../../store/chat-attempts.ts';
-import type { Pool } from '../../store/pool.ts';
+import type { SendingNumber, StoredChat } from '../../store/chat/attempts.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import type { ChatPace } from './pace.ts';
 import type { ProviderPauses } from '../pauses.ts';
 import type { AttemptRecorder } from '../recorder.ts';

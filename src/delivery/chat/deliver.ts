@@ -13,9 +13,9 @@ import {
   type AttemptOutcome,
   beginAttempts,
   lastAttempts,
-} from '../../store/attempts.ts';
-import { lockChat, lockChatStatuses, type StoredChat } from '../../store/chat-attempts.ts';
-import { type Db, isUnreachable, transaction } from '../../store/pool.ts';
+} from '../../store/emails/attempts.ts';
+import { lockChat, lockChatStatuses, type StoredChat } from '../../store/chat/attempts.ts';
+import { type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
 import { handedOver } from '../../telemetry/topics.ts';
 import type { ChatDeps, ChatResult, ClaimedChat } from './contract.ts';
 import { reconcileChat } from './reconcile.ts';

@@ -1,8 +1,14 @@
 import { projectChat } from '../../projection/chat.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
-import { type Attempt, type AttemptOutcome, countRepeats, endAttempts, noteChecks } from '../../store/attempts.ts';
-import { isAnotherChats, lockChatStatuses, type StoredChat } from '../../store/chat-attempts.ts';
-import { afterCommit, transaction } from '../../store/pool.ts';
+import {
+  type Attempt,
+  type AttemptOutcome,
+  countRepeats,
+  endAttempts,
+  noteChecks,
+} from '../../store/emails/attempts.ts';
+import { isAnotherChats, lockChatStatuses, type StoredChat } from '../../store/chat/attempts.ts';
+import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../../telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './contract.ts';
 import { endOfCall, whyNotRepeated } from '../email/reconcile-attempts.ts';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { maskAddresses } from '../../domain/mask.ts';
 import type { SendOutcome } from '../../domain/retry.ts';
-import { isUnreachable } from '../../store/pool.ts';
+import { isUnreachable } from '../../store/postgres/pool.ts';
 import { handedOver, tally } from '../../telemetry/topics.ts';
 import { type ClaimedEmail, isClaimExpired } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';

@@ -11,9 +11,9 @@ import {
   type LockedEmail,
   lockEmails,
   SMALL_BODY_BYTES,
-} from '../../store/attempts.ts';
-import { afterCommit, type Db, isUnreachable, transaction } from '../../store/pool.ts';
-import { clearSuspects, markSuspects } from '../../store/suspects.ts';
+} from '../../store/emails/attempts.ts';
+import { afterCommit, type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
+import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
 import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';

@@ -1,8 +1,8 @@
 import type { EmailStatus } from '../../domain/email.ts';
 import { groupBy } from '../../domain/group.ts';
 import { project } from '../../projection/emails.ts';
-import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/email-recipients.ts';
-import type { Db } from '../../store/pool.ts';
+import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/emails/recipients.ts';
+import type { Db } from '../../store/postgres/pool.ts';
 
 /** Statuses of copies of which nothing says that a provider took them. */
 const NOT_TAKEN: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed', 'rejected', 'failed'];

@@ -1,8 +1,8 @@
 import type { EmailStatus } from '../../domain/email.ts';
 import { project } from '../../projection/emails.ts';
-import { type Attempt, lastAttempts, lockStatuses } from '../../store/attempts.ts';
-import { type Pool, transaction } from '../../store/pool.ts';
-import { findSuspendedEmails } from '../../store/suspension.ts';
+import { type Attempt, lastAttempts, lockStatuses } from '../../store/emails/attempts.ts';
+import { type Pool, transaction } from '../../store/postgres/pool.ts';
+import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
 import { hasFinalOutcome, isAmbiguous } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import type { Attachment } from '../../domain/attachments.ts';
 import { makeByteLimit } from '../../domain/byte-limit.ts';
 import type { OutgoingFile } from '../../domain/outgoing.ts';
-import { readBodies } from '../../store/attempts.ts';
+import { readBodies } from '../../store/emails/attempts.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
-import type { Pool } from '../../store/pool.ts';
-import { clearSuspects, markSuspects } from '../../store/suspects.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import type { LargeContents, LargeEmail, LargeEmails } from './contract.ts';
 
 /** Bytes of content that one worker holds at a time. On its way out each is in memory up to five times. */

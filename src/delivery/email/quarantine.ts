@@ -1,6 +1,6 @@
-import { type Attempt, endAttempts, type LockedEmail } from '../../store/attempts.ts';
-import { afterCommit, type Db } from '../../store/pool.ts';
-import { clearSuspects, countCrash } from '../../store/suspects.ts';
+import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
+import { afterCommit, type Db } from '../../store/postgres/pool.ts';
+import { clearSuspects, countCrash } from '../../store/emails/suspects.ts';
 import { quarantined } from '../../telemetry/topics.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { fail } from './copies.ts';

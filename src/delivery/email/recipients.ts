@@ -2,10 +2,10 @@ import { groupBy } from '../../domain/group.ts';
 import { personalize } from '../../domain/marketing.ts';
 import { type OutgoingEmail, recipients, toCopy } from '../../domain/outgoing.ts';
 import { project } from '../../projection/emails.ts';
-import type { LockedEmail } from '../../store/attempts.ts';
-import { noteSuppressed, prepareCopies } from '../../store/email-recipients.ts';
-import type { Db } from '../../store/pool.ts';
-import { findSuppressed } from '../../store/suppressions.ts';
+import type { LockedEmail } from '../../store/emails/attempts.ts';
+import { noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
+import type { Db } from '../../store/postgres/pool.ts';
+import { findSuppressed } from '../../store/suppressions/suppressions.ts';
 import type { EmailDeps, MemberResult } from './contract.ts';
 import { endCopied } from './copies.ts';
 

@@ -10,9 +10,9 @@ import {
   endAttempts,
   lockEmails,
   noteChecks,
-} from '../../store/attempts.ts';
-import { type CopyEnding, endCopies, prepareCopies } from '../../store/email-recipients.ts';
-import { type Db, transaction } from '../../store/pool.ts';
+} from '../../store/emails/attempts.ts';
+import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/recipients.ts';
+import { type Db, transaction } from '../../store/postgres/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../../telemetry/topics.ts';
 import type { AttemptedEmail } from './claim.ts';
 import type { EmailDeps, Member, MemberResult } from './contract.ts';

@@ -9,9 +9,9 @@ import {
   type AttemptEnding,
   type AttemptOutcome,
   clearChanges,
-} from '../../store/attempts.ts';
-import { type CopyEnding, endCopies } from '../../store/email-recipients.ts';
-import { type Pool, transaction } from '../../store/pool.ts';
+} from '../../store/emails/attempts.ts';
+import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
+import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import type { ClaimedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';

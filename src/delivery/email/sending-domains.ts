@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { DKIM_SELECTOR, type DkimSigner } from '../../domain/dkim.ts';
 import type { Seal } from '../../domain/seal.ts';
 import { dkimOwner } from '../../sender-domains/deps.ts';
-import { findSendingDomains, type SendingDomain } from '../../store/domains.ts';
-import type { Db } from '../../store/pool.ts';
+import { findSendingDomains, type SendingDomain } from '../../store/domains/domains.ts';
+import type { Db } from '../../store/postgres/pool.ts';
 
 /** As much of an email as tells its domain. */
 interface Leaving {

@@ -1,6 +1,6 @@
 import type { EmailStatus } from '../../domain/email.ts';
-import type { Attempt, AttemptChanges } from '../../store/attempts.ts';
-import { isUnreachable } from '../../store/pool.ts';
+import type { Attempt, AttemptChanges } from '../../store/emails/attempts.ts';
+import { isUnreachable } from '../../store/postgres/pool.ts';
 import { hasFinalOutcome, type AttemptedEmail } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
 import { type Answer, applyAnswers } from './record.ts';

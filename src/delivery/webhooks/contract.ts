@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Seal } from '../../domain/seal.ts';
 import type { OpenLine } from '../../public-fetch/post.ts';
-import type { Pool } from '../../store/pool.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 
 /** What the webhook activities work with. */
 export interface WebhookDeps {

@@ -1,6 +1,6 @@
 import { FAILING_DAYS } from '../../domain/webhooks.ts';
 import { disableAndNotify } from '../../projection/endpoints.ts';
-import { type Pool, transaction } from '../../store/pool.ts';
+import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import {
   type Health,
   layToSleep,
@@ -8,8 +8,8 @@ import {
   noteHealth,
   openEndpoint,
   type OpenEndpoint,
-} from '../../store/webhook-sleep.ts';
-import { type DueDelivery, findDue, keepPayloads, recordTries } from '../../store/webhook-tries.ts';
+} from '../../store/webhooks/idle.ts';
+import { type DueDelivery, findDue, keepPayloads, recordTries } from '../../store/webhooks/attempts.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { persist } from '../persist.ts';
 import type { Drained, WebhookDeps } from './contract.ts';

@@ -1,7 +1,7 @@
 import { ANSWER_BYTES, TELLING_TRIES, waitAfter } from '../../domain/webhooks.ts';
 import type { Line } from '../../public-fetch/post.ts';
-import type { Health, OpenEndpoint } from '../../store/webhook-sleep.ts';
-import type { DueDelivery, Try } from '../../store/webhook-tries.ts';
+import type { Health, OpenEndpoint } from '../../store/webhooks/idle.ts';
+import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
 import { posted } from '../../telemetry/topics.ts';
 import { type Attempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
 import type { WebhookDeps } from './contract.ts';

@@ -3,9 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Attachment } from '../../domain/attachments.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { findAttachments, findDownload, type ListedAttachment, secondsFromNow } from '../../store/attachments.ts';
+import {
+  findAttachments,
+  findDownload,
+  type ListedAttachment,
+  secondsFromNow,
+} from '../../store/emails/attachments.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
-import type { Pool } from '../../store/pool.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { callerOf } from '../auth.ts';
 import { LINK_LIFE, makeDownloadLinks } from '../../domain/download-links.ts';
 import { route } from '../route.ts';

@@ -2,7 +2,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
-import { findBatch, listBatches } from '../../store/batches.ts';
+import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { callerOf, changerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { type Route, route } from '../route.ts';

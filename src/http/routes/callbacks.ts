@@ -7,7 +7,7 @@ import type { IntakeDeps } from '../../intake/emails.ts';
 import { gatherFeedback } from '../../projection/gathered-feedback.ts';
 import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';
 import { parsePostmarkCallback } from '../../providers/postmark-callbacks.ts';
-import { keepCallback } from '../../store/callbacks.ts';
+import { keepCallback } from '../../store/emails/callbacks.ts';
 import { type Route, route } from '../route.ts';
 
 /** What is known of the callbacks that Postmark posts. */

@@ -4,9 +4,9 @@ import { chatSeal } from '../../accounts/chat-numbers.ts';
 import { projectChatReports } from '../../projection/chat.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta-callbacks.ts';
 import { isTwilioSignature, readTwilioCallback } from '../../providers/twilio-callbacks.ts';
-import { keepCallback } from '../../store/callbacks.ts';
-import { findNumberOf } from '../../store/chat-attempts.ts';
-import type { Pool } from '../../store/pool.ts';
+import { keepCallback } from '../../store/emails/callbacks.ts';
+import { findNumberOf } from '../../store/chat/attempts.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { type Route, route } from '../route.ts';
 import type { SecretKeys } from '../../domain/secret-key.ts';
 

@@ -8,7 +8,7 @@ import {
   requireNumber,
 } from '../../accounts/chat-numbers.ts';
 import type { Limits } from '../../intake/emails.ts';
-import { listNumbers } from '../../store/chat-numbers.ts';
+import { listNumbers } from '../../store/chat/numbers.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';

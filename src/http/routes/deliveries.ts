@@ -1,6 +1,6 @@
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
-import { findAttempts, findDelivery, listDeliveries } from '../../store/webhook-deliveries.ts';
+import { findAttempts, findDelivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../accounts/domains.ts';
 import type { Limits } from '../../intake/emails.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
-import { listDomains } from '../../store/domains.ts';
+import { listDomains } from '../../store/domains/domains.ts';
 import { authorizeDomain, callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';

@@ -3,7 +3,7 @@ import type { AttachmentRequest } from '../../domain/attachments.ts';
 import type { EmailRequest } from '../../domain/email.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
-import { findEmail } from '../../store/emails.ts';
+import { findEmail } from '../../store/emails/emails.ts';
 import { callerOf, changerOf } from '../auth.ts';
 import { route } from '../route.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';

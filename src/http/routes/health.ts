@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { migrationNames, pendingMigrations } from '../../store/migrate.ts';
-import type { Db } from '../../store/pool.ts';
+import { migrationNames, pendingMigrations } from '../../store/postgres/migrate.ts';
+import type { Db } from '../../store/postgres/pool.ts';
 import { type Route, route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 

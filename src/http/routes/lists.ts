@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { parseTag } from '../../domain/tag-filter.ts';
-import { type EmailFilters, listEmails } from '../../store/email-lists.ts';
-import type { Db } from '../../store/pool.ts';
-import { listTags, type TagCount } from '../../store/tags.ts';
+import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
+import type { Db } from '../../store/postgres/pool.ts';
+import { listTags, type TagCount } from '../../store/emails/tags.ts';
 import { callerOf } from '../auth.ts';
 import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';

@@ -12,7 +12,7 @@ import {
   type WebhookIntakeDeps,
 } from '../../accounts/webhooks.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
-import { listEndpoints } from '../../store/webhooks.ts';
+import { listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { callerOf } from '../auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
-import { PRESETS } from '../../store/keys.ts';
+import { PRESETS } from '../../store/accounts/keys.ts';
 import { Timestamp } from './common.ts';
 import { paging } from './lists.ts';
 

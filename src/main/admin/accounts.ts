@@ -3,8 +3,8 @@ import { createOrganization } from '../../accounts/organizations.ts';
 import { giveBodyRetention } from '../../intake/body-retention.ts';
 import { giveQuota } from '../../intake/quota.ts';
 import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
-import { listOrganizations } from '../../store/accounts.ts';
-import type { Pool } from '../../store/pool.ts';
+import { listOrganizations } from '../../store/accounts/organizations.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { audited, auditedTogether } from './audit.ts';
 import { addGroup, matching, onDatabase, option, organizationOption, required } from './command.ts';
 

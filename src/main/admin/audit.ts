@@ -1,6 +1,6 @@
 import { OPERATOR } from '../../accounts/actor.ts';
-import { insertAudit } from '../../store/audit.ts';
-import { type Db, type Pool, transaction } from '../../store/pool.ts';
+import { insertAudit } from '../../store/accounts/audit.ts';
+import { type Db, type Pool, transaction } from '../../store/postgres/pool.ts';
 
 /** What a command does to an organization, in the words of the API's paths: `domains.create`. */
 interface AuditedCommand {

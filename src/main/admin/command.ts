@@ -1,7 +1,7 @@
 import { Command, type HelpContext, InvalidArgumentError, Option } from 'commander';
 import { ServiceError } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
-import { makePool, type Pool } from '../../store/pool.ts';
+import { makePool, type Pool } from '../../store/postgres/pool.ts';
 import { databaseUrl, endWithoutDatabase } from '../database-url.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 

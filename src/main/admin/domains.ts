@@ -9,8 +9,8 @@ import {
   type ShownDomain,
   showDomain,
 } from '../../accounts/domains.ts';
-import { type Domain, listDomains } from '../../store/domains.ts';
-import type { Db, Pool } from '../../store/pool.ts';
+import { type Domain, listDomains } from '../../store/domains/domains.ts';
+import type { Db, Pool } from '../../store/postgres/pool.ts';
 import { makeSenderDomains, readSenders } from '../sender-domains.ts';
 import { webhookSettings } from '../webhook-settings.ts';
 import { audited } from './audit.ts';

@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { OPERATOR } from '../../accounts/actor.ts';
 import { createKey, endKey } from '../../accounts/keys.ts';
-import { insertAudit } from '../../store/audit.ts';
-import { type KeySummary, listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/keys.ts';
-import { type Pool, transaction } from '../../store/pool.ts';
+import { insertAudit } from '../../store/accounts/audit.ts';
+import { type KeySummary, listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/accounts/keys.ts';
+import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { auditedTogether } from './audit.ts';
 import { addGroup, allRows, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { doubtAll } from '../../intake/after-restore.ts';
-import { findSenders } from '../../store/after-restore.ts';
+import { findSenders } from '../../store/upkeep/after-restore.ts';
 import { emailProviderNames } from '../email-providers.ts';
 import { readSettings } from '../env.ts';
-import type { Pool } from '../../store/pool.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { Refusal } from './api.ts';
 import { onDatabase } from './command.ts';
 

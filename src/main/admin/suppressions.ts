@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { allSuppressions, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
-import type { Pool } from '../../store/pool.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { audited } from './audit.ts';
 import { addGroup, onDatabase, organizationOption, required } from './command.ts';
 

@@ -8,8 +8,8 @@ import {
   type UserName,
 } from '../../accounts/user-accounts.ts';
 import { createUser } from '../../accounts/users.ts';
-import type { Pool } from '../../store/pool.ts';
-import { ROLES } from '../../store/users.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { ROLES } from '../../store/accounts/users.ts';
 import { pipedLine } from '../piped-line.ts';
 import { addGroup, onDatabase, option, organizationOption, required } from './command.ts';
 

@@ -13,8 +13,8 @@ import { trySignIn } from '../../dashboard/try-sign-in.ts';
 import { demoOrganization, sendDemo, timeline } from '../../../dev/environment/demo.ts';
 import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
 import { addresses } from '../../../dev/environment/welcome.ts';
-import { deleteDomain, findDomains } from '../../../src/store/domains.ts';
-import { listNumbers } from '../../../src/store/chat-numbers.ts';
+import { deleteDomain, findDomains } from '../../../src/store/domains/domains.ts';
+import { listNumbers } from '../../../src/store/chat/numbers.ts';
 import { testDatabase } from '../../support/database.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

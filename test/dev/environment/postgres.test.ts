@@ -14,7 +14,7 @@ import {
 } from '../../../dev/environment/postgres.ts';
 import { Problem } from '../../../dev/environment/problem.ts';
 import { makeSupervisor, type Processes } from '../../../dev/environment/supervisor.ts';
-import { makePool } from '../../../src/store/pool.ts';
+import { makePool } from '../../../src/store/postgres/pool.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { lived } from '../../support/lived.ts';

@@ -1,0 +1,69 @@
+import { newId } from '../../domain/ids.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** Who has changed something: a member in the dashboard, a program with a key, or Sendwright by itself. */
+export type ActorKind = 'user' | 'key' | 'system';
+
+/** A change, as it is noted. */
+export interface Change {
+  readonly org_id: string;
+  readonly actor_kind: ActorKind;
+  /** The user's or key's id; for the system the name of its part. */
+  readonly actor_id: string;
+  /** What it was done to and what was done, as in `webhooks.create`. */
+  readonly action: string;
+  /** The id of what was changed. */
+  readonly target: string | null;
+  /** What else is worth knowing; never a secret. */
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export type AuditEntry = Omit<Change, 'org_id'> & {
+  id: string;
+  at: string;
+  /** The address of the user who did it; null for others, and for one who is gone. */
+  actor_email: string | null;
+};
+
+/** Notes a change. */
+export async function insertAudit(db: Db, change: Change): Promise<void> {
+  await db.query(
+    `INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      newId('aud', Date.now()),
+      change.org_id,
+      change.actor_kind,
+      change.actor_id,
+      change.action,
+      change.target,
+      JSON.stringify(change.detail),
+    ],
+  );
+}
+
+/** Notes what concerns a user, such as a sign-in, in each organization of that user. */
+export async function insertAuditOfUser(db: Db, userId: string, change: Omit<Change, 'org_id'>): Promise<void> {
+  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
+  for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
+}
+
+/**
+ * Changes of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listAudit(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<AuditEntry[]> {
+  const { rows } = await db.query<AuditEntry>(
+    `SELECT entry.id, at, actor_kind, actor_id, action, target, detail, users.email AS actor_email
+     FROM audit_log AS entry LEFT JOIN users ON actor_kind = 'user' AND users.id = actor_id
+     WHERE org_id = $1 AND (at, entry.id) < ($2::timestamptz, $3)
+     ORDER BY at DESC, entry.id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+  );
+  return rows;
+}

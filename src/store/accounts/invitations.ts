@@ -1,0 +1,99 @@
+import type { Db } from '../postgres/pool.ts';
+import type { Role } from './users.ts';
+
+export interface Invitation {
+  id: string;
+  org_id: string;
+  /** The name of that organization. */
+  organization: string;
+  email: string;
+  role: Role;
+  created_at: string;
+  expires_at: string;
+}
+
+const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role,
+  invitation.created_at, expires_at`;
+
+/**
+ * Invites an address for 7 days; an earlier invitation of it ends.
+ * @param sha256 of the token
+ * @returns when the invitation expires
+ */
+export async function insertInvitation(
+  db: Db,
+  invitation: Readonly<Pick<Invitation, 'id' | 'org_id' | 'email' | 'role'>>,
+  sha256: Buffer,
+): Promise<string> {
+  const { rows } = await db.query<{ expires_at: string }>(
+    `INSERT INTO invitations (id, org_id, email, role, sha256, expires_at)
+     VALUES ($1, $2, $3, $4, $5, now() + interval '7 days')
+     ON CONFLICT (org_id, email) DO UPDATE SET
+       id = excluded.id, role = excluded.role, sha256 = excluded.sha256, created_at = now(),
+       expires_at = excluded.expires_at
+     RETURNING expires_at`,
+    [invitation.id, invitation.org_id, invitation.email, invitation.role, sha256],
+  );
+  return rows[0]?.expires_at as string;
+}
+
+/** Open invitations of an organization, by address; at most 1,000. */
+export async function listInvitations(db: Db, orgId: string): Promise<Invitation[]> {
+  const { rows } = await db.query<Invitation>(
+    `SELECT ${COLUMNS} FROM invitations AS invitation JOIN organizations AS organization ON organization.id = org_id
+     WHERE org_id = $1 AND expires_at > now() ORDER BY email LIMIT 1000`,
+    [orgId],
+  );
+  return rows;
+}
+
+export async function findInvitation(db: Db, sha256: Buffer): Promise<Invitation | undefined> {
+  const { rows } = await db.query<Invitation>(
+    `SELECT ${COLUMNS} FROM invitations AS invitation JOIN organizations AS organization ON organization.id = org_id
+     WHERE sha256 = $1 AND expires_at > now()`,
+    [sha256],
+  );
+  return rows[0];
+}
+
+/**
+ * Open invitations of a user's address, oldest first. A user whose address was never confirmed has none here: that account
+ * may be of somebody else than the person who was invited.
+ */
+export async function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]> {
+  const { rows } = await db.query<Invitation>(
+    `SELECT ${COLUMNS} FROM users
+     JOIN invitations AS invitation ON invitation.email = users.email AND expires_at > now()
+     JOIN organizations AS organization ON organization.id = org_id
+     WHERE users.id = $1 AND users.proved_at IS NOT NULL ORDER BY invitation.created_at, invitation.id LIMIT 100`,
+    [userId],
+  );
+  return rows;
+}
+
+/** Uses an invitation up. @returns false when somebody has just done so */
+export async function takeInvitation(db: Db, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id]);
+  return rowCount === 1;
+}
+
+/** Deletes the invitation of an address to an organization, open or expired. */
+export async function deleteInvitationsTo(db: Db, orgId: string, email: string): Promise<void> {
+  await db.query(`DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
+}
+
+/** Takes an invitation back. @returns whether there was one */
+export async function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  return rowCount === 1;
+}
+
+/** Deletes expired invitations. @returns how many, at most `limit` */
+export async function deleteExpiredInvitations(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM invitations WHERE id IN
+       (SELECT id FROM invitations WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,151 @@
+import type { Db } from '../postgres/pool.ts';
+
+export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
+export type Preset = (typeof PRESETS)[number];
+
+/** What decides about a request that a key makes. */
+export interface ApiKey {
+  id: string;
+  org_id: string;
+  preset: Preset;
+  /** Ids of the domains it may send from; null is every domain of its organization. */
+  domain_ids: string[] | null;
+  /** Addresses and ranges it may be used from; null is anywhere. */
+  allowed_ips: string[] | null;
+  /** Milliseconds until it expires, by the database's clock; null is never. */
+  expires_in: number | null;
+  expires_at: string | null;
+  /** SHA-256 of the key's secret part. */
+  sha256: Buffer;
+}
+
+/** A key as its owner sees it: its secret never leaves by this way. */
+export interface KeySummary {
+  id: string;
+  name: string | null;
+  preset: Preset;
+  domain_ids: string[] | null;
+  expires_at: string | null;
+  allowed_ips: string[] | null;
+  /** To about a minute; null is never. */
+  last_used_at: string | null;
+  created_at: string;
+}
+
+/** A key on its way into the table. */
+export interface NewKey extends Pick<
+  KeySummary,
+  'id' | 'name' | 'preset' | 'domain_ids' | 'expires_at' | 'allowed_ips'
+> {
+  org_id: string;
+  sha256: Buffer;
+}
+
+const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_used_at, created_at';
+
+/** The key with this id, unless it was revoked or has expired. */
+export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
+  const { rows } = await db.query<ApiKey>({
+    name: 'find_key',
+    text: `SELECT id, org_id, preset, domain_ids, allowed_ips, sha256, expires_at,
+                  (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in
+           FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    values: [id],
+  });
+  return rows[0];
+}
+
+/** Stores a key. @returns undefined when the time at which it would expire has passed, by the database's clock */
+export async function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> {
+  const { rows } = await db.query<KeySummary>(
+    `INSERT INTO api_keys (id, org_id, name, preset, domain_ids, expires_at, allowed_ips, sha256)
+     SELECT $1, $2, $3, $4, $5, $6::timestamptz, $7, $8 WHERE $6::timestamptz IS NULL OR $6 > now()
+     RETURNING ${SUMMARY}`,
+    [key.id, key.org_id, key.name, key.preset, key.domain_ids, key.expires_at, key.allowed_ips, key.sha256],
+  );
+  return rows[0];
+}
+
+/** Which of these ids are no domains of the organization. */
+export async function missingDomains(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT wanted.id FROM unnest($2::text[]) AS wanted(id)
+     WHERE NOT EXISTS (SELECT FROM domains WHERE domains.id = wanted.id AND org_id = $1)`,
+    [orgId, ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Only keys that are bound to domains among these; null is no condition. */
+type Within = readonly string[] | null;
+
+/** A key of an organization, expired or not, unless it was revoked. */
+export async function showKey(
+  db: Db,
+  orgId: string,
+  id: string,
+  within: Within = null,
+): Promise<KeySummary | undefined> {
+  const { rows } = await db.query<KeySummary>(
+    `SELECT ${SUMMARY} FROM api_keys
+     WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
+    [id, orgId, within],
+  );
+  return rows[0];
+}
+
+/**
+ * Keys of an organization that were not revoked, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listKeys(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+  within: Within = null,
+): Promise<KeySummary[]> {
+  const { rows } = await db.query<KeySummary>(
+    `SELECT ${SUMMARY} FROM api_keys
+     WHERE org_id = $1 AND revoked_at IS NULL AND (created_at, id) < ($2::timestamptz, $3)
+       AND ($5::text[] IS NULL OR domain_ids <@ $5)
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, within],
+  );
+  return rows;
+}
+
+/** Ends a key, of whatever organization; false when there is no such key. Revoking it again changes nothing. */
+export async function revokeKey(db: Db, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [
+    id,
+  ]);
+  return rowCount === 1;
+}
+
+/** Whose key it is. */
+export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM api_keys WHERE id = $1`, [id]);
+  return rows[0]?.org_id;
+}
+
+/** Ends a key of an organization; false when it has no such key, or none any more. */
+export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE api_keys SET revoked_at = now()
+     WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
+    [id, orgId, within],
+  );
+  return rowCount === 1;
+}
+
+/** Notes that keys were used just now. Keys that another process is noting are left to it. */
+export async function noteUses(db: Db, ids: readonly string[]): Promise<void> {
+  await db.query({
+    name: 'note_uses',
+    text: `UPDATE api_keys SET last_used_at = now()
+           FROM (SELECT id FROM api_keys WHERE id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED) AS used
+           WHERE api_keys.id = used.id`,
+    values: [ids],
+  });
+}

@@ -1,0 +1,25 @@
+import type { Db } from '../postgres/pool.ts';
+
+export interface Organization {
+  id: string;
+  name: string;
+  created_at: string;
+  /** When the operator suspended it; null while it is active. */
+  suspended_at: string | null;
+}
+
+export async function insertOrganization(db: Db, id: string, name: string): Promise<void> {
+  await db.query(`INSERT INTO organizations (id, name) VALUES ($1, $2)`, [id, name]);
+}
+
+export async function listOrganizations(db: Db): Promise<Organization[]> {
+  const { rows } = await db.query<Organization>(
+    `SELECT id, name, created_at, suspended_at FROM organizations ORDER BY id`,
+  );
+  return rows;
+}
+
+export async function organizationExists(db: Db, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`SELECT FROM organizations WHERE id = $1`, [id]);
+  return rowCount === 1;
+}

@@ -1,0 +1,99 @@
+import { wireTime } from '../emails/emails.ts';
+import type { Db } from '../postgres/pool.ts';
+import type { Role, User } from './users.ts';
+
+/** A session ends 7 days after it was last used, and 30 days after it began in any case. */
+const END = `least(created_at + interval '30 days', now() + interval '7 days')`;
+
+/** An organization that a user is in. */
+export interface Belonging {
+  id: string;
+  name: string;
+  role: Role;
+  /** When the operator suspended it; null while it is active. */
+  suspended_at: string | null;
+  suspended_reason: string | null;
+}
+
+export interface Session {
+  user: User;
+  /** All of the user's organizations, by name. */
+  organizations: Belonging[];
+  /** The one that is looked at, unless he has left it since. */
+  org_id: string | null;
+  flash: string | null;
+  /** Whether it is time to note that it is in use. */
+  is_stale: boolean;
+}
+
+/** Begins a session in the first of the user's organizations. @param sha256 of its token */
+export async function insertSession(db: Db, sha256: Buffer, userId: string): Promise<void> {
+  await db.query(
+    `INSERT INTO sessions (sha256, user_id, org_id, expires_at)
+     VALUES ($1, $2, (SELECT org_id FROM memberships WHERE user_id = $2 ORDER BY org_id LIMIT 1),
+             now() + interval '7 days')`,
+    [sha256, userId],
+  );
+}
+
+/** The session of a token, unless it is over. */
+export async function findSession(db: Db, sha256: Buffer): Promise<Session | undefined> {
+  const { rows } = await db.query<Session>({
+    name: 'find_session',
+    text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
+             session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
+             (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role,
+                                                         'suspended_at', ${wireTime('organization.suspended_at')},
+                                                         'suspended_reason', organization.suspended_reason)
+                                       ORDER BY organization.name, organization.id), '[]')
+              FROM memberships JOIN organizations AS organization ON organization.id = org_id
+              WHERE user_id = session.user_id) AS organizations
+           FROM sessions AS session JOIN users ON users.id = session.user_id
+           WHERE session.sha256 = $1 AND session.expires_at > now()`,
+    values: [sha256],
+  });
+  return rows[0];
+}
+
+/** Notes that a session is in use. */
+export async function touchSession(db: Db, sha256: Buffer): Promise<void> {
+  await db.query(`UPDATE sessions SET last_seen_at = now(), expires_at = ${END} WHERE sha256 = $1`, [sha256]);
+}
+
+/** Looks at another organization from now on. @returns false when the user is not in it */
+export async function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE sessions SET org_id = $2
+     WHERE sha256 = $1 AND EXISTS (SELECT FROM memberships WHERE org_id = $2 AND user_id = sessions.user_id)`,
+    [sha256, orgId],
+  );
+  return rowCount === 1;
+}
+
+/** What the next page shall tell, or null when it was told. */
+export async function setFlash(db: Db, sha256: Buffer, flash: string | null): Promise<void> {
+  await db.query(`UPDATE sessions SET flash = $2 WHERE sha256 = $1`, [sha256, flash]);
+}
+
+export async function deleteSession(db: Db, sha256: Buffer): Promise<void> {
+  await db.query(`DELETE FROM sessions WHERE sha256 = $1`, [sha256]);
+}
+
+/** Ends all sessions of a user but one. @param keep the one that stays, or null for none @returns how many ended */
+export async function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<number> {
+  const { rowCount } = await db.query(`DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [
+    userId,
+    keep,
+  ]);
+  return rowCount ?? 0;
+}
+
+/** Deletes expired sessions. @returns how many, at most `limit` */
+export async function deleteExpiredSessions(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM sessions WHERE sha256 IN
+       (SELECT sha256 FROM sessions WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

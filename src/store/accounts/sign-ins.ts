@@ -1,0 +1,91 @@
+import type { Db } from '../postgres/pool.ts';
+
+export type AttemptKind = 'network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password';
+
+/** What an attempt is counted for. */
+export interface AttemptSubject {
+  readonly kind: AttemptKind;
+  /** SHA-256 of what is counted. */
+  readonly subject: Buffer;
+  /** SHA-256 of the email; null for a network. */
+  readonly email_sha256: Buffer | null;
+  /** The length of the window that its first attempt starts. */
+  readonly window_seconds: number;
+}
+
+export interface AttemptCount {
+  kind: AttemptKind;
+  /** Attempts in the current window, this one included. */
+  attempts: number;
+  /** Seconds until the window ends. */
+  seconds: number;
+}
+
+/** A count this high is not raised any more. */
+const MAX_COUNT = 1_000_000;
+
+/** Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count. */
+export async function countAttempts(db: Db, subjects: readonly AttemptSubject[]): Promise<AttemptCount[]> {
+  const { rows } = await db.query<AttemptCount>(
+    `INSERT INTO sign_in_attempts AS earlier (kind, subject, email_sha256, attempts, expires_at)
+     SELECT kind, subject, email_sha256, 1, now() + make_interval(secs => window_seconds)
+     FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::float8[]) AS given(kind, subject, email_sha256, window_seconds)
+     ORDER BY kind, subject
+     ON CONFLICT (kind, subject) DO UPDATE SET
+       attempts = CASE WHEN earlier.expires_at <= now() THEN 1 ELSE least(earlier.attempts, ${MAX_COUNT}) + 1 END,
+       expires_at = CASE WHEN earlier.expires_at <= now() THEN excluded.expires_at ELSE earlier.expires_at END
+     RETURNING kind, attempts, ceil(extract(epoch FROM expires_at - now()))::integer AS seconds`,
+    [
+      subjects.map(({ kind }) => kind),
+      subjects.map(({ subject }) => subject),
+      subjects.map(({ email_sha256 }) => email_sha256),
+      subjects.map(({ window_seconds }) => window_seconds),
+    ],
+  );
+  return rows;
+}
+
+/** Takes back the count of an attempt that succeeded; what is then zero is deleted. */
+export async function uncountAttempts(
+  db: Db,
+  subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
+): Promise<void> {
+  const values = [subjects.map(({ kind }) => kind), subjects.map(({ subject }) => subject)];
+  const given = `(kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`;
+  await db.query(`UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${given} AND attempts > 0`, values);
+  await db.query(`DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
+}
+
+/** Deletes the counts of these subjects. */
+export async function deleteAttempts(
+  db: Db,
+  subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
+): Promise<void> {
+  await db.query(
+    `DELETE FROM sign_in_attempts WHERE (kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`,
+    [subjects.map(({ kind }) => kind), subjects.map(({ subject }) => subject)],
+  );
+}
+
+/** Deletes all counts of an email, in known browsers and elsewhere. @returns how many there were */
+export async function deleteAttemptsOf(db: Db, emailSha256: Buffer): Promise<number> {
+  const { rowCount } = await db.query(`DELETE FROM sign_in_attempts WHERE email_sha256 = $1`, [emailSha256]);
+  return rowCount ?? 0;
+}
+
+/** Deletes counts whose window has ended, those that the version before wrote included. @returns how many, at most `limit` */
+export async function deleteExpiredAttempts(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM sign_in_attempts WHERE (kind, subject) IN
+       (SELECT kind, subject FROM sign_in_attempts WHERE expires_at <= now() ORDER BY expires_at LIMIT $1
+        FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  const { rowCount: before } = await db.query(
+    `DELETE FROM sign_in_failures WHERE subject IN
+       (SELECT subject FROM sign_in_failures WHERE since < now() - interval '15 minutes' ORDER BY since LIMIT $1
+        FOR UPDATE SKIP LOCKED)`,
+    [limit - (rowCount ?? 0)],
+  );
+  return (rowCount ?? 0) + (before ?? 0);
+}

@@ -1,0 +1,53 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** SQL: whether the organization with this id is suspended. */
+export const IS_SUSPENDED = (orgId: string): string =>
+  `EXISTS (SELECT FROM organizations WHERE id = ${orgId} AND suspended_at IS NOT NULL)`;
+
+/** SQL: milliseconds since the organization with this id was suspended; NULL while it is active. */
+export const SUSPENDED_FOR = (orgId: string): string =>
+  `(SELECT (extract(epoch FROM clock_timestamp() - suspended_at) * 1000)::float8 FROM organizations WHERE id = ${orgId})`;
+
+/** SQL: the ids of all suspended organizations, read once per statement. */
+export const SUSPENDED_ORGANIZATIONS = `ARRAY(SELECT id FROM organizations WHERE suspended_at IS NOT NULL)`;
+
+export interface Suspension {
+  /** Null while the organization is active. */
+  suspended_at: string | null;
+  suspended_reason: string | null;
+}
+
+/**
+ * Suspends an organization. One that is suspended keeps its time and gets the new reason.
+ * @returns undefined when there is no such organization
+ */
+export async function suspend(db: Db, orgId: string, reason: string | null): Promise<Suspension | undefined> {
+  const { rows } = await db.query<Suspension>(
+    `UPDATE organizations SET suspended_at = coalesce(suspended_at, now()), suspended_reason = $2 WHERE id = $1
+     RETURNING suspended_at, suspended_reason`,
+    [orgId, reason],
+  );
+  return rows[0];
+}
+
+/**
+ * Ends the suspension of an organization, if it is suspended.
+ * @returns undefined when there is no such organization
+ */
+export async function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
+  const { rows } = await db.query<Suspension>(
+    `UPDATE organizations SET suspended_at = NULL, suspended_reason = NULL WHERE id = $1
+     RETURNING suspended_at, suspended_reason`,
+    [orgId],
+  );
+  return rows[0];
+}
+
+/** Which of these emails belong to suspended organizations. */
+export async function findSuspendedEmails(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM emails WHERE id = ANY ($1) AND org_id = ANY (${SUSPENDED_ORGANIZATIONS})`,
+    [ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,165 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** What a member may do: look, work, or decide who else is a member. Each may do what those before it may. */
+export const ROLES = ['viewer', 'member', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface User {
+  id: string;
+  /** A bare address in lower case. */
+  email: string;
+  /** May be empty. */
+  name: string;
+}
+
+export type UserWithPassword = User & {
+  /** Its hash, with salt and cost. */
+  password: string;
+  /** When the operator confirmed who holds the address; null for a user created from an invitation link. */
+  proved_at: string | null;
+};
+
+const COLUMNS = 'id, email, name, password, proved_at';
+
+/**
+ * @param isProved whether the operator confirms who holds the address
+ * @throws SQLSTATE 23505 when there is a user of this address
+ */
+export async function insertUser(
+  db: Db,
+  user: Readonly<Omit<UserWithPassword, 'proved_at'>>,
+  isProved: boolean,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO users (id, email, name, password, proved_at) VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END)`,
+    [user.id, user.email, user.name, user.password, isProved],
+  );
+}
+
+export async function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
+  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE email = $1`, [email]);
+  return rows[0];
+}
+
+export async function findUser(db: Db, id: string): Promise<UserWithPassword | undefined> {
+  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
+  return rows[0];
+}
+
+/** Notes that the operator has confirmed who holds a user's address. */
+export async function setProved(db: Db, id: string): Promise<void> {
+  await db.query(`UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
+}
+
+/** Deletes a user who is a member of nothing and has no session. */
+export async function deleteUser(db: Db, id: string): Promise<void> {
+  await db.query(`DELETE FROM users WHERE id = $1`, [id]);
+}
+
+/** A user as the operator sees one. */
+export type ListedUser = User & {
+  proved_at: string | null;
+  created_at: string;
+  organizations: { id: string; role: Role }[];
+};
+
+/** Users by the time of their creation. @param orgId when not null, only members of this organization */
+export async function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
+  const { rows } = await db.query<ListedUser>(
+    `SELECT id, email, name, proved_at, created_at,
+       (SELECT coalesce(json_agg(json_build_object('id', org_id, 'role', role) ORDER BY org_id), '[]')
+        FROM memberships WHERE user_id = users.id) AS organizations
+     FROM users
+     WHERE $1::text IS NULL OR EXISTS (SELECT FROM memberships WHERE org_id = $1 AND user_id = users.id)
+     ORDER BY created_at, id`,
+    [orgId],
+  );
+  return rows;
+}
+
+/** @param password its hash */
+export async function setPassword(db: Db, id: string, password: string): Promise<void> {
+  await db.query(`UPDATE users SET password = $2 WHERE id = $1`, [id, password]);
+}
+
+export async function setUserName(db: Db, id: string, name: string): Promise<void> {
+  await db.query(`UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
+}
+
+/** Makes a user a member. @returns false when he is one already, whose role stays */
+export async function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+    [orgId, userId, role],
+  );
+  return rowCount === 1;
+}
+
+export type Member = User & {
+  role: Role;
+  /** Since when. */
+  created_at: string;
+};
+
+/**
+ * Members of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listMembers(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Member[]> {
+  const { rows } = await db.query<Member>(
+    `SELECT users.id, email, name, role, membership.created_at
+     FROM memberships AS membership JOIN users ON users.id = user_id
+     WHERE org_id = $1 AND (membership.created_at, user_id) < ($2::timestamptz, $3)
+     ORDER BY membership.created_at DESC, user_id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+  );
+  return rows;
+}
+
+export async function findMember(db: Db, orgId: string, userId: string): Promise<Member | undefined> {
+  const { rows } = await db.query<Member>(
+    `SELECT users.id, email, name, role, membership.created_at
+     FROM memberships AS membership JOIN users ON users.id = user_id WHERE org_id = $1 AND user_id = $2`,
+    [orgId, userId],
+  );
+  return rows[0];
+}
+
+/** The owners of an organization, who stay so until the caller's transaction ends. */
+export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
+  const { rows } = await db.query<{ user_id: string }>(
+    `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
+    [orgId],
+  );
+  return rows.map((row) => row.user_id);
+}
+
+/** @returns whether there is such a member */
+export async function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  const { rowCount } = await db.query(`UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [
+    orgId,
+    userId,
+    role,
+  ]);
+  return rowCount === 1;
+}
+
+/** @returns whether there was such a member */
+export async function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
+  const { rowCount } = await db.query(`DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
+  return rowCount === 1;
+}
+
+/** The organizations of a user, who stays a member of them until the caller's transaction ends. */
+export async function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
+  const { rows } = await db.query<{ org_id: string; role: Role }>(
+    `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`,
+    [userId],
+  );
+  return rows;
+}

@@ -1,0 +1,96 @@
+import type { ChatProviderName, ChatStatus } from '../../domain/chat.ts';
+import type { ChatTransition } from '../../domain/chat-states.ts';
+import type { Db } from '../postgres/pool.ts';
+import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+
+/** One message in a change that the projection makes. */
+export interface ChangedChat {
+  id: string;
+  event_id: string;
+  /** A message whose timeline has this key already stays untouched. */
+  dedupe_key: string;
+  error?: string;
+  /** The provider's own code. */
+  error_code?: string;
+  provider?: ChatProviderName;
+  provider_message_id?: string;
+}
+
+/**
+ * Makes one transition on messages, notes it in their timelines and tells customers' endpoints.
+ * @returns what the transition applied to or was noted on, with its status afterwards
+ */
+export async function changeChats(
+  db: Db,
+  transition: ChatTransition,
+  messages: readonly ChangedChat[],
+): Promise<{ id: string; status: ChatStatus }[]> {
+  if (messages.length === 0) return [];
+  const { rows } = await db.query<{ id: string; status: ChatStatus }>({
+    name: 'change_chats',
+    text: CHANGE_CHATS,
+    values: [
+      transition.to,
+      transition.from,
+      transition.noted,
+      transition.event,
+      messages.map(({ id }) => id),
+      messages.map(({ event_id }) => event_id),
+      messages.map(({ dedupe_key }) => dedupe_key),
+      messages.map(({ error }) => error ?? null),
+      messages.map(({ error_code }) => error_code ?? null),
+      messages.map(({ provider }) => provider ?? null),
+      messages.map(({ provider_message_id }) => provider_message_id ?? null),
+    ],
+  });
+  return rows;
+}
+
+/**
+ * Rows are locked in the order of their ids, each looked up by itself. The timeline is written before the message, since its unique index alone can
+ * tell what has been noted already. Of what a provider calls the message, the first name stays. Upkeep looks after messages
+ * that Twilio took: Meta cannot be asked.
+ */
+const CHANGE_CHATS = `
+  WITH found AS MATERIALIZED (
+    SELECT message.*, message.status = ANY ($2::text[]) AS moves, wish.*
+    FROM (
+      SELECT * FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+        AS wish(message_id, event_id, dedupe_key, error, error_code, provider, provider_message_id)
+      ORDER BY message_id COLLATE "C"
+    ) AS wish CROSS JOIN LATERAL (
+      SELECT id, org_id, "from", "to", country, type AS kind, status, last_event_at
+      FROM chat_messages WHERE id = wish.message_id FOR UPDATE
+    ) AS message
+    WHERE message.status = ANY ($2::text[] || $3::text[])
+  ), noted AS (
+    INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
+    SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key FROM found
+    ON CONFLICT (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
+    RETURNING id AS event_id, created_at
+  ), changed AS MATERIALIZED (
+    SELECT found.*, noted.created_at, CASE WHEN moves THEN $1 ELSE status END AS next_status
+    FROM found JOIN noted USING (event_id)
+  ), happened AS MATERIALIZED (
+    SELECT event_id, org_id, $4::text AS type, created_at, NULL::text AS message_id,
+           jsonb_strip_nulls(jsonb_build_object(
+             'messageId', id, 'from', "from", 'to', "to", 'country', country, 'type', kind, 'status', next_status,
+             'error', error, 'errorCode', error_code
+           )) AS data
+    FROM changed
+  )${TELL_ENDPOINTS}, moved AS (
+    UPDATE chat_messages AS message SET
+      status              = first.next_status,
+      error               = CASE WHEN first.moves THEN first.error ELSE message.error END,
+      error_code          = CASE WHEN first.moves THEN first.error_code ELSE message.error_code END,
+      provider            = coalesce(message.provider, first.provider),
+      provider_message_id = coalesce(message.provider_message_id, first.provider_message_id),
+      last_event_at       = first.latest_at,
+      look_at             = CASE WHEN NOT first.moves THEN message.look_at
+                                 WHEN $1 = 'sent' AND first.provider = 'twilio' THEN now() + interval '2 minutes' END
+    FROM (
+      SELECT DISTINCT ON (id) *, max(created_at) OVER (PARTITION BY id) AS latest_at FROM changed ORDER BY id, created_at
+    ) AS first
+    WHERE message.id = first.id
+  )
+  SELECT id, next_status AS status FROM changed`;

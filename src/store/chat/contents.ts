@@ -1,0 +1,38 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** Which of Twilio's contents a template is, and its variables in the order in which parameters fill them. */
+export interface Content {
+  readonly contentSid: string;
+  readonly variables: readonly string[];
+}
+
+export async function findContent(
+  db: Db,
+  numberId: string,
+  name: string,
+  language: string,
+): Promise<Content | undefined> {
+  const { rows } = await db.query<Content>({
+    name: 'find_content',
+    text: `SELECT content_sid AS "contentSid", variables FROM chat_templates
+           WHERE number_id = $1 AND name = $2 AND language = $3`,
+    values: [numberId, name, language],
+  });
+  return rows[0];
+}
+
+/** Adds templates that a number does not have yet; none to one that is not connected any more. */
+export async function addContents(
+  db: Db,
+  numberId: string,
+  templates: readonly (Content & { readonly name: string; readonly language: string })[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
+     SELECT number.id, template.name, template.language, template."contentSid", template.variables
+     FROM jsonb_to_recordset($2) AS template(name text, language text, "contentSid" text, variables text[]),
+          (SELECT id FROM chat_numbers WHERE id = $1 FOR KEY SHARE) AS number
+     ON CONFLICT DO NOTHING`,
+    [numberId, JSON.stringify(templates)],
+  );
+}

@@ -1,0 +1,160 @@
+import type { ChatProviderName, NumberVerifier } from '../../domain/chat.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** Which of Twilio's contents a template of a number is. */
+export interface NumberTemplate {
+  name: string;
+  language: string;
+  content_sid: string;
+  /** The content's variables in the order in which a message's parameters fill them. */
+  variables: string[];
+}
+
+/** A connected number as lists show it; its credentials never leave by this way. */
+export interface NumberSummary {
+  id: string;
+  /** E.164. */
+  number: string;
+  provider: ChatProviderName;
+  /** What Meta calls it. */
+  phone_number_id: string | null;
+  /** The Twilio account of its own; null for the one of the settings. */
+  account_sid: string | null;
+  /** Whether it has a token of its own. */
+  own_token: boolean;
+  created_at: string;
+}
+
+export type ChatNumber = NumberSummary & { templates: NumberTemplate[] };
+
+const SUMMARY = `id, number, provider, phone_number_id, account_sid, credentials IS NOT NULL AS own_token, created_at`;
+
+/** A connected number that stands in the way of another one: the same number, or the same id at Meta. */
+export interface ConflictingNumber {
+  readonly id: string;
+  readonly org_id: string;
+  readonly number: string;
+  /** Null when nobody has confirmed it. */
+  readonly verified_by: NumberVerifier | null;
+}
+
+/** Of the lock under which numbers are connected, which happens seldom. */
+const NUMBERS_LOCK = 'connecting chat-app numbers';
+
+/**
+ * Finds connected numbers of all organizations with this number, or with this id at the provider. Until the caller's
+ * transaction ends, no other one connects a number: an index that keeps (provider, phone_number_id) unique could not be
+ * made, since older versions allowed duplicates.
+ */
+export async function lockConflictingNumbers(
+  client: Db,
+  number: string,
+  provider: ChatProviderName,
+  phoneNumberId: string | null,
+): Promise<ConflictingNumber[]> {
+  // A statement of its own: the next one must see what was committed while this one waited.
+  await client.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
+  const { rows } = await client.query<ConflictingNumber>(
+    `SELECT id, org_id, number, verified_by FROM chat_numbers
+     WHERE number = $1 OR (provider = $2 AND phone_number_id = $3) ORDER BY id FOR UPDATE`,
+    [number, provider, phoneNumberId],
+  );
+  return rows;
+}
+
+/** A connected number as the operator sees it. */
+export type OperatorNumber = NumberSummary & { org_id: string; verified_by: NumberVerifier | null };
+
+/** All connected numbers, or those of one organization, newest first. */
+export async function listNumbersOfAll(db: Db, orgId: string | null): Promise<OperatorNumber[]> {
+  const { rows } = await db.query<OperatorNumber>(
+    `SELECT ${SUMMARY}, org_id, verified_by FROM chat_numbers
+     WHERE $1::text IS NULL OR org_id = $1 ORDER BY created_at DESC, id DESC`,
+    [orgId],
+  );
+  return rows;
+}
+
+/**
+ * Connects a number and its templates.
+ * @param credentials the sealed token of its own, or null
+ * @throws SQLSTATE 23505 when it is connected already, to whomever
+ */
+export async function insertNumber(
+  db: Db,
+  orgId: string,
+  number: Readonly<Omit<ChatNumber, 'own_token' | 'created_at' | 'templates'>> & {
+    readonly templates: readonly NumberTemplate[];
+    readonly verified_by: NumberVerifier;
+  },
+  credentials: Buffer | null,
+): Promise<NumberSummary | undefined> {
+  const { rows } = await db.query<NumberSummary>(
+    `WITH templates AS (
+       INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
+       SELECT $1, name, language, content_sid, variables
+       FROM jsonb_to_recordset($8) AS template(name text, language text, content_sid text, variables text[])
+     )
+     INSERT INTO chat_numbers (id, org_id, number, provider, phone_number_id, account_sid, credentials, verified_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $9) RETURNING ${SUMMARY}`,
+    [
+      number.id,
+      orgId,
+      number.number,
+      number.provider,
+      number.phone_number_id,
+      number.account_sid,
+      credentials,
+      JSON.stringify(number.templates),
+      number.verified_by,
+    ],
+  );
+  return rows[0];
+}
+
+export async function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumber | undefined> {
+  const { rows } = await db.query<ChatNumber>(
+    `SELECT ${SUMMARY},
+            (SELECT coalesce(json_agg(json_build_object('name', name, 'language', language, 'content_sid', content_sid,
+                               'variables', variables) ORDER BY name, language), '[]')
+             FROM chat_templates WHERE number_id = chat_numbers.id) AS templates
+     FROM chat_numbers WHERE id = $1 AND org_id = $2`,
+    [id, orgId],
+  );
+  return rows[0];
+}
+
+/**
+ * Numbers of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listNumbers(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<NumberSummary[]> {
+  const { rows } = await db.query<NumberSummary>(
+    `SELECT ${SUMMARY} FROM chat_numbers
+     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+  );
+  return rows;
+}
+
+/** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
+export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
+  const { rows } = await db.query<{ deleted: boolean }>(
+    `WITH deleted AS (
+       DELETE FROM chat_numbers WHERE id = $1 AND org_id = $2 RETURNING id
+     ), templates AS (
+       DELETE FROM chat_templates WHERE number_id IN (SELECT id FROM deleted)
+     ), pauses AS (
+       DELETE FROM provider_pauses WHERE sender IN (SELECT id FROM deleted)
+     )
+     SELECT EXISTS (SELECT FROM deleted) AS deleted`,
+    [id, orgId],
+  );
+  return rows[0]?.deleted === true;
+}

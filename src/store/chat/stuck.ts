@@ -1,0 +1,59 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** Messages that Twilio took and has told too little about, those that upkeep should have looked at longest ago first. */
+export async function findUnreportedChats(db: Db, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find_unreported_chats',
+    text: `SELECT id FROM chat_messages
+           WHERE look_at <= now() AND status = 'sent' AND provider_message_id IS NOT NULL ORDER BY look_at LIMIT $1`,
+    values: [limit],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Messages that should have left, and that no outbox row speaks of. */
+export async function findOverdueChats(db: Db, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find_overdue_chats',
+    text: `SELECT id FROM chat_messages
+           WHERE look_at <= now() AND status = 'queued' AND id NOT IN (SELECT message_id FROM outbox)
+           ORDER BY look_at LIMIT $1`,
+    values: [limit],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Notes that messages have been looked at: the next look comes when they have been stuck for twice as long, an hour later
+ * at most, or a day for those that a provider took. These are left alone after three days.
+ */
+export async function noteChatLooks(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query({
+    name: 'note_chat_looks',
+    text: `UPDATE chat_messages AS message
+           SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > message.last_event_at + interval '72 hours'
+                              THEN NULL ELSE now() + least(stuck.since, stuck.most) END
+           FROM (
+             SELECT id, status <> 'queued' AS taken,
+                    CASE WHEN status = 'queued' THEN interval '1 hour' ELSE interval '24 hours' END AS most,
+                    now() - CASE WHEN status = 'queued' THEN created_at ELSE last_event_at END AS since
+             FROM chat_messages WHERE id = ANY ($1) AND look_at IS NOT NULL
+           ) AS stuck
+           WHERE message.id = stuck.id`,
+    values: [ids],
+  });
+}
+
+/** Has messages that are still queued carried by a workflow again. @returns their ids */
+export async function putBackChats(db: Db, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ message_id: string }>({
+    name: 'put_back_chats',
+    text: `WITH queued AS MATERIALIZED (
+             SELECT id FROM chat_messages WHERE id = ANY ($1) AND status = 'queued' ORDER BY id FOR UPDATE
+           )
+           INSERT INTO outbox (message_id, action) SELECT id, 'chat_again' FROM queued RETURNING message_id`,
+    values: [ids],
+  });
+  return rows.map(({ message_id }) => message_id);
+}

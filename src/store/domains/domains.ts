@@ -1,0 +1,261 @@
+import type { DomainStatus, Findings, Progress, Step } from '../../domain/sender-domain.ts';
+import type { ProviderRecords } from '../../domain/sender-records.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** A registered domain as lists show it. */
+export interface Domain {
+  id: string;
+  org_id: string;
+  /** An A-label in lower case. */
+  name: string;
+  status: DomainStatus;
+  /** Taken on trust by the operator: verified whatever DNS says. */
+  trusted: boolean;
+  created_at: string;
+  /** When it was verified; null unless it is. */
+  verified_at: string | null;
+  last_checked_at: string | null;
+  next_check_at: string | null;
+}
+
+/** With all that its records are made of. */
+export interface WholeDomain extends Domain {
+  token: string;
+  dkim_public: string | null;
+  findings: Findings;
+  /** Its id at Postmark, and what Postmark wants; null where Postmark does not know it. */
+  provider_id: number | null;
+  provider: ProviderRecords | null;
+  /** Milliseconds until its workflow checks it; null when that does not. */
+  due_in: number | null;
+}
+
+const DOMAIN = 'id, org_id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at';
+const WHOLE = `
+  SELECT ${DOMAIN.replace(/\w+/g, 'domain.$&')}, domain.token, domain.dkim_public, domain.findings,
+         provider.provider_id::float8 AS provider_id, provider.details AS provider,
+         CASE WHEN domain.next_check_at IS NOT NULL
+           THEN greatest(extract(epoch FROM domain.next_check_at - clock_timestamp()) * 1000, 0)::float8 END AS due_in
+  FROM domains AS domain LEFT JOIN provider_domains AS provider USING (name)`;
+
+/**
+ * Adds a domain by its A-label. One that is not taken on trust is to be checked at once.
+ * @param trusted verified without looking at DNS
+ * @returns undefined when another organization has verified it
+ * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
+ */
+export async function insertDomain(
+  db: Db,
+  id: string,
+  orgId: string,
+  name: string,
+  trusted: boolean,
+): Promise<Domain | undefined> {
+  const { rows } = await db.query<Domain>(
+    `INSERT INTO domains (id, org_id, name, status, trusted, verified_at, next_check_at)
+     SELECT $1, $2, $3, CASE WHEN $4 THEN 'verified' ELSE 'pending' END, $4, CASE WHEN $4 THEN now() END,
+            CASE WHEN NOT $4 THEN now() END
+     WHERE NOT EXISTS (SELECT FROM domains WHERE name = $3 AND status = 'verified' AND org_id <> $2)
+     RETURNING ${DOMAIN}`,
+    [id, orgId, name, trusted],
+  );
+  return rows[0];
+}
+
+/** Those of an organization that have these names. */
+export async function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {
+  const { rows } = await db.query<Domain>(`SELECT ${DOMAIN} FROM domains WHERE org_id = $1 AND name = ANY($2)`, [
+    orgId,
+    names,
+  ]);
+  return rows;
+}
+
+/** The names of domains of an organization. */
+export async function domainNames(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(`SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [
+    orgId,
+    ids,
+  ]);
+  return rows.map(({ name }) => name);
+}
+
+/** @param orgId whose it must be; null for whoever has it */
+export async function findDomain(db: Db, orgId: string | null, id: string): Promise<WholeDomain | undefined> {
+  const { rows } = await db.query<WholeDomain>(
+    `${WHOLE} WHERE domain.id = $1 AND ($2::text IS NULL OR domain.org_id = $2)`,
+    [id, orgId],
+  );
+  return rows[0];
+}
+
+/**
+ * Domains of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listDomains(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Domain[]> {
+  const { rows } = await db.query<Domain>(
+    `SELECT ${DOMAIN} FROM domains
+     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+  );
+  return rows;
+}
+
+/** Deletes a domain with its key. What a provider has of it is left to upkeep. @returns what it was */
+export async function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
+  const { rows } = await db.query<Domain>(
+    `WITH deleted AS (
+       DELETE FROM domains WHERE id = $1 AND org_id = $2 RETURNING ${DOMAIN}
+     ), unused AS (
+       UPDATE provider_domains SET unused_since = now(), retry_at = now() WHERE name IN (SELECT name FROM deleted)
+       RETURNING name
+     ), told AS (
+       INSERT INTO outbox (message_id, action)
+       SELECT id, 'domain' FROM deleted UNION ALL SELECT 'clearProviderDomains', 'chore' FROM unused
+     )
+     SELECT * FROM deleted`,
+    [id, orgId],
+  );
+  return rows[0];
+}
+
+/** Leaves word for the relay: the workflow of a domain must begin, or look again. */
+export async function wakeDomain(db: Db, id: string): Promise<void> {
+  await db.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'domain')`, [id]);
+}
+
+/**
+ * Takes a check that somebody asks for: not again within so many seconds. A domain that has failed begins anew.
+ * @returns `check` when it is to be checked now, `begun` when it began anew; undefined when there is no such domain
+ */
+export async function askForCheck(
+  db: Db,
+  orgId: string,
+  id: string,
+  seconds: number,
+): Promise<{ check: boolean; begun: boolean } | undefined> {
+  const { rows } = await db.query<{ check: boolean; begun: boolean }>(
+    `WITH asked AS MATERIALIZED (
+       SELECT id, status = 'failed' AS begun,
+              status = 'failed' OR asked_at IS NULL OR asked_at < clock_timestamp() - make_interval(secs => $3) AS "check"
+       FROM domains WHERE id = $1 AND org_id = $2 FOR UPDATE
+     ), noted AS (
+       UPDATE domains SET
+         asked_at      = CASE WHEN asked."check" THEN clock_timestamp() ELSE asked_at END,
+         status        = CASE WHEN asked.begun THEN 'pending' ELSE status END,
+         tried_since   = CASE WHEN asked.begun THEN now() ELSE tried_since END,
+         tries         = CASE WHEN asked.begun THEN 0 ELSE tries END,
+         misses        = CASE WHEN asked.begun THEN 0 ELSE misses END,
+         next_check_at = CASE WHEN asked.begun THEN now() + interval '1 minute' ELSE next_check_at END
+       FROM asked WHERE domains.id = asked.id
+     ), told AS (
+       INSERT INTO outbox (message_id, action) SELECT id, 'domain' FROM asked WHERE begun
+     )
+     SELECT "check", begun FROM asked`,
+    [id, orgId, seconds],
+  );
+  return rows[0];
+}
+
+/** Gives a domain its DKIM key, unless it has one. @param sealed the private half */
+export async function keepDkimKey(db: Db, id: string, publicKey: string, sealed: Buffer): Promise<void> {
+  await db.query(`UPDATE domains SET dkim_public = $2, dkim_key = $3 WHERE id = $1 AND dkim_key IS NULL`, [
+    id,
+    publicKey,
+    sealed,
+  ]);
+}
+
+/** A registration of a name, locked. */
+export interface Namesake extends Progress {
+  id: string;
+  org_id: string;
+  name: string;
+}
+
+/** All registrations of a name, locked in the order of their ids: who verifies one may have to fail the others. */
+export async function lockNamesakes(db: Db, name: string): Promise<Namesake[]> {
+  const { rows } = await db.query<Namesake>(
+    `SELECT id, org_id, name, status, trusted, tries, misses,
+            (extract(epoch FROM clock_timestamp() - tried_since) * 1000)::float8 AS waited
+     FROM domains WHERE name = $1 ORDER BY id FOR UPDATE`,
+    [name],
+  );
+  return rows;
+}
+
+/** Writes down what a check came to. @param published whether our key is in DNS; undefined when that could not be asked */
+export async function saveCheck(
+  db: Db,
+  id: string,
+  findings: Findings,
+  { status, tries, misses, next }: Step,
+  published: boolean | undefined,
+): Promise<void> {
+  await db.query(
+    `UPDATE domains SET
+       findings = $2, status = $3, tries = $4, misses = $5, dkim_published = coalesce($6, dkim_published),
+       verified_at = CASE WHEN $3 = 'verified' THEN coalesce(verified_at, now()) END,
+       last_checked_at = clock_timestamp(),
+       next_check_at = CASE WHEN $7 THEN next_check_at ELSE clock_timestamp() + $8 * interval '1 millisecond' END
+     WHERE id = $1`,
+    [id, JSON.stringify(findings), status, tries, misses, published ?? null, next === undefined, next ?? null],
+  );
+}
+
+/** Fails registrations of a name that another organization has proved to own. @param said what their owners see */
+export async function failDomains(db: Db, ids: readonly string[], findings: Findings): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query(
+    `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL, findings = findings || $2
+     WHERE id = ANY ($1)`,
+    [ids, JSON.stringify(findings)],
+  );
+}
+
+/** Wakes domains that should have been checked ten minutes ago: their workflow was lost. @returns how many */
+export async function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `WITH overdue AS (
+       SELECT id FROM domains WHERE next_check_at < now() - interval '10 minutes' ORDER BY next_check_at LIMIT $1
+     )
+     INSERT INTO outbox (message_id, action)
+     SELECT id, 'domain' FROM overdue
+     WHERE NOT EXISTS (SELECT FROM outbox WHERE action = 'domain' AND message_id = overdue.id)`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** A domain that emails are about to leave from. */
+export interface SendingDomain {
+  id: string;
+  org_id: string;
+  name: string;
+  status: DomainStatus;
+  /** Its private DKIM key, sealed; null where nothing of ours signs, or nobody could check it. */
+  dkim_key: Buffer | null;
+}
+
+/** The domains of many emails at once; those that are not registered are missing. */
+export async function findSendingDomains(
+  db: Db,
+  wishes: readonly { readonly org_id: string; readonly name: string }[],
+): Promise<SendingDomain[]> {
+  if (wishes.length === 0) return [];
+  const { rows } = await db.query<SendingDomain>({
+    name: 'find_sending_domains',
+    text: `SELECT domain.id, domain.org_id, domain.name, domain.status,
+                  CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key
+           FROM unnest($1::text[], $2::text[]) AS wish(org_id, name) JOIN domains AS domain USING (org_id, name)`,
+    values: [wishes.map(({ org_id }) => org_id), wishes.map(({ name }) => name)],
+  });
+  return rows;
+}

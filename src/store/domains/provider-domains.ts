@@ -1,0 +1,61 @@
+import type { ProviderRecords } from '../../domain/sender-records.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** A domain in the operator's account at a provider. */
+export interface ProviderDomain {
+  readonly id: number;
+  readonly records: ProviderRecords;
+}
+
+/** Notes what a provider says of a domain. @param ours whether we made it there now; what was ours before stays so */
+export async function keepProviderDomain(
+  db: Db,
+  name: string,
+  { id, records }: ProviderDomain,
+  ours: boolean,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO provider_domains (name, provider_id, ours, details) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (name) DO UPDATE SET
+       details = excluded.details,
+       ours = excluded.ours OR (provider_domains.ours AND provider_domains.provider_id = excluded.provider_id),
+       provider_id = excluded.provider_id`,
+    [name, id, ours, JSON.stringify(records)],
+  );
+}
+
+/** A domain that somebody gave up. */
+export interface UnusedDomain {
+  readonly name: string;
+  readonly provider_id: number;
+  readonly ours: boolean;
+  /** Whether anybody has it still, or again. */
+  readonly is_used: boolean;
+}
+
+/** What is to be deleted at the provider now, or may have to be. Doing it twice does no harm. */
+export async function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]> {
+  const { rows } = await db.query<UnusedDomain>(
+    `SELECT name, provider_id::float8 AS provider_id, ours,
+            EXISTS (SELECT FROM domains WHERE domains.name = unused.name) AS is_used
+     FROM provider_domains AS unused WHERE unused_since IS NOT NULL AND retry_at <= now() ORDER BY retry_at LIMIT $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Forgets a domain that nobody has, or notes that somebody has it. */
+export async function endUnusedDomain(db: Db, { name, provider_id: id, is_used: isUsed }: UnusedDomain): Promise<void> {
+  if (isUsed) await db.query(`UPDATE provider_domains SET unused_since = NULL WHERE name = $1`, [name]);
+  else await db.query(`DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
+}
+
+/** Puts one off that the provider could not be asked about: a minute, doubling to six hours. */
+export async function deferUnusedDomain(db: Db, name: string): Promise<void> {
+  await db.query(
+    `UPDATE provider_domains
+     SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
+     WHERE name = $1`,
+    [name],
+  );
+}

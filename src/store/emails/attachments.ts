@@ -1,0 +1,168 @@
+import type { Attachment } from '../../domain/attachments.ts';
+import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/**
+ * Stores the files of an email, in the transaction that stores the email. Their contents are in the attachment store
+ * already and are reserved (`reserveFiles`).
+ * @throws Error when upkeep has begun to remove one of them; then nothing may be committed
+ */
+export async function insertAttachments(
+  db: Db,
+  orgId: string,
+  emailId: string,
+  files: readonly Attachment[],
+): Promise<void> {
+  const { rows } = await db.query<{ used: number }>({
+    name: 'insert_attachments',
+    text: `WITH used AS (
+             DELETE FROM file_reservations WHERE id = ANY ($3) AND abandoned_at IS NULL RETURNING id
+           ), inserted AS (
+             INSERT INTO attachments (id, org_id, email_id, position, filename, content_type, size, content_id, look_at)
+             SELECT id, $1, $2, position, filename, content_type, size, content_id, now() + interval '720 hours'
+             FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[]) WITH ORDINALITY
+                  AS file(id, filename, content_type, size, content_id, position)
+           )
+           SELECT count(*)::int AS used FROM used`,
+    values: [
+      orgId,
+      emailId,
+      files.map((file) => file.id),
+      files.map((file) => file.filename),
+      files.map((file) => file.content_type),
+      files.map((file) => file.size),
+      files.map((file) => file.content_id),
+    ],
+  });
+  if (rows[0]?.used !== files.length) throw new Error('a file of this email is being removed');
+}
+
+/** The files of one row of emails as JSON: what the API shows of them everywhere, in their order. */
+export const ATTACHMENTS_OF_EMAIL = (emailId: string): string =>
+  `(SELECT coalesce(json_agg(json_build_object(
+      'id', file.id, 'filename', file.filename, 'content_type', file.content_type, 'size', file.size,
+      'content_id', file.content_id, 'inline', file.content_id IS NOT NULL) ORDER BY file.position), '[]')
+    FROM attachments AS file WHERE file.email_id = ${emailId})`;
+
+/**
+ * When the file of a row of attachments expires: 30 days after the email was sent; else after it ended; else after it is
+ * due. An email whose attempts go on has neither.
+ */
+const EXPIRES_AT = `(
+  SELECT coalesce(
+           min(event.created_at) FILTER (WHERE event.type = 'email.sent'),
+           min(event.created_at) FILTER (
+             WHERE event.type NOT IN ('email.queued', 'email.scheduled', 'email.rescheduled')),
+           min(email.scheduled_at),
+           min(email.created_at)
+         ) + interval '720 hours'
+  FROM emails AS email LEFT JOIN email_events AS event ON event.email_id = email.id
+  WHERE email.id = attachments.email_id)`;
+
+/** One file as the attachments endpoints show it, but for its link. */
+export interface ListedAttachment extends Attachment {
+  inline: boolean;
+  expires_at: string;
+  /** Whether its content can still be had. */
+  kept: boolean;
+}
+
+/**
+ * The files of an email, in their order; undefined when the organization has no such email.
+ * @param attachmentId only this one, if it is one of them
+ */
+export async function findAttachments(
+  db: Db,
+  orgId: string,
+  emailId: string,
+  attachmentId: string | null = null,
+): Promise<ListedAttachment[] | undefined> {
+  const { rows } = await db.query<ListedAttachment | { id: null }>({
+    name: 'find_attachments',
+    text: `SELECT file.*, file.deleted_at IS NULL AND file.expires_at > now() AS kept
+           FROM emails AS email LEFT JOIN LATERAL (
+             SELECT id, filename, content_type, size::float8 AS size, content_id, content_id IS NOT NULL AS inline,
+                    deleted_at, position, ${EXPIRES_AT}::timestamptz(3) AS expires_at
+             FROM attachments WHERE email_id = email.id AND ($3::text IS NULL OR id = $3)
+           ) AS file ON true
+           WHERE email.id = $1 AND email.org_id = $2 ORDER BY file.position`,
+    values: [emailId, orgId, attachmentId],
+  });
+  return rows.length === 0 ? undefined : rows.filter((row) => row.id !== null);
+}
+
+/**
+ * The file that a link leads to, while both last.
+ * @param linkExpires Unix seconds
+ */
+export async function findDownload(
+  db: Db,
+  emailId: string,
+  attachmentId: string,
+  linkExpires: number,
+): Promise<Attachment | undefined> {
+  const { rows } = await db.query<Attachment>({
+    name: 'find_download',
+    text: `SELECT id, filename, content_type, size::float8 AS size, content_id FROM attachments
+           WHERE id = $1 AND email_id = $2 AND deleted_at IS NULL AND ${EXPIRES_AT} > now()
+             AND to_timestamp($3) > now()`,
+    values: [attachmentId, emailId, linkExpires],
+  });
+  return rows[0];
+}
+
+/** A time for links to end, by the database's clock. @returns Unix seconds */
+export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
+  const { rows } = await db.query<{ at: number }>({
+    name: 'seconds_from_now',
+    text: 'SELECT floor(extract(epoch FROM now()) + $1)::float8 AS at',
+    values: [seconds],
+  });
+  return rows[0]?.at as number;
+}
+
+/**
+ * Up to `limit` files that have expired. Those that were looked at and have not are put off until they may have: no
+ * sooner than 30 days from now for email that is still to go.
+ * @returns ids of files to delete, and whether there may be more to look at
+ */
+export async function findExpired(db: Db, limit: number): Promise<{ expired: string[]; more: boolean }> {
+  const { rows } = await db.query<{ id: string; expired: boolean }>({
+    name: 'find_expired',
+    text: `WITH looked AS MATERIALIZED (
+             SELECT id, email_id, ${EXPIRES_AT} AS expires_at,
+                    (SELECT status IN ('queued', 'scheduled') FROM emails WHERE id = attachments.email_id) AS waits
+             FROM attachments WHERE deleted_at IS NULL AND look_at <= now() ORDER BY look_at LIMIT $1
+           ), put_off AS (
+             UPDATE attachments AS file
+             SET look_at = CASE WHEN waits THEN now() + interval '720 hours' ELSE looked.expires_at END
+             FROM looked WHERE file.id = looked.id AND (waits OR looked.expires_at > now())
+           )
+           SELECT id, waits IS NOT TRUE AND coalesce(expires_at <= now(), true) AS expired FROM looked`,
+    values: [limit],
+  });
+  return { expired: rows.filter((row) => row.expired).map((row) => row.id), more: rows.length === limit };
+}
+
+/** Notes that files are no longer in the store. */
+export async function markDeleted(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query(
+    `WITH removed AS (
+       UPDATE attachments SET deleted_at = now() WHERE id = ANY ($1) AND deleted_at IS NULL
+       RETURNING org_id, size AS bytes
+     )${SUBTRACT_STORED_BYTES}
+     SELECT`,
+    [ids],
+  );
+}
+
+/** Which of these ids belong to files that are kept for an email or reserved for one. */
+export async function findKnownFiles(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM attachments WHERE id = ANY ($1) AND deleted_at IS NULL
+     UNION SELECT id FROM file_reservations WHERE id = ANY ($1)`,
+    [ids],
+  );
+  return new Set(rows.map((row) => row.id));
+}

@@ -1,0 +1,301 @@
+import type { Attachment } from '../../domain/attachments.ts';
+import type { EmailStatus } from '../../domain/email.ts';
+import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
+import type { ChangedEmail } from './changes.ts';
+import type { StoredContent } from './contents.ts';
+import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
+import type { Db } from '../postgres/pool.ts';
+import { SUSPENDED_FOR } from '../accounts/suspension.ts';
+
+/** An email locked for delivery, with all that goes out: its content as it is stored. */
+export interface LockedEmail extends StoredContent {
+  from: string;
+  to: string[];
+  cc: string[] | null;
+  bcc: string[] | null;
+  reply_to: string[] | null;
+  subject: string;
+  marketing: boolean;
+  /** Bytes of one copy's bodies in UTF-8. Of more than `SMALL_BODY_BYTES` the bodies are null here; see `readBodies`. */
+  body_bytes: number;
+  /** Copies that it goes out in at most; 1 unless it is a marketing email. */
+  copies: number;
+  status: EmailStatus;
+  scheduled_at: string | null;
+  schedule_version: number;
+  provider: string | null;
+  attachments: Attachment[];
+  /** The workflow that carries it. */
+  workflow_id: string;
+  /** Milliseconds until it is due by the database's clock; 0 when it is. */
+  due_in: number;
+  /** Milliseconds since it was due. */
+  late: number;
+  /** Whether it is a marketing email of which copies are still to be sent. */
+  copies_left: boolean;
+  /** Whether it may have ended the process that delivered it. */
+  is_suspect: boolean;
+  /** How often it has ended an isolated process. */
+  crashes: number;
+  /** Milliseconds since its organization was suspended; null while that is active. */
+  suspended_for: number | null;
+}
+
+/**
+ * Bytes of bodies, all copies together, up to which an email is read when it is locked. Larger ones are read after memory
+ * was reserved for them: hundreds of emails may be under way in one process.
+ */
+export const SMALL_BODY_BYTES = 65_536;
+
+/** Bodies from before encryption are measured by the headers of the stored values, without being decompressed. */
+const BODY_BYTES = `coalesce(body.body_bytes, coalesce(octet_length(body.html), 0) + coalesce(octet_length(body.text), 0))`;
+const COPIES = `CASE WHEN email.marketing THEN jsonb_array_length(email."to") + coalesce(jsonb_array_length(email.cc), 0)
+                                            + coalesce(jsonb_array_length(email.bcc), 0) ELSE 1 END`;
+const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
+
+/**
+ * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids: from here on,
+ * reschedule and cancel wait, and find a claimed email when they go on.
+ */
+export async function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
+  const { rows } = await db.query<LockedEmail>({
+    name: 'lock_emails',
+    text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
+                  email.marketing, email.headers, email.sealed_headers, size.body_bytes, size.copies,
+                  CASE WHEN ${IS_SMALL} THEN body.html END AS html, CASE WHEN ${IS_SMALL} THEN body.text END AS text,
+                  CASE WHEN ${IS_SMALL} THEN body.sealed END AS sealed_body,
+                  email.status, email.scheduled_at, email.schedule_version, email.provider, email.workflow_id,
+                  email.suspected_at IS NOT NULL AS is_suspect, email.crashes,
+                  ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
+                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
+                  (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
+                    AS late,
+                  ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS suspended_for
+           FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
+                CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
+           WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
+    values: [ids],
+  });
+  return rows;
+}
+
+/**
+ * The status of each email, or, with a carrier, of each that this workflow carries; their rows are locked likewise. One
+ * with copies that are still to be sent is `queued`, whatever was reported about the others.
+ */
+export async function lockStatuses(
+  db: Db,
+  ids: readonly string[],
+  carrier: string | null = null,
+): Promise<Map<string, EmailStatus>> {
+  const { rows } = await db.query<{ id: string; status: EmailStatus }>({
+    name: 'lock_statuses',
+    text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
+           ORDER BY id FOR UPDATE`,
+    values: [ids, carrier],
+  });
+  return new Map(rows.map(({ id, status }) => [id, status]));
+}
+
+/** The bodies of one email as they are stored. */
+export type StoredBodies = Pick<StoredContent, 'id' | 'html' | 'text' | 'sealed_body'>;
+
+/** Reads the bodies of emails, however large they are. */
+export async function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies[]> {
+  const { rows } = await db.query<StoredBodies>({
+    name: 'read_bodies',
+    text: 'SELECT email_id AS id, html, text, sealed AS sealed_body FROM email_bodies WHERE email_id = ANY ($1)',
+    values: [ids],
+  });
+  return rows;
+}
+
+/** How much an email is to send. */
+export interface Weight {
+  id: string;
+  /** A marketing email is sent once to each of its recipients. */
+  copies: number;
+  /** Of the bodies of all copies. */
+  bytes: number;
+}
+
+/** How much each email is to send, without reading its bodies. */
+export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string, Weight>> {
+  const { rows } = await db.query<Weight>({
+    name: 'weigh',
+    text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
+           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
+                CROSS JOIN LATERAL (SELECT ${COPIES} AS copies) AS counted
+           WHERE email.id = ANY ($1)`,
+    values: [ids],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** How an attempt ended: see the comments on the table `attempts`. */
+export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account';
+
+/** What a provider's answer about one email changes: at its copies, and by the transition of the projection. */
+export interface AttemptChanges {
+  readonly copies: readonly CopyEnding[];
+  readonly sent: readonly Omit<ChangedEmail, 'event_id'>[];
+  readonly bounced: readonly Omit<ChangedEmail, 'event_id'>[];
+  readonly rejected: readonly Omit<ChangedEmail, 'event_id'>[];
+}
+
+export interface Attempt {
+  message_id: string;
+  n: number;
+  /**
+   * Attempts since a provider last took or refused a part of the message for good, this one included; those that ended
+   * because of our account do not count.
+   */
+  failures: number;
+  call: string;
+  provider: string;
+  outcome: AttemptOutcome | null;
+  detail: string | null;
+  /** The provider's own, of chat-app messages. */
+  code: string | null;
+  provider_message_id: string | null;
+  /** See the comment on the column. */
+  changes: AttemptChanges | null;
+  /** How often the provider was asked what became of it. */
+  checks: number;
+  /** Milliseconds since it began. */
+  age: number;
+  /** Milliseconds since the provider first reported "not found"; null when it has not. */
+  not_found_for: number | null;
+  /** Milliseconds since the first attempt that ended because of our account; null when none did. */
+  account_for: number | null;
+}
+
+/** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
+export async function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
+  const { rows } = await db.query<Attempt>({
+    name: 'last_attempts',
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
+                  greatest(n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0)
+                             - count(*) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id), 0)::integer AS failures,
+                  (extract(epoch FROM clock_timestamp()
+                     - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS account_for,
+                  (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
+                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS not_found_for
+           FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
+    values: [messageIds],
+  });
+  return rows;
+}
+
+/**
+ * How often each message was sent again, before this attempt of it, although a call may have delivered it; messages without a
+ * repeat are missing. Workers that decide about the same attempt at the same time get the same number.
+ */
+export async function countRepeats(
+  db: Db,
+  attempts: readonly Pick<Attempt, 'message_id' | 'n'>[],
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ message_id: string; repeats: number }>({
+    name: 'count_repeats',
+    text: `SELECT earlier.message_id, count(*)::integer AS repeats
+           FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
+           WHERE earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
+    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
+  });
+  return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
+}
+
+/** Writes down that a provider is about to be called. Must be committed before the call is made. */
+export async function beginAttempts(
+  db: Db,
+  attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
+): Promise<void> {
+  if (attempts.length === 0) return;
+  await db.query({
+    name: 'begin_attempts',
+    text: `INSERT INTO attempts (message_id, n, call, provider)
+           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
+    values: [
+      attempts.map((attempt) => attempt.message_id),
+      attempts.map((attempt) => attempt.n),
+      attempts.map((attempt) => attempt.call),
+      attempts.map((attempt) => attempt.provider),
+    ],
+  });
+}
+
+/** How an attempt ended. */
+export interface AttemptEnding {
+  readonly message_id: string;
+  readonly n: number;
+  readonly outcome: AttemptOutcome;
+  readonly detail: string | null;
+  readonly code?: string;
+  readonly provider_message_id?: string;
+  readonly changes?: AttemptChanges;
+}
+
+/**
+ * Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. Rows are locked in the
+ * order of their keys, so that two that end the same attempts wait for each other, never in a circle.
+ */
+export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
+  if (endings.length === 0) return;
+  await db.query({
+    name: 'end_attempts',
+    text: `WITH ending AS MATERIALIZED (
+             SELECT wish.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
+                                  AS wish(message_id, n, outcome, detail, code, provider_message_id, changes)
+                                JOIN attempts AS attempt USING (message_id, n)
+             ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
+           )
+           UPDATE attempts AS attempt
+           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
+               provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
+               changes = coalesce(ending.changes, attempt.changes)
+           FROM ending
+           WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
+             AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
+    values: [
+      endings.map((ending) => ending.message_id),
+      endings.map((ending) => ending.n),
+      endings.map((ending) => ending.outcome),
+      endings.map((ending) => ending.detail),
+      endings.map((ending) => ending.code ?? null),
+      endings.map((ending) => ending.provider_message_id ?? null),
+      endings.map((ending) => (ending.changes === undefined ? null : JSON.stringify(ending.changes))),
+    ],
+  });
+}
+
+/** Marks the changes of attempts as applied. */
+export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'message_id' | 'n'>[]): Promise<void> {
+  if (attempts.length === 0) return;
+  await db.query({
+    name: 'clear_changes',
+    text: `UPDATE attempts AS attempt SET changes = NULL
+           FROM (SELECT known.message_id, known.n
+                 FROM unnest($1::text[], $2::integer[]) AS wish(message_id, n) JOIN attempts AS known USING (message_id, n)
+                 ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
+           WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.changes IS NOT NULL`,
+    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
+  });
+}
+
+/**
+ * Counts a question to a provider about a call that did not find the messages.
+ * @param isNotFound false when the provider could not be asked
+ */
+export async function noteChecks(
+  db: Db,
+  call: string,
+  messageIds: readonly string[],
+  isNotFound: boolean,
+): Promise<void> {
+  if (messageIds.length === 0) return;
+  await db.query(
+    `UPDATE attempts SET checks = checks + 1, denied_at = CASE WHEN $3 THEN coalesce(denied_at, now()) ELSE denied_at END
+     WHERE call = $1 AND message_id = ANY ($2)`,
+    [call, messageIds, isNotFound],
+  );
+}

@@ -1,0 +1,197 @@
+import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { wireTime } from './emails.ts';
+import type { Once } from '../limits/idempotency.ts';
+import type { Db } from '../postgres/pool.ts';
+import { LEFT_OF_QUOTA } from '../limits/quota.ts';
+
+/** A batch as the answer to its creation shows it. */
+export interface AcceptedBatch {
+  id: string;
+  total: number;
+  status: 'queued';
+  created_at: string;
+}
+
+/**
+ * Stores a batch, whose members the caller stores in the same transaction, and remembers the answer under the
+ * request's key, if it has one.
+ * @param scheduled how many of the `total` members have a time of their own
+ * @returns the answer, and how many emails the organization's quota leaves without it; null when it has none
+ * @throws SQLSTATE 23505 when the key has been used meanwhile
+ */
+export async function insertBatch(
+  db: Db,
+  orgId: string,
+  batch: { id: string; total: number; scheduled: number },
+  once: Once | undefined,
+): Promise<{ accepted: AcceptedBatch; left: number | null }> {
+  const { rows } = await db.query<{ created_at: string; left: number | null }>(
+    `WITH stored AS (
+       INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now()) RETURNING created_at
+     ), counted AS (
+       INSERT INTO batch_moves (batch_id, to_status, members, at)
+       SELECT $1, status, members, now() FROM (VALUES ('queued', $3::int - $4::int), ('scheduled', $4)) AS new(status, members)
+       WHERE members > 0
+     ), remembered AS (
+       INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
+       SELECT $2, $5, $6, json_build_object('id', $1, 'total', $3, 'status', 'queued', 'created_at', ${wireTime('now()')})
+       WHERE $5::text IS NOT NULL
+     )
+     SELECT created_at, ${LEFT_OF_QUOTA('$2')} AS left FROM stored`,
+    [batch.id, orgId, batch.total, batch.scheduled, once?.key ?? null, once?.fingerprint ?? null],
+  );
+  if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
+  const { created_at, left } = rows[0];
+  return { accepted: { id: batch.id, total: batch.total, status: 'queued', created_at }, left };
+}
+
+/** A batch with how far it has come. */
+export interface Batch {
+  id: string;
+  total: number;
+  status: BatchStatus;
+  created_at: string;
+  /** When the last member stopped waiting; null while one does. */
+  completed_at: string | null;
+  counts: BatchCounts;
+}
+
+/** What the database knows of a batch: the rest follows. */
+interface BatchRow {
+  id: string;
+  total: number;
+  created_at: string;
+  counts: BatchCounts;
+  last_at: string;
+}
+
+/** Counts by status, and when a member last changed into or out of one in which it waits. */
+const BATCHES = `
+  SELECT batch.id, batch.total, batch.created_at, progress.counts, progress.last_at
+  FROM batches AS batch CROSS JOIN LATERAL (
+    SELECT json_object_agg(status, members) FILTER (WHERE members > 0) AS counts,
+           max(last_at) FILTER (WHERE status IN (${WAITING.map((status) => `'${status}'`).join()})) AS last_at
+    FROM (
+      SELECT side.status, sum(side.members) AS members, max(move.at) AS last_at
+      FROM batch_moves AS move CROSS JOIN LATERAL (
+        VALUES (move.to_status, move.members), (move.from_status, -move.members)
+      ) AS side(status, members)
+      WHERE move.batch_id = batch.id AND side.status IS NOT NULL GROUP BY side.status
+    ) AS by_status
+  ) AS progress`;
+
+function toBatch({ id, total, created_at, counts, last_at }: BatchRow): Batch {
+  const status = batchStatus(total, counts);
+  const isOver = status === 'completed' || status === 'canceled';
+  const inOrder = EMAIL_STATUSES.filter((each) => counts[each]).map((each) => [each, counts[each]]);
+  const ordered = Object.fromEntries(inOrder) as BatchCounts;
+  return { id, total, status, created_at, completed_at: isOver ? last_at : null, counts: ordered };
+}
+
+/** One batch as of now. */
+export async function findBatch(db: Db, orgId: string, id: string): Promise<Batch | undefined> {
+  const { rows } = await db.query<BatchRow>({
+    name: 'find_batch',
+    text: `${BATCHES} WHERE batch.id = $1 AND batch.org_id = $2`,
+    values: [id, orgId],
+  });
+  return rows[0] && toBatch(rows[0]);
+}
+
+/**
+ * Batches of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listBatches(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Batch[]> {
+  const { rows } = await db.query<BatchRow>({
+    name: 'list_batches',
+    text: `${BATCHES}
+      WHERE batch.org_id = $1
+        AND (batch.created_at, batch.id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+      ORDER BY batch.created_at DESC, batch.id DESC LIMIT $4`,
+    values: [orgId, after?.created_at ?? null, after?.id ?? null, limit],
+  });
+  return rows.map(toBatch);
+}
+
+/** Ids of the members of a batch that are scheduled, in their order. */
+export async function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
+  const { rows } = await db.query<{ id: string; from: string }>(
+    `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`,
+    [batchId],
+  );
+  return rows;
+}
+
+/**
+ * Of the batches that these emails belong to, or that these are, those whose members have all stopped waiting and of which
+ * customers have not been told. Members end in about their order, so that one which still waits is found from the end: the
+ * planner takes a CASE for true of every second member, and so reads the index backwards until it meets one.
+ */
+export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await db.query<{ id: string; org_id: string }>({
+    name: 'find_over',
+    text: `SELECT batch.id, batch.org_id
+           FROM (
+             SELECT batch_id AS id FROM emails WHERE id = ANY ($1::text[]) AND batch_id IS NOT NULL
+             UNION SELECT unnest($1::text[])
+           ) AS named JOIN batches AS batch USING (id)
+           WHERE batch.announced_at IS NULL AND NOT EXISTS (
+             SELECT FROM (
+               SELECT FROM emails WHERE batch_id = batch.id AND CASE WHEN status IN ('queued', 'scheduled') THEN true END
+               ORDER BY created_at DESC, id DESC LIMIT 1
+             ) AS waiting
+           )`,
+    values: [ids],
+  });
+  return rows;
+}
+
+/** Notes that customers are told of a batch's end. @returns whether that was still to be done */
+export async function announceBatch(db: Db, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** Ids of batches of which customers have not been told that they are over, after a certain one, at most `limit`. */
+export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM batches WHERE announced_at IS NULL AND id > coalesce($1, '') ORDER BY id LIMIT $2`,
+    [after, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Adds the moves of each batch up whose oldest is older than a minute, so that counts are read from a few rows: one for
+ * each pair of statuses. Readers see the same sums before and after; two at once fold what each of them gets.
+ * @param limit most batches to fold @returns how many were folded
+ */
+export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
+  const { rows } = await db.query<{ batches: number }>(
+    `WITH due AS MATERIALIZED (
+       SELECT DISTINCT batch_id FROM (
+         SELECT batch_id FROM batch_moves WHERE NOT folded AND at < now() - interval '1 minute' ORDER BY at LIMIT $1
+       ) AS oldest
+     ), taken AS (
+       DELETE FROM batch_moves USING due WHERE batch_moves.batch_id = due.batch_id RETURNING batch_moves.*
+     ), sums AS (
+       INSERT INTO batch_moves (batch_id, from_status, to_status, members, at, folded)
+       SELECT batch_id, from_status, to_status, sum(members), max(at), true FROM taken
+       GROUP BY batch_id, from_status, to_status
+     )
+     SELECT count(DISTINCT batch_id)::int AS batches FROM taken`,
+    [limit],
+  );
+  return rows[0]?.batches ?? 0;
+}

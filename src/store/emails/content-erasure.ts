@@ -1,0 +1,150 @@
+import { HAS_COPIES_LEFT } from './recipients.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** What became of the content of an email. */
+export interface ContentErasure {
+  readonly id: string;
+  /** Whether the email is still to be sent, at least to some recipients: then its content was kept. */
+  readonly is_open: boolean;
+}
+
+/**
+ * Erases bodies and custom headers of emails that are not to be sent any more; files are the caller's. It locks the rows
+ * of the emails, so call it in a transaction. Erasing again changes nothing.
+ * @returns a result for each email that the organization has
+ */
+export async function eraseContents(db: Db, orgId: string, ids: readonly string[]): Promise<ContentErasure[]> {
+  const { rows } = await db.query<ContentErasure>({
+    name: 'lock_contents',
+    text: `SELECT id, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
+           FROM emails AS email WHERE id = ANY ($1) AND org_id = $2 ORDER BY id FOR UPDATE`,
+    values: [ids, orgId],
+  });
+  const ended = rows.filter(({ is_open: isOpen }) => !isOpen).map(({ id }) => id);
+  if (ended.length > 0) {
+    await db.query(`DELETE FROM email_bodies WHERE email_id = ANY ($1)`, [ended]);
+    await db.query(
+      `UPDATE emails SET headers = '{}', sealed_headers = NULL
+       WHERE id = ANY ($1) AND (sealed_headers IS NOT NULL OR headers::text <> '{}')`,
+      [ended],
+    );
+  }
+  return rows;
+}
+
+/** An organization whose content expires, and how far upkeep has come in it. */
+export interface ExpiringOrganization {
+  readonly id: string;
+  readonly days: number;
+  readonly expired_at: string;
+  readonly expired_id: string;
+}
+
+/**
+ * The next organization in the order of their ids whose content expires.
+ * @param defaultDays of organizations without a retention of their own; 0 is for ever
+ */
+export async function nextExpiringOrganization(
+  db: Db,
+  after: string,
+  defaultDays: number,
+): Promise<ExpiringOrganization | undefined> {
+  const { rows } = await db.query<ExpiringOrganization>(
+    `SELECT id, coalesce(body_retention_days, $2) AS days,
+            coalesce(bodies_expired_at::text, '-infinity') AS expired_at, coalesce(bodies_expired_id, '') AS expired_id
+     FROM organizations WHERE id > $1 AND coalesce(body_retention_days, $2) > 0 ORDER BY id LIMIT 1`,
+    [after, defaultDays],
+  );
+  return rows[0];
+}
+
+export interface ExpiringEmail {
+  readonly id: string;
+  /** In the database's own notation, to the microsecond. */
+  readonly created_at: string;
+  /** Days after it was due have passed. */
+  readonly is_expired: boolean;
+}
+
+/** Emails of an organization whose retention may have ended, oldest first, behind where upkeep has come. */
+export async function listExpiring(
+  db: Db,
+  { id, days, expired_at, expired_id }: ExpiringOrganization,
+  limit: number,
+): Promise<ExpiringEmail[]> {
+  const { rows } = await db.query<ExpiringEmail>({
+    name: 'list_expiring',
+    text: `SELECT id, created_at::text AS created_at,
+                  coalesce(scheduled_at, created_at) < now() - make_interval(days => $4) AS is_expired
+           FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
+             AND created_at < now() - make_interval(days => $4)
+           ORDER BY created_at, id LIMIT $5`,
+    values: [id, expired_at, expired_id, days, limit],
+  });
+  return rows;
+}
+
+/** Notes how far upkeep has come in an organization. */
+export async function noteExpired(
+  db: Db,
+  orgId: string,
+  last: Pick<ExpiringEmail, 'id' | 'created_at'>,
+): Promise<void> {
+  await db.query(`UPDATE organizations SET bodies_expired_at = $2, bodies_expired_id = $3 WHERE id = $1`, [
+    orgId,
+    last.created_at,
+    last.id,
+  ]);
+}
+
+/** Has upkeep look at emails again in a day, since their content could not be erased yet. */
+export async function holdBodies(db: Db, orgId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query(
+    `INSERT INTO held_bodies (email_id, org_id, look_at) SELECT id, $1, now() + interval '1 day' FROM unnest($2::text[]) AS id
+     ON CONFLICT (email_id) DO UPDATE SET look_at = excluded.look_at`,
+    [orgId, ids],
+  );
+}
+
+/** Takes emails off the list of held ones whose time to look at them has come. @returns them, with their organizations */
+export async function takeHeldBodies(
+  db: Db,
+  defaultDays: number,
+  limit: number,
+): Promise<{ id: string; org_id: string; is_expired: boolean }[]> {
+  const { rows } = await db.query<{ id: string; org_id: string; is_expired: boolean }>(
+    `WITH taken AS (
+       DELETE FROM held_bodies WHERE email_id IN (
+         SELECT email_id FROM held_bodies WHERE look_at <= now() ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED
+       ) RETURNING email_id, org_id
+     )
+     SELECT email.id, email.org_id,
+            coalesce(email.scheduled_at, email.created_at)
+              < now() - make_interval(days => coalesce(org.body_retention_days, $1)) AS is_expired
+     FROM taken JOIN emails AS email ON email.id = taken.email_id JOIN organizations AS org ON org.id = email.org_id
+     WHERE coalesce(org.body_retention_days, $1) > 0`,
+    [defaultDays, limit],
+  );
+  return rows;
+}
+
+/**
+ * Sets after how many days the content of an organization's emails is erased.
+ * @param days 0 for never, null for the setting
+ * @returns whether there is such an organization
+ */
+export async function setBodyRetention(db: Db, orgId: string, days: number | null): Promise<boolean> {
+  const { rowCount } = await db.query(`UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
+  return rowCount === 1;
+}
+
+/** Ids of the files of an email that have not been deleted. */
+export async function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find_file_ids',
+    text: `SELECT id FROM attachments WHERE email_id = ANY ($1) AND deleted_at IS NULL`,
+    values: [emailIds],
+  });
+  return rows.map(({ id }) => id);
+}

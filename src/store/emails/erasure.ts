@@ -1,0 +1,228 @@
+import { HAS_COPIES_LEFT } from './recipients.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** An address that is to disappear, in the forms in which statements look for it. */
+export interface ErasedAddress {
+  /** Bare, in lower case. */
+  readonly address: string;
+  /** What stands in its place: an address under the reserved domain `invalid`. */
+  readonly placeholder: string;
+  /** The address as JSON writes it: a cheap test before the pattern is tried. */
+  readonly needle: string;
+  /** Postgres regular expression that matches the address and no longer one that contains it. */
+  readonly pattern: string;
+}
+
+/** How far a walk has come, and what it has changed. */
+export interface WalkStep {
+  /** Where the next step goes on; null at the end. */
+  readonly next: string | null;
+  readonly changed: number;
+}
+
+/** An email in the order of a walk over an organization's emails. */
+export interface WalkedEmail {
+  readonly id: string;
+  readonly created_at: string;
+  /** Whether the address may be in it. */
+  readonly is_candidate: boolean;
+}
+
+/** Emails of an organization in the order of (created_at, id). @param after of the last email of the previous step */
+export async function walkEmails(
+  db: Db,
+  orgId: string,
+  { needle }: ErasedAddress,
+  after: { readonly created_at: string; readonly id: string },
+  limit: number,
+): Promise<WalkedEmail[]> {
+  const { rows } = await db.query<WalkedEmail>({
+    name: 'walk_emails',
+    text: `SELECT id, created_at::text AS created_at,
+                  position($4 IN lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error))) > 0
+                  OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND position($4 IN recipient) > 0)
+                    AS is_candidate
+           FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
+           ORDER BY created_at, id LIMIT $5`,
+    values: [orgId, after.created_at, after.id, needle, limit],
+  });
+  return rows;
+}
+
+export interface AddressedEmail {
+  readonly id: string;
+  readonly to: string[];
+  readonly cc: string[] | null;
+  readonly bcc: string[] | null;
+  readonly reply_to: string[] | null;
+  readonly is_open: boolean;
+}
+
+/** Locks emails, in the order of their ids. */
+export async function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
+  const { rows } = await db.query<AddressedEmail>({
+    name: 'lock_addressed',
+    text: `SELECT id, "to", cc, bcc, reply_to, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
+           FROM emails AS email WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
+    values: [ids],
+  });
+  return rows;
+}
+
+const REPLACED = (text: string): string => `regexp_replace(${text}, $2, $3, 'gi')`;
+
+/** Stores the recipients of emails anew; the address disappears from their errors as well. */
+export async function replaceAddressed(
+  db: Db,
+  { pattern, placeholder }: ErasedAddress,
+  emails: readonly AddressedEmail[],
+): Promise<void> {
+  const json = (list: string[] | null) => (list === null ? null : JSON.stringify(list));
+  await db.query({
+    name: 'replace_addressed',
+    text: `UPDATE emails AS email
+           SET "to" = value.to, cc = value.cc, bcc = value.bcc, reply_to = value.reply_to, error = ${REPLACED('error')}
+           FROM unnest($1::text[], $4::jsonb[], $5::jsonb[], $6::jsonb[], $7::jsonb[]) AS value(id, "to", cc, bcc, reply_to)
+           WHERE email.id = value.id`,
+    values: [
+      emails.map(({ id }) => id),
+      pattern,
+      placeholder,
+      emails.map(({ to }) => json(to)),
+      emails.map(({ cc }) => json(cc)),
+      emails.map(({ bcc }) => json(bcc)),
+      emails.map(({ reply_to }) => json(reply_to)),
+    ],
+  });
+}
+
+/** Replaces the address in what was recorded of emails. @returns how many rows of each table it has changed */
+export async function replaceInRecords(
+  db: Db,
+  ids: readonly string[],
+  { address, pattern, placeholder }: ErasedAddress,
+): Promise<{ events: number; recipients: number; attempts: number }> {
+  // A report that came again after an earlier erasure is a duplicate of the one that was renamed then.
+  await db.query(
+    `DELETE FROM email_events AS event USING email_events AS former
+     WHERE event.email_id = ANY ($1) AND event.recipient = $4 AND former.email_id = event.email_id
+       AND former.id <> event.id AND former.dedupe_key = ${REPLACED('event.dedupe_key')}`,
+    [ids, pattern, placeholder, address],
+  );
+  const events = await db.query(
+    `UPDATE email_events
+     SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, dedupe_key = ${REPLACED('dedupe_key')}
+     WHERE email_id = ANY ($1) AND (recipient = $4 OR dedupe_key ~* $2)`,
+    [ids, pattern, placeholder, address],
+  );
+  await db.query(
+    `DELETE FROM email_recipients AS recipient USING email_recipients AS former
+     WHERE recipient.email_id = ANY ($1) AND recipient.recipient = $2
+       AND former.email_id = recipient.email_id AND former.recipient = $3`,
+    [ids, address, placeholder],
+  );
+  const recipients = await db.query(
+    `UPDATE email_recipients
+     SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, error = ${REPLACED('error')}
+     WHERE email_id = ANY ($1) AND (recipient = $4 OR error ~* $2)`,
+    [ids, pattern, placeholder, address],
+  );
+  const attempts = await db.query(
+    `UPDATE attempts SET detail = ${REPLACED('detail')} WHERE message_id = ANY ($1) AND detail ~* $2`,
+    [ids, pattern, placeholder],
+  );
+  return {
+    events: events.rowCount ?? 0,
+    recipients: recipients.rowCount ?? 0,
+    attempts: attempts.rowCount ?? 0,
+  };
+}
+
+/**
+ * Changes the rows of one step of a walk over a table.
+ * @param select statement that returns the ids of at most `$2` rows after the id `$1`, in the order of their ids
+ */
+async function changeStep(
+  db: Db,
+  select: string,
+  after: string,
+  limit: number,
+  change: (ids: string[]) => Promise<{ readonly rowCount: number | null }>,
+): Promise<WalkStep> {
+  const { rows } = await db.query<{ id: string }>(select, [after, limit]);
+  const ids = rows.map(({ id }) => id);
+  const { rowCount } = await change(ids);
+  return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed: rowCount ?? 0 };
+}
+
+/** Replaces the address in events for the endpoints of an organization. */
+export async function replaceInWebhookEvents(
+  db: Db,
+  orgId: string,
+  { needle, pattern, placeholder }: ErasedAddress,
+  after: string,
+  limit: number,
+): Promise<WalkStep> {
+  return changeStep(db, `SELECT id FROM webhook_events WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+    db.query(
+      `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
+       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
+      [ids, pattern, placeholder, orgId, needle],
+    ),
+  );
+}
+
+/** Replaces the address in an organization's audit log. A step reads entries of all organizations. */
+export async function replaceInAuditLog(
+  db: Db,
+  orgId: string,
+  { needle, pattern, placeholder }: ErasedAddress,
+  after: string,
+  limit: number,
+): Promise<WalkStep> {
+  return changeStep(db, `SELECT id FROM audit_log WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+    db.query(
+      `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
+       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(target)) > 0 OR position($5 IN lower(detail::text)) > 0)`,
+      [ids, pattern, placeholder, orgId, needle],
+    ),
+  );
+}
+
+/** Deletes provider callbacks that contain the address. They concern no email. */
+export async function deleteCallbacksNaming(
+  db: Db,
+  { needle, pattern }: ErasedAddress,
+  after: string,
+  limit: number,
+): Promise<WalkStep> {
+  const select = `SELECT id::text AS id FROM provider_callbacks WHERE id > $1::bigint ORDER BY id LIMIT $2`;
+  return changeStep(db, select, after === '' ? '0' : after, limit, (ids) =>
+    db.query(
+      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
+      [ids, needle, pattern],
+    ),
+  );
+}
+
+/**
+ * Has an address, and its placeholder, get nothing any more, without keeping it: its hash takes the place of its
+ * suppressions. @returns how many suppressions it has deleted
+ */
+export async function suppressHashes(
+  db: Db,
+  orgId: string,
+  address: string,
+  hashes: readonly Buffer[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `WITH added AS (
+       INSERT INTO erased_recipients (org_id, hash) SELECT $1, hash FROM unnest($3::bytea[]) AS hash ON CONFLICT DO NOTHING
+     ), forgotten AS (
+       DELETE FROM provider_list_removals WHERE org_id = $1 AND email = $2
+     )
+     DELETE FROM suppressions WHERE org_id = $1 AND email = $2`,
+    [orgId, address, hashes],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,41 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** An email that was not sent. */
+export interface FailedEmail {
+  readonly id: string;
+  readonly error: string | null;
+  readonly created_at: string;
+  /** When it failed. */
+  readonly last_event_at: string;
+}
+
+/** Which emails of an organization. */
+export interface FailedFilter {
+  readonly status: 'failed' | 'rejected';
+  /** Those that failed at this time or later. */
+  readonly since: Date;
+  /** A part of their error; null for any. */
+  readonly errorPart: string | null;
+}
+
+/**
+ * Emails of an organization that were not sent, in the order of their acceptance.
+ * @param after the last one of those before
+ */
+export async function listFailedEmails(
+  db: Db,
+  orgId: string,
+  { status, since, errorPart }: FailedFilter,
+  after: Pick<FailedEmail, 'id' | 'created_at'> | undefined,
+  limit: number,
+): Promise<FailedEmail[]> {
+  const { rows } = await db.query<FailedEmail>({
+    name: 'list_failed_emails',
+    text: `SELECT id, error, created_at, last_event_at FROM emails
+           WHERE org_id = $1 AND status = $2 AND (created_at, id) > ($5::timestamptz, $6)
+             AND last_event_at >= $3 AND ($4::text IS NULL OR strpos(error, $4) > 0)
+           ORDER BY created_at, id LIMIT $7`,
+    values: [orgId, status, since, errorPart, after?.created_at ?? '-infinity', after?.id ?? '', limit],
+  });
+  return rows;
+}

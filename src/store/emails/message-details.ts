@@ -1,0 +1,105 @@
+import type { EmailContent } from '../../domain/email-content.ts';
+import type { BounceReason, EmailStatus } from '../../domain/email.ts';
+import type { AttemptOutcome } from './attempts.ts';
+import type { EmailContents, StoredContent } from './contents.ts';
+import { wireTime } from './emails.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** An attempt as people read it. */
+export interface ToldAttempt {
+  n: number;
+  provider: string;
+  started_at: string;
+  ended_at: string | null;
+  /** Null while it is under way, or when nobody saw its end. */
+  outcome: AttemptOutcome | null;
+  /** What the provider answered, or what went wrong. */
+  detail: string | null;
+  code: string | null;
+}
+
+/** Only what was told of one of the recipients; of the others is told what is told of the email. */
+export interface ToldRecipient {
+  recipient: string;
+  status: EmailStatus;
+  error: string | null;
+  bounce_reason: BounceReason | null;
+}
+
+/** What only operators of an email need to know. */
+export interface EmailDetails {
+  /** The Temporal workflow that carries it. */
+  workflow_id: string;
+  provider: string | null;
+  provider_message_id: string | null;
+  timeline: { type: string; created_at: string; recipient: string | null }[];
+  recipients: ToldRecipient[];
+  attempts: ToldAttempt[];
+}
+
+const ATTEMPTS_OF = (messageId: string): string =>
+  `(SELECT coalesce(json_agg(json_build_object(
+      'n', n, 'provider', provider, 'started_at', ${wireTime('started_at')}, 'ended_at', ${wireTime('ended_at')},
+      'outcome', outcome, 'detail', detail, 'code', code) ORDER BY n), '[]')
+    FROM attempts WHERE message_id = ${messageId})`;
+
+/** The details of one email, as of one instant. */
+export async function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
+  const { rows } = await db.query<EmailDetails>({
+    name: 'find_email_details',
+    text: `SELECT workflow_id, provider, provider_message_id,
+                  (SELECT coalesce(json_agg(json_build_object(
+                     'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', recipient) ORDER BY created_at, id), '[]')
+                   FROM email_events WHERE email_id = email.id) AS timeline,
+                  (SELECT coalesce(json_agg(json_build_object(
+                     'recipient', recipient, 'status', status, 'error', error, 'bounce_reason', bounce_reason)
+                     ORDER BY recipient), '[]')
+                   FROM email_recipients WHERE email_id = email.id) AS recipients,
+                  ${ATTEMPTS_OF('email.id')} AS attempts
+           FROM emails AS email WHERE email.id = $1 AND email.org_id = $2`,
+    values: [id, orgId],
+  });
+  return rows[0];
+}
+
+/** Whether an organization has an email. */
+export async function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
+  const { rowCount } = await db.query(`SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  return rowCount === 1;
+}
+
+/** The content of one email; undefined when there is no such email, or when its content was erased. */
+export async function findContent(
+  db: Db,
+  contents: EmailContents,
+  orgId: string,
+  id: string,
+): Promise<(EmailContent & { subject: string }) | undefined> {
+  const { rows } = await db.query<StoredContent & { subject: string }>({
+    name: 'find_content',
+    text: `SELECT email.id, email.org_id, email.subject, body.html, body.text, body.sealed AS sealed_body, email.headers, email.sealed_headers
+           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
+           WHERE email.id = $1 AND email.org_id = $2`,
+    values: [id, orgId],
+  });
+  const [row] = rows;
+  return row && { subject: row.subject, ...(await contents.open(db, row)) };
+}
+
+/** What only operators of a chat-app message need to know. */
+export interface ChatDetails {
+  provider: string | null;
+  provider_message_id: string | null;
+  attempts: ToldAttempt[];
+}
+
+/** The details of one chat-app message, as of one instant. */
+export async function findChatDetails(db: Db, orgId: string, id: string): Promise<ChatDetails | undefined> {
+  const { rows } = await db.query<ChatDetails>({
+    name: 'find_chat_details',
+    text: `SELECT provider, provider_message_id, ${ATTEMPTS_OF('chat.id')} AS attempts
+           FROM chat_messages AS chat WHERE id = $1 AND org_id = $2`,
+    values: [id, orgId],
+  });
+  return rows[0];
+}

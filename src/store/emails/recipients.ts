@@ -1,0 +1,123 @@
+import type { EmailStatus } from '../../domain/email.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** One recipient of one email; the address in lower case. */
+export interface Recipient {
+  readonly email_id: string;
+  readonly recipient: string;
+}
+
+/** Notes who gets nothing of an email because of the suppression list. */
+export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): Promise<void> {
+  if (recipients.length === 0) return;
+  await db.query({
+    name: 'note_suppressed',
+    text: `INSERT INTO email_recipients (email_id, recipient, status)
+           SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS wish(email_id, recipient)
+           ON CONFLICT DO NOTHING`,
+    values: [recipients.map(({ email_id }) => email_id), recipients.map(({ recipient }) => recipient)],
+  });
+}
+
+/**
+ * Writes down who gets a copy of a marketing email, unless that was done before; who is suppressed meanwhile gets none.
+ * An email that goes out in many parts comes here once for each part, so that rows that stay `queued` are only read.
+ * @returns copies that are still to be sent
+ */
+export async function prepareCopies(
+  db: Db,
+  wishes: readonly (Recipient & { readonly suppressed: boolean })[],
+): Promise<Recipient[]> {
+  if (wishes.length === 0) return [];
+  const { rows } = await db.query<Recipient>({
+    name: 'prepare_copies',
+    text: `WITH requested AS MATERIALIZED (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::boolean[]) AS requested(email_id, recipient, suppressed)
+           ), prepared AS (
+             INSERT INTO email_recipients AS known (email_id, recipient, status)
+             SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END FROM requested
+             ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status
+             WHERE known.status = 'queued' AND EXCLUDED.status = 'suppressed'
+             RETURNING email_id, recipient, status
+           )
+           SELECT email_id, recipient FROM prepared WHERE status = 'queued'
+           UNION ALL
+           SELECT requested.email_id, requested.recipient FROM requested CROSS JOIN LATERAL (
+             SELECT status FROM email_recipients AS known
+             WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
+           ) AS known
+           WHERE known.status = 'queued' AND NOT requested.suppressed`,
+    values: [
+      wishes.map(({ email_id }) => email_id),
+      wishes.map(({ recipient }) => recipient),
+      wishes.map(({ suppressed }) => suppressed),
+    ],
+  });
+  return rows;
+}
+
+/** How the sending of one copy ended. */
+export interface CopyEnding extends Recipient {
+  readonly status: 'sent' | 'rejected';
+  readonly error: string | null;
+  readonly provider_message_id: string | null;
+}
+
+/** Writes down how the sending of copies ended. One that was reported about meanwhile keeps its status. */
+export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise<void> {
+  if (endings.length === 0) return;
+  await db.query({
+    name: 'end_copies',
+    text: `UPDATE email_recipients AS known
+           SET status = CASE WHEN known.status = 'queued' THEN ending.status ELSE known.status END,
+               error = CASE WHEN known.status = 'queued' THEN ending.error ELSE known.error END,
+               provider_message_id = ending.provider_message_id, changed_at = clock_timestamp()
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+                  AS ending(email_id, recipient, status, error, provider_message_id)
+           WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient`,
+    values: [
+      endings.map(({ email_id }) => email_id),
+      endings.map(({ recipient }) => recipient),
+      endings.map(({ status }) => status),
+      endings.map(({ error }) => error),
+      endings.map(({ provider_message_id }) => provider_message_id),
+    ],
+  });
+}
+
+/** Gives up the copies that are still to be sent. @returns ids of the emails that had some */
+export async function failCopies(db: Db, failed: readonly { id: string; error: string }[]): Promise<Set<string>> {
+  if (failed.length === 0) return new Set();
+  const { rows } = await db.query<{ email_id: string }>({
+    name: 'fail_copies',
+    text: `UPDATE email_recipients AS known SET status = 'failed', error = wish.error, changed_at = clock_timestamp()
+           FROM unnest($1::text[], $2::text[]) AS wish(email_id, error)
+           WHERE known.email_id = wish.email_id AND known.status = 'queued' RETURNING known.email_id`,
+    values: [failed.map(({ id }) => id), failed.map(({ error }) => error)],
+  });
+  return new Set(rows.map(({ email_id }) => email_id));
+}
+
+/** A status that copies of an email are in. */
+export interface CopyStatus {
+  readonly email_id: string;
+  readonly status: EmailStatus;
+  /** Of one of them. */
+  readonly error: string | null;
+}
+
+/** The statuses that the copies of marketing emails are in, each once. */
+export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyStatus[]> {
+  if (emailIds.length === 0) return [];
+  const { rows } = await db.query<CopyStatus>({
+    name: 'statuses_of_copies',
+    text: `SELECT email_id, status, min(error) AS error FROM email_recipients
+           WHERE email_id = ANY ($1) GROUP BY email_id, status`,
+    values: [emailIds],
+  });
+  return rows;
+}
+
+/** Whether an email, given as SQL, is a marketing email of which copies are still to be sent. */
+export const HAS_COPIES_LEFT = (email: string): string =>
+  `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued'))`;

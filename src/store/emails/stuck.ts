@@ -1,0 +1,191 @@
+import { HAS_COPIES_LEFT } from './recipients.ts';
+import type { Db } from '../postgres/pool.ts';
+import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
+
+/** An email that its provider took and has told too little about. */
+export interface UnreportedEmail {
+  readonly id: string;
+  /** The provider's ids: of the email, or of each copy of a marketing email. */
+  readonly message_ids: readonly string[];
+}
+
+/**
+ * Emails that Postmark, the one provider that can be asked, took more than 15 minutes ago and has not reported the end
+ * of: those that nobody has asked about before, then those that it is time to ask about again. After three days nothing
+ * more is asked: a provider gives up its own tries, and its callbacks to us, long before, and a weekend is covered.
+ */
+export async function findUnreported(db: Db, limit: number): Promise<UnreportedEmail[]> {
+  const { rows } = await db.query<UnreportedEmail>({
+    name: 'find_unreported',
+    text: `WITH unreported AS (
+             (SELECT id, provider_message_id FROM emails
+              WHERE ${UNREPORTED} AND look_at IS NULL
+                AND last_event_at <= now() - interval '15 minutes' AND last_event_at > now() - interval '72 hours'
+              ORDER BY look_at, last_event_at LIMIT $1)
+             UNION ALL
+             (SELECT id, provider_message_id FROM emails WHERE ${UNREPORTED} AND look_at <= now()
+              ORDER BY look_at, last_event_at LIMIT $1)
+           )
+           SELECT id, ARRAY(
+             SELECT provider_message_id WHERE provider_message_id IS NOT NULL
+             UNION
+             SELECT copy.provider_message_id FROM email_recipients AS copy
+             WHERE copy.email_id = unreported.id AND copy.provider_message_id IS NOT NULL
+           ) AS message_ids
+           FROM unreported LIMIT $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** As the index emails_unreported says it. */
+const UNREPORTED = `status IN ('sent', 'delivery_delayed') AND provider = 'postmark'`;
+
+/** An email that should have left and has not. */
+export interface OverdueEmail {
+  readonly id: string;
+  /** The workflow that delivers it, or did. */
+  readonly workflow_id: string;
+}
+
+/**
+ * Emails that have been due for more than ten minutes, and marketing emails with unsent copies that have, unless an outbox
+ * row concerns them or their workflow. Emails of suspended organizations wait on purpose: they are left out.
+ */
+export async function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
+  const { rows } = await db.query<OverdueEmail>({
+    name: 'find_overdue',
+    text: `SELECT queued.id, queued.workflow_id
+           FROM organizations CROSS JOIN LATERAL (
+             SELECT id, workflow_id FROM emails
+             WHERE org_id = organizations.id AND status = 'queued' AND created_at <= now() - interval '10 minutes'
+               AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+             ORDER BY created_at, id LIMIT $1
+           ) AS queued
+           WHERE organizations.suspended_at IS NULL
+           UNION ALL
+           (SELECT id, workflow_id FROM emails
+            WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${WITHOUT_OUTBOX_ROW}
+              AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
+            ORDER BY scheduled_at LIMIT $1)
+           UNION ALL
+           (SELECT email.id, email.workflow_id
+            FROM (SELECT DISTINCT email_id FROM email_recipients WHERE status = 'queued') AS unsent CROSS JOIN LATERAL (
+              SELECT id, workflow_id FROM emails
+              WHERE id = unsent.email_id AND status NOT IN ('queued', 'scheduled')
+                AND created_at <= now() - interval '10 minutes'
+                AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+            ) AS email
+            LIMIT $1)
+           LIMIT $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
+const WITHOUT_OUTBOX_ROW = `(look_at IS NULL OR look_at <= now())
+  AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)`;
+
+/** Scheduled emails from shortly before they are due until upkeep's search for overdue ones finds them. */
+const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10 minutes'
+  AND scheduled_at <= now() + interval '90 seconds'`;
+
+/**
+ * The workflows that deliver emails which are due within the next 90 seconds or are late, in the order of their ids, after
+ * a certain one. Those of which the outbox holds a row are left out.
+ */
+export async function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ workflow_id: string }>({
+    name: 'find_almost_due_workflows',
+    text: `SELECT DISTINCT workflow_id FROM emails
+           WHERE ${ALMOST_DUE} AND workflow_id > $1
+             AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)
+           ORDER BY workflow_id LIMIT $2`,
+    values: [after, limit],
+  });
+  return rows.map(({ workflow_id }) => workflow_id);
+}
+
+/** The emails of one workflow that are due within the next 90 seconds or are late. */
+export async function findAlmostDue(db: Db, workflowId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find_almost_due',
+    text: `SELECT id FROM emails WHERE ${ALMOST_DUE} AND workflow_id = $1 ORDER BY id`,
+    values: [workflowId],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Any number that only this uses: the advisory lock that keeps two tasks from writing an outbox row for the same email. */
+const PUT_BACK_LOCK = 6_120_455_908;
+
+/**
+ * Gives the open emails of a workflow that is gone a workflow again, through the outbox. Call it in a transaction.
+ *
+ * `start` lets the relay group them within its budget of workflow starts, so that a lost Temporal database does not come
+ * back as one workflow per email. It is refused where the id was used before: an email whose own workflow has closed is
+ * started with `leave`, as are unsent copies, which cannot be grouped.
+ * @param isMissing whether Temporal knows nothing of the workflow
+ * @returns the ids of the emails that were open
+ */
+export async function putBackEmails(
+  db: Db,
+  workflowId: string,
+  ids: readonly string[],
+  isMissing: boolean,
+): Promise<string[]> {
+  await db.query({ name: 'lock_put_back', text: `SELECT pg_advisory_xact_lock($1)`, values: [PUT_BACK_LOCK] });
+  const { rows } = await db.query<{ message_id: string }>({
+    name: 'put_back_emails',
+    text: `WITH open AS MATERIALIZED (
+             SELECT wanted.id, email.is_whole
+             FROM (
+               SELECT * FROM unnest($2::text[]) AS wanted(id)
+               WHERE id NOT IN (SELECT message_id FROM outbox) ORDER BY id COLLATE "C"
+             ) AS wanted CROSS JOIN LATERAL (
+               SELECT status IN ('queued', 'scheduled') AS is_whole FROM emails
+               WHERE id = wanted.id AND workflow_id = $1
+                 AND (status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('emails')})
+               FOR UPDATE
+             ) AS email
+           ), moved AS (
+             UPDATE emails SET workflow_id = emails.id FROM open WHERE emails.id = open.id
+           )
+           INSERT INTO outbox (message_id, action)
+           SELECT id, CASE WHEN is_whole AND ($3 OR id <> $1) THEN 'start' ELSE 'leave' END FROM open ORDER BY id
+           RETURNING message_id`,
+    values: [workflowId, ids, isMissing],
+  });
+  return rows.map(({ message_id }) => message_id);
+}
+
+/**
+ * Notes that emails have been looked at: the next look comes when they have been stuck for twice as long, an hour later at
+ * most, or a day for those that a provider took whole. These are left alone after three days.
+ */
+export async function noteLooks(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query({
+    name: 'note_looks',
+    text: `UPDATE emails AS email
+           SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > email.last_event_at + interval '72 hours'
+                              THEN 'infinity' ELSE now() + least(stuck.since, stuck.most) END
+           FROM (
+             SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
+                    now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
+             FROM (SELECT *, status NOT IN ('queued', 'scheduled') AND NOT ${HAS_COPIES_LEFT('emails')} AS taken
+                   FROM emails WHERE id = ANY ($1)) AS looked_at
+           ) AS stuck
+           WHERE email.id = stuck.id`,
+    values: [ids],
+  });
+}
+
+/** Has the relay start the workflow of an endpoint or a domain that may have none. */
+export async function wakeWorkflow(db: Db, action: 'webhook' | 'domain', id: string): Promise<void> {
+  await db.query({
+    name: 'wake_workflow',
+    text: `INSERT INTO outbox (message_id, action) VALUES ($2, $1)`,
+    values: [action, id],
+  });
+}

@@ -1,0 +1,115 @@
+import type { Tag } from '../../domain/email.ts';
+import { TAGS } from '../../domain/limits.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
+export const BITS_OF_TAGS = `(
+  SELECT coalesce(bit_or(tag_bits(tag_key($1, tag.name, tag.value))), 0)
+  FROM (SELECT * FROM jsonb_to_recordset(tags) AS tag(name text, value text) LIMIT ${TAGS}) AS tag)`;
+
+/** The part of accepting emails that writes what lists by tag and counts of tags need, from `accepted`. */
+export const STORE_TAGS = `
+  tagged AS MATERIALIZED (
+    SELECT email.id, email.tag_bits, tag.name, tag.value
+    FROM accepted AS email CROSS JOIN LATERAL (
+      SELECT * FROM jsonb_to_recordset(email.tags) AS tag(name text, value text) LIMIT ${TAGS}
+    ) AS tag
+  ), labelled AS (
+    INSERT INTO email_tags (tag, created_at, email_id, tag_bits)
+    SELECT tag_key($1, name, value), now(), id, tag_bits FROM tagged
+  ), counted AS (
+    INSERT INTO tag_additions (org_id, name, value, emails)
+    SELECT $1, name, value, count(*) FROM tagged GROUP BY name, value
+  )`;
+
+export interface TagCount extends Tag {
+  /** Stored emails that carry the tag, whatever became of them. */
+  count: number;
+}
+
+/**
+ * Tags of an organization with their exact counts, by name and then value in byte order.
+ * @param after the tag after which the page begins, or null for the first page
+ */
+export async function listTags(db: Db, orgId: string, after: Tag | null, limit: number): Promise<TagCount[]> {
+  const { rows } = await db.query<TagCount>({
+    name: 'list_tags',
+    // A tag that has additions only is not within the first `limit` if so many others come before it in tag_counts.
+    text: `SELECT name, value, sum(emails)::float8 AS count
+           FROM ((SELECT name, value, emails FROM tag_counts
+                  WHERE org_id = $1 AND emails > 0 AND (name, value) > ($2, $3) ORDER BY name, value LIMIT $4)
+                 UNION ALL
+                 SELECT name, value, emails FROM tag_additions WHERE org_id = $1 AND (name, value) > ($2, $3)) AS part
+           GROUP BY name, value ORDER BY name, value LIMIT $4`,
+    values: [orgId, after?.name ?? '', after?.value ?? '', limit],
+  });
+  return rows;
+}
+
+/** The result of registering tags. */
+export interface TagRegistration {
+  /** Distinct tags that the organization had before, up to the limit. */
+  registered: number;
+  /** Distinct tags of this call that it did not have. They are registered only if the limit allows all of them. */
+  added: number;
+}
+
+/**
+ * Registers the tags that an organization does not have yet, if it then has at most `limit` distinct ones; otherwise none.
+ * The caller makes sure that no other transaction registers tags of the organization meanwhile (`lockLimit`).
+ */
+export async function registerTags(
+  db: Db,
+  orgId: string,
+  tags: readonly Tag[],
+  limit: number,
+): Promise<TagRegistration> {
+  const { rows } = await db.query<TagRegistration>({
+    name: 'register_tags',
+    // Tags are inserted in one order here and in fold_tags, so that the two never wait for each other's rows.
+    text: `WITH wanted AS (
+             SELECT DISTINCT name, value FROM unnest($2::text[], $3::text[]) AS tag(name, value)
+           ), added AS MATERIALIZED (
+             SELECT name, value FROM wanted
+             WHERE (SELECT emails FROM tag_counts AS known
+                    WHERE known.org_id = $1 AND known.name = wanted.name AND known.value = wanted.value) IS NULL
+           ), totals AS MATERIALIZED (
+             SELECT (SELECT count(*) FROM (SELECT FROM tag_counts WHERE org_id = $1 LIMIT $4) AS known)::int AS registered,
+                    (SELECT count(*) FROM added)::int AS added
+           ), inserted AS (
+             INSERT INTO tag_counts (org_id, name, value, emails)
+             SELECT $1, name, value, 0 FROM added CROSS JOIN totals
+             WHERE totals.registered + totals.added <= $4 ORDER BY name, value
+             ON CONFLICT DO NOTHING
+           )
+           SELECT registered, added FROM totals`,
+    values: [orgId, tags.map(({ name }) => name), tags.map(({ value }) => value), limit],
+  });
+  return rows[0] ?? { registered: 0, added: 0 };
+}
+
+/** Any number that only folding uses: one process folds at a time, so that two never wait for each other's rows. */
+const LOCK = 4_418_093_672;
+
+/**
+ * Takes the oldest additions into tag_counts, in one statement, so that whoever reads both sees each email counted once.
+ * Does nothing while another process is at it.
+ * @returns how many it took, at most `limit`
+ */
+export async function foldTags(db: Db, limit: number): Promise<number> {
+  const { rows } = await db.query<{ folded: number }>({
+    name: 'fold_tags',
+    text: `WITH taken AS (
+             DELETE FROM tag_additions
+             WHERE id = ANY (ARRAY(SELECT id FROM tag_additions WHERE (SELECT pg_try_advisory_xact_lock($2)) ORDER BY id LIMIT $1))
+             RETURNING org_id, name, value, emails
+           ), folded AS (
+             INSERT INTO tag_counts AS total (org_id, name, value, emails)
+             SELECT org_id, name, value, sum(emails) FROM taken GROUP BY org_id, name, value ORDER BY org_id, name, value
+             ON CONFLICT (org_id, name, value) DO UPDATE SET emails = total.emails + excluded.emails
+           )
+           SELECT count(*)::int AS folded FROM taken`,
+    values: [limit, LOCK],
+  });
+  return rows[0]?.folded ?? 0;
+}

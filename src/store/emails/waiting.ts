@@ -1,0 +1,99 @@
+import type { Db } from '../postgres/pool.ts';
+import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
+
+/** Where counting ends. */
+const COUNTED = 10_000;
+/** Emails of one organization of which the oldest is looked for: they are ordered by acceptance, not by when they were due. */
+const LOOKED_AT = 100;
+
+/** What waits for a fleet of workers, of all organizations. */
+export interface WaitingRow {
+  fleet: string;
+  /** COUNTED + 1 means more than COUNTED. */
+  count: number;
+  /** Seconds for which the oldest has waited; 0 when there is none. */
+  oldest: number;
+}
+
+/**
+ * Outbox rows that Temporal can be asked for now, by the fleet that does the work. One that Temporal has refused is as old
+ * as it is, one that was to wait between two attempts is not.
+ */
+export async function readOutbox(db: Db): Promise<WaitingRow[]> {
+  const { rows } = await db.query<WaitingRow>({
+    name: 'read_outbox',
+    text: `SELECT fleet, count(since)::int AS count,
+                  coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest
+           FROM (VALUES ('email'), ('chat'), ('webhooks'), ('upkeep')) AS fleets(fleet) LEFT JOIN (
+             (SELECT 'email' AS fleet, ${SINCE} AS since FROM outbox
+              WHERE action IN ('start', 'leave', 'reschedule', 'cancel', 'group') AND ${READY} ORDER BY id LIMIT $1)
+             UNION ALL
+             (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ('chat', 'chat_again') AND ${READY} ORDER BY id LIMIT $1)
+             UNION ALL
+             (SELECT 'webhooks', ${SINCE} FROM outbox WHERE action = 'webhook' AND ${READY} ORDER BY message_id LIMIT $1)
+             UNION ALL
+             (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'domain' AND ${READY} ORDER BY message_id LIMIT $1)
+             UNION ALL
+             (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'chore' AND ${READY} ORDER BY id LIMIT $1)
+           ) AS rows USING (fleet) GROUP BY fleet`,
+    values: [COUNTED + 1],
+  });
+  return rows;
+}
+
+const SINCE = `CASE WHEN tries > 0 THEN created_at ELSE coalesce(retry_at, created_at) END`;
+const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
+
+/**
+ * What is due and not done: messages that no provider has taken, with those that wait between two attempts and those that
+ * should have been claimed by now; deliveries to customers' endpoints. From indexes, a bounded part of each. Messages of
+ * suspended organizations are not late: they are left out.
+ */
+export async function readDue(db: Db): Promise<WaitingRow[]> {
+  const { rows } = await db.query<WaitingRow>({
+    name: 'read_due',
+    text: `WITH late AS MATERIALIZED (
+             SELECT scheduled_at AS since FROM emails
+             WHERE status = 'scheduled' AND scheduled_at <= now() AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS}) ORDER BY scheduled_at LIMIT $1
+           ), queued AS MATERIALIZED (
+             SELECT FROM organizations AS org CROSS JOIN LATERAL (
+               SELECT FROM emails WHERE org_id = org.id AND status = 'queued' LIMIT $1
+             ) AS email WHERE org.suspended_at IS NULL LIMIT $1
+           ), oldest AS MATERIALIZED (
+             SELECT min(since) AS since FROM organizations AS org CROSS JOIN LATERAL (
+               SELECT coalesce(scheduled_at, created_at) AS since FROM emails
+               WHERE org_id = org.id AND status = 'queued' ORDER BY created_at, id LIMIT $2
+             ) AS email WHERE org.suspended_at IS NULL
+           ), chats AS MATERIALIZED (
+             SELECT FROM organizations AS org CROSS JOIN LATERAL (
+               SELECT FROM chat_messages WHERE org_id = org.id AND status = 'queued' LIMIT $1
+             ) AS message WHERE org.suspended_at IS NULL LIMIT $1
+           ), oldest_chat AS MATERIALIZED (
+             SELECT min(since) AS since FROM organizations AS org CROSS JOIN LATERAL (
+               SELECT created_at AS since FROM chat_messages WHERE org_id = org.id AND status = 'queued'
+               ORDER BY created_at, id LIMIT 1
+             ) AS message WHERE org.suspended_at IS NULL
+           ), deliveries AS MATERIALIZED (
+             SELECT FROM webhook_endpoints AS endpoint CROSS JOIN LATERAL (
+               SELECT FROM webhook_deliveries
+               WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= now() LIMIT $1
+             ) AS delivery WHERE endpoint.status = 'enabled' LIMIT $1
+           ), oldest_delivery AS MATERIALIZED (
+             SELECT min(since) AS since FROM webhook_endpoints AS endpoint CROSS JOIN LATERAL (
+               SELECT next_attempt_at AS since FROM webhook_deliveries
+               WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= now()
+               ORDER BY next_attempt_at LIMIT 1
+             ) AS delivery WHERE endpoint.status = 'enabled'
+           )
+           SELECT fleet, least(count, $1)::int AS count,
+                  coalesce(greatest(extract(epoch FROM now() - since), 0), 0)::float8 AS oldest
+           FROM (
+             SELECT 'email' AS fleet, (SELECT count(*) FROM queued) + (SELECT count(*) FROM late) AS count,
+                    least((SELECT since FROM oldest), (SELECT min(since) FROM late)) AS since
+             UNION ALL SELECT 'chat', (SELECT count(*) FROM chats), (SELECT since FROM oldest_chat)
+             UNION ALL SELECT 'webhooks', (SELECT count(*) FROM deliveries), (SELECT since FROM oldest_delivery)
+           ) AS counted`,
+    values: [COUNTED + 1, LOOKED_AT],
+  });
+  return rows;
+}

@@ -1,0 +1,77 @@
+import type { Db } from '../postgres/pool.ts';
+import { LEFT_OF_QUOTA } from '../limits/quota.ts';
+
+/**
+ * Reserves files of an organization that are about to be written, unless its quota is used up or they would exceed the
+ * bytes that it may store. The bytes count exactly; the quota is only looked at here, and counted with the email.
+ * @param maxStoredBytes 0 is no limit
+ * @param allowance how much of the quota the email takes
+ */
+export async function reserveFiles(
+  db: Db,
+  orgId: string,
+  files: readonly { readonly id: string; readonly size: number }[],
+  { maxStoredBytes, allowance }: { readonly maxStoredBytes: number; readonly allowance: number },
+): Promise<{ refusal: 'quota' | 'bytes' | null }> {
+  const { rows } = await db.query<{ refusal: 'quota' | 'bytes' | null }>({
+    name: 'reserve_files',
+    text: `WITH file AS MATERIALIZED (
+             SELECT id, size FROM unnest($2::text[], $3::bigint[]) AS file(id, size)
+           ), quota AS MATERIALIZED (
+             SELECT coalesce(${LEFT_OF_QUOTA('$1')} >= $5::float8, true) AS is_enough
+           ), counted AS (
+             INSERT INTO stored_bytes AS stored (org_id, bytes)
+             SELECT $1, sum(size) FROM file CROSS JOIN quota WHERE is_enough
+             HAVING count(*) > 0 AND ($4::bigint = 0 OR sum(size) <= $4)
+             ON CONFLICT (org_id) DO UPDATE SET bytes = stored.bytes + excluded.bytes
+               WHERE $4 = 0 OR stored.bytes + excluded.bytes <= $4
+             RETURNING bytes
+           ), reserved AS (
+             INSERT INTO file_reservations (id, org_id, size_bytes)
+             SELECT id, $1, size FROM file WHERE EXISTS (SELECT FROM counted)
+           )
+           SELECT CASE WHEN NOT (SELECT is_enough FROM quota) THEN 'quota'
+                       WHEN NOT EXISTS (SELECT FROM counted) THEN 'bytes' END AS refusal`,
+    values: [orgId, files.map(({ id }) => id), files.map(({ size }) => size), maxStoredBytes, allowance],
+  });
+  return rows[0] ?? { refusal: null };
+}
+
+/**
+ * Reservations that are an hour old: no request can still be about to store an email with their files, and none can from
+ * now on.
+ * @returns ids of files to remove, at most `limit`
+ */
+export async function abandonReservations(db: Db, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'abandon_reservations',
+    text: `UPDATE file_reservations SET abandoned_at = now()
+           WHERE id = ANY (ARRAY(
+             SELECT id FROM file_reservations WHERE created_at < now() - interval '1 hour'
+             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+           RETURNING id`,
+    values: [limit],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Forgets files that were removed without ever belonging to an email. */
+export async function deleteReservations(db: Db, ids: readonly string[]): Promise<void> {
+  await db.query({
+    name: 'delete_reservations',
+    text: `WITH removed AS (
+             DELETE FROM file_reservations WHERE id = ANY ($1) RETURNING org_id, size_bytes AS bytes
+           )${SUBTRACT_STORED_BYTES}
+           SELECT`,
+    values: [ids],
+  });
+}
+
+/** The part of a statement that subtracts what the part `removed(org_id, bytes)` frees. Begins with a comma. */
+export const SUBTRACT_STORED_BYTES = `
+  , freed AS (
+    SELECT org_id, sum(bytes) AS bytes FROM removed GROUP BY org_id ORDER BY org_id
+  ), subtracted AS (
+    UPDATE stored_bytes AS stored SET bytes = greatest(0, stored.bytes - freed.bytes)
+    FROM freed WHERE stored.org_id = freed.org_id
+  )`;

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import type { Db, Pool } from '../postgres/pool.ts';
+
+/** A request that is to be obeyed once, by its key and by what it asks for. */
+export interface Once {
+  readonly key: string;
+  /** SHA-256 of method, path and body. */
+  readonly fingerprint: Buffer;
+}
+
+/** What a key stands for: the first request's fingerprint and its answer. */
+export interface Known {
+  readonly fingerprint: Buffer;
+  readonly answer: unknown;
+}
+
+/** Lets others have a key again. Never throws: a key whose connection is lost is free already. */
+export type Release = () => Promise<void>;
+
+/** Gives each key to one request at a time, across all processes. */
+export interface KeyHolder {
+  /** @returns what the key stands for already, or its release when it is the caller's now; else another one has it */
+  readonly take: (orgId: string, key: string) => Promise<Known | Release | undefined>;
+}
+
+/**
+ * Keys are held by advisory locks of one connection, which is taken from the pool while any is held. So nothing is
+ * written to hold a key; those of a process that is killed are free at once, and those of a machine that vanishes when
+ * Postgres has found it silent for 25 s. Should the connection break, the table still takes one answer per key.
+ */
+export function makeKeyHolder(pool: Pool): KeyHolder {
+  // A connection may take its own lock once more; within this process it is the set that tells.
+  const held = new Set<string>();
+  let session: Session | undefined;
+
+  return {
+    async take(orgId, key) {
+      const name = `${orgId} ${key}`;
+      if (held.has(name)) return undefined;
+      held.add(name);
+      const [high, low] = lockOf(name);
+      const { ask, leave } = (session = session?.open ? session : makeSession(pool)).enter();
+      try {
+        const { known, taken } = await ask((client) => takeKey(client, orgId, key, high, low));
+        if (taken) {
+          return async () => {
+            // Whoever asks from here on asks on the same connection, after the unlocking.
+            held.delete(name);
+            await ask((client) => unlock(client, high, low)).then(() => leave(), leave);
+          };
+        }
+        held.delete(name);
+        leave();
+        return known;
+      } catch (error) {
+        held.delete(name);
+        leave(error);
+        throw error;
+      }
+    },
+  };
+}
+
+interface Session {
+  /** Whether others may still come in. */
+  readonly open: boolean;
+  readonly enter: () => {
+    /** Runs one statement after those that were asked for before. */
+    ask: <T>(statement: (db: Db) => Promise<T>) => Promise<T>;
+    leave: (error?: unknown) => void;
+  };
+}
+
+/** A connection that goes back to the pool with its last user, or is closed when it failed any of them. */
+function makeSession(pool: Pool): Session {
+  const client = pool.connect();
+  let users = 0;
+  let open = true;
+  let broken: unknown;
+  const fail = (error: unknown): void => {
+    broken ??= error;
+    open = false;
+  };
+  client.then((connected) => connected.on('error', fail), fail);
+  let last: Promise<unknown> = client;
+  const ask = <T>(statement: (db: Db) => Promise<T>): Promise<T> => {
+    const asked = last.catch(() => undefined).then(async () => statement(await client));
+    last = asked;
+    return asked;
+  };
+  const leave = (error?: unknown): void => {
+    if (error) fail(error);
+    if (--users > 0) return;
+    open = false;
+    client.then(
+      (connected) => {
+        connected.off('error', fail);
+        connected.release(broken !== undefined);
+      },
+      () => undefined,
+    );
+  };
+  return {
+    get open() {
+      return open;
+    },
+    enter() {
+      users++;
+      return { ask, leave };
+    },
+  };
+}
+
+/** The two numbers by which Postgres locks a name: a space of locks apart from those of a single number. */
+function lockOf(name: string): [number, number] {
+  const digest = createHash('sha256').update(name).digest();
+  return [digest.readInt32BE(0), digest.readInt32BE(4)];
+}
+
+/** Finds a key's answer or else locks the key, for as long as the connection lives, unless another one has it locked. */
+async function takeKey(
+  db: Db,
+  orgId: string,
+  key: string,
+  high: number,
+  low: number,
+): Promise<{ known: Known | undefined; taken: boolean }> {
+  const { rows } = await db.query<Known & { found: boolean; taken: boolean | null }>({
+    name: 'take_key',
+    text: `WITH expired AS (
+             DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
+           )
+           SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer,
+                  CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS taken
+           FROM (SELECT) AS request LEFT JOIN idempotency_keys AS known
+                ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
+    values: [orgId, key, high, low],
+  });
+  const row = rows[0];
+  return { known: row?.found ? { fingerprint: row.fingerprint, answer: row.answer } : undefined, taken: !!row?.taken };
+}
+
+async function unlock(db: Db, high: number, low: number): Promise<void> {
+  await db.query({ name: 'unlock_key', text: `SELECT pg_advisory_unlock($1, $2)`, values: [high, low] });
+}
+
+/** Deletes at most `limit` keys that are older than 24 hours. @returns how many there were */
+export async function deleteExpiredKeys(db: Db, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM idempotency_keys WHERE (org_id, key) IN (
+       SELECT org_id, key FROM idempotency_keys WHERE created_at <= now() - interval '24 hours'
+       ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,114 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** The calendar month (UTC) by the database's clock, as monthly_usage names it. */
+const MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
+const MONTH_BEGIN = `(date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC')`;
+/** An interval of months that is added to an instant would follow the session's time zone. */
+const MONTH_END = `((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')`;
+
+/** How much of the quota a stored email took. An address that stands in it twice counts twice here. */
+const ALLOWANCE = `CASE WHEN marketing
+  THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0) + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END`;
+
+/** How many emails an organization may have accepted this month, and had. A marketing email counts once for each recipient. */
+export interface Usage {
+  /** Its quota; null is any number. */
+  monthly: number | null;
+  /** Emails accepted in this calendar month (UTC), canceled ones included. */
+  used: number;
+  /** When the next month begins. */
+  resets_at: string;
+  /** Whole seconds until then, one at least. */
+  resets_in: number;
+}
+
+/**
+ * Adds `wanted.emails` to the month's count, if the quota of organization `$1` leaves so many; adds nothing without a quota.
+ * The row stays locked until the transaction ends, so that no two requests take the same rest.
+ */
+const CHARGED = `
+  quota AS MATERIALIZED (
+    SELECT monthly_quota AS monthly FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL
+  ), charged AS (
+    INSERT INTO monthly_usage AS usage (org_id, month, emails)
+    SELECT $1, ${MONTH}, wanted.emails FROM quota, wanted WHERE wanted.emails <= quota.monthly
+    ON CONFLICT (org_id, month) DO UPDATE SET emails = usage.emails + excluded.emails
+      WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
+    RETURNING emails
+  )`;
+const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM charged))`;
+
+/**
+ * The part of accepting emails that holds them against the quota, after `judged`. The one row of `quota_says` tells whether
+ * they may be stored as far as it is concerned. Members of a batch pass: they are counted together, at its end.
+ */
+export const COUNT_AGAINST_QUOTA = `
+  wanted AS MATERIALIZED (
+    SELECT sum(allowance) AS emails FROM judged
+    WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
+  ), ${CHARGED}, quota_says AS MATERIALIZED (
+    SELECT ${WITHIN_QUOTA} AS yes
+  )`;
+
+/**
+ * Emails that the quota of organization `org` leaves, fewer than none when it was lowered; NULL without a quota. There may be
+ * fewer by the time they are counted.
+ */
+export const LEFT_OF_QUOTA = (org: string): string => `(
+  SELECT (monthly_quota - coalesce(
+           (SELECT emails FROM monthly_usage WHERE org_id = ${org} AND month = ${MONTH}), 0))::float8
+  FROM organizations WHERE id = ${org})`;
+
+/**
+ * Counts all emails of a batch against its organization's quota, by what each takes of it (`allowanceOf`). It comes last in the transaction that stores them: single
+ * emails of the organization wait from here to its end, and no longer.
+ * @returns whether the quota, if there is one, leaves as many; if not, nothing is counted
+ */
+export async function countBatch(db: Db, orgId: string, emails: number): Promise<boolean> {
+  const { rows } = await db.query<{ within: boolean }>(
+    `WITH wanted AS (SELECT $2::bigint AS emails), ${CHARGED} SELECT ${WITHIN_QUOTA} AS within`,
+    [orgId, emails],
+  );
+  return rows[0]?.within === true;
+}
+
+/**
+ * How much of its quota an organization has used in this month. Without a quota its emails of the month are counted one by
+ * one from an index: a second for some millions.
+ */
+export async function usage(db: Db, orgId: string): Promise<Usage | undefined> {
+  const { rows } = await db.query<Usage>(
+    `SELECT monthly_quota::float8 AS monthly,
+            CASE WHEN monthly_quota IS NULL
+              THEN (SELECT count(*) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+              ELSE coalesce((SELECT emails FROM monthly_usage WHERE org_id = $1 AND month = ${MONTH}), 0)
+            END::float8 AS used,
+            ${MONTH_END} AS resets_at,
+            greatest(1, ceil(extract(epoch FROM ${MONTH_END} - now())))::int AS resets_in
+     FROM organizations WHERE id = $1`,
+    [orgId],
+  );
+  return rows[0];
+}
+
+/**
+ * Gives an organization a quota, or takes it away. An organization that had none is counted from the emails of this month;
+ * what is being accepted in that very moment may be left out.
+ * @param monthly emails of a calendar month; null is any number
+ * @returns false when there is no such organization
+ */
+export async function setQuota(db: Db, orgId: string, monthly: number | null): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `WITH before AS MATERIALIZED (
+       SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
+     ), counted AS (
+       INSERT INTO monthly_usage (org_id, month, emails)
+       SELECT id, ${MONTH}, (SELECT coalesce(sum(${ALLOWANCE}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+       FROM before WHERE monthly_quota IS NULL AND $2::bigint IS NOT NULL
+       ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
+     )
+     UPDATE organizations SET monthly_quota = $2 FROM before WHERE organizations.id = before.id`,
+    [orgId, monthly],
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,74 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** Where counting what waits ends: a page says "more than" then, and costs the same. */
+export const COUNTED = 10_000;
+
+/** What of an organization waits now. A count of COUNTED + 1 means more than COUNTED. */
+export interface Backlog {
+  queued: number;
+  /** When the oldest of the first thousand that are queued was due. */
+  oldest_due_at: string | null;
+  /** Emails that are due within an hour. */
+  due_soon: number;
+  /** Deliveries to its webhook endpoints that are still to be made, or to be tried again. */
+  webhooks: number;
+}
+
+export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
+  const { rows } = await db.query<Backlog>({
+    name: 'read_backlog',
+    text: `SELECT
+             (SELECT count(*)::int FROM (
+                SELECT FROM emails WHERE org_id = $1 AND status = 'queued' ORDER BY created_at, id LIMIT $2
+              ) AS waiting) AS queued,
+             (SELECT min(due_at) FROM (
+                SELECT coalesce(scheduled_at, created_at) AS due_at FROM emails
+                WHERE org_id = $1 AND status = 'queued' ORDER BY created_at, id LIMIT 1000
+              ) AS oldest) AS oldest_due_at,
+             (SELECT count(*)::int FROM (
+                SELECT FROM emails WHERE org_id = $1 AND status = 'scheduled' AND scheduled_at < now() + interval '1 hour'
+                ORDER BY scheduled_at LIMIT $2
+              ) AS soon) AS due_soon,
+             (SELECT coalesce(sum(pending), 0)::int FROM webhook_endpoints AS endpoint CROSS JOIN LATERAL (
+                SELECT count(*) AS pending FROM (
+                  SELECT FROM webhook_deliveries WHERE endpoint_id = endpoint.id AND status = 'pending'
+                  ORDER BY next_attempt_at LIMIT $2
+                ) AS due
+              ) AS counted WHERE endpoint.org_id = $1) AS webhooks`,
+    values: [orgId, COUNTED + 1],
+  });
+  const [backlog] = rows;
+  if (!backlog) throw new Error('the statement that counts what waits answered nothing');
+  return backlog;
+}
+
+/** What somebody should look after: endpoints that are switched off, and domains that are not what they should be. */
+export interface Ailing {
+  readonly kind: 'endpoint' | 'domain';
+  readonly id: string;
+  readonly name: string;
+  readonly reason: string | null;
+}
+
+/** At most 20 of each kind. */
+export async function listAiling(db: Db, orgId: string): Promise<Ailing[]> {
+  const { rows } = await db.query<Ailing>({
+    name: 'list_ailing',
+    text: `(SELECT 'endpoint' AS kind, id, url AS name, disabled_reason AS reason FROM webhook_endpoints
+            WHERE org_id = $1 AND status = 'disabled' ORDER BY created_at, id LIMIT 20)
+           UNION ALL
+           (SELECT 'domain', id, name, NULL FROM domains WHERE org_id = $1 AND status = 'failed' ORDER BY name LIMIT 20)`,
+    values: [orgId],
+  });
+  return rows;
+}
+
+/** The name of a domain that an organization may send from, if it has one. */
+export async function findVerifiedDomain(db: Db, orgId: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ name: string }>({
+    name: 'find_verified_domain',
+    text: `SELECT name FROM domains WHERE org_id = $1 AND status = 'verified' ORDER BY name LIMIT 1`,
+    values: [orgId],
+  });
+  return rows[0]?.name;
+}

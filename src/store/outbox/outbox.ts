@@ -1,0 +1,348 @@
+import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
+import { traceparentsOf } from '../emails/emails.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** One thing to ask of Temporal about one email, with what it takes to ask it. */
+export interface EmailRow {
+  id: string;
+  /** `leave` starts a workflow for an email that its group carried until now. */
+  action: 'start' | 'leave' | 'reschedule' | 'cancel';
+  message_id: string;
+  tries: number;
+  org_id: string;
+  batch_id: string | null;
+  /** The first recipient as it was given, and how many more there are. */
+  first_to: string;
+  more_to: number;
+  due_at: string | null;
+  /** Whether it is due later than now. */
+  waits: boolean;
+  version: number;
+  /** The workflow that carries it. */
+  workflow_id: string;
+  /** Whether anything is left to deliver: false once the email was canceled or has ended. */
+  open: boolean;
+  /** The span of the request that it came in, where requests are followed. */
+  traceparent: string | null;
+}
+
+/** Emails that share the workflow `message_id`, due at one instant. */
+export interface GroupRow {
+  id: string;
+  action: 'group';
+  message_id: string;
+  tries: number;
+  members: { id: string; version: number }[];
+  /** Of all of them, or null when they differ. */
+  org_id: string | null;
+  batch_id: string | null;
+  /** Whether all of them came in batches. */
+  bulk: boolean;
+  due_at: string | null;
+  /** The spans of the requests that they came in, of some of them when those are many. */
+  traceparents: string[];
+}
+
+/** An endpoint whose workflow must look at what it has to do. */
+export interface WebhookRow {
+  id: string;
+  action: 'webhook';
+  /** The endpoint's id. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+  /** Null when it was deleted. */
+  org_id: string | null;
+  /** Where it posts to; null when nothing is to be posted there any more. */
+  url: string | null;
+}
+
+/** A chore of upkeep that shall be done at once. */
+export interface ChoreRow {
+  id: string;
+  action: 'chore';
+  /** The chore's name. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+}
+
+/** A domain whose workflow must begin, or look at what has become of it. */
+export interface DomainRow {
+  id: string;
+  action: 'domain';
+  /** The domain's id. */
+  message_id: string;
+  tries: number;
+  /** The other rows that say the same. */
+  more_ids: string[];
+  /** Null, as the name, when there is nothing to watch (any more). */
+  org_id: string | null;
+  name: string | null;
+}
+
+/** A chat-app message that shall be carried by a workflow. */
+export interface ChatRow {
+  id: string;
+  action: 'chat';
+  message_id: string;
+  tries: number;
+  /** Whether it may have had a workflow before. */
+  again: boolean;
+  org_id: string;
+  to: string;
+  type: string;
+  /** Whether anything is left to deliver. */
+  open: boolean;
+  traceparent: string | null;
+}
+
+/** Which kinds of rows there are, whoever holds them. */
+export interface Waiting {
+  /** Endpoints to wake and chores. */
+  wakes: boolean;
+  domains: boolean;
+  chats: boolean;
+  groups: boolean;
+  emails: boolean;
+}
+
+export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow | DomainRow;
+
+/** What a relay that was woken has to look at: mostly nothing, or one kind. */
+export async function whatWaits(db: Db): Promise<Waiting> {
+  const { rows } = await db.query<Waiting>({
+    name: 'what_waits',
+    text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'webhook') OR EXISTS (SELECT FROM outbox WHERE action = 'chore') AS wakes,
+                  EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
+                  EXISTS (SELECT FROM outbox WHERE action IN ('chat', 'chat_again')) AS chats,
+                  EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
+                  EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
+  });
+  return rows[0] as Waiting;
+}
+
+/** Rows about emails, as SQL up to what is wanted of them: with the email as it is now, not as it was when they were written. */
+const EMAIL_ROWS = `
+  SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
+         email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
+         email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
+         email.schedule_version AS version, email.workflow_id,
+         email.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS open, outbox.traceparent
+  FROM outbox JOIN emails AS email ON email.id = outbox.message_id
+  WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
+
+/**
+ * The oldest rows about emails that no other relay holds, locked until the caller's transaction ends: a start after a
+ * reschedule waits for the new time.
+ */
+export async function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
+  const { rows } = await db.query<EmailRow>({
+    name: 'lock_outbox',
+    text: `${EMAIL_ROWS} ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Of the newest rows, those after a certain one about emails that came singly; locked likewise. */
+export async function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
+  const { rows } = await db.query<EmailRow>({
+    name: 'lock_late_singles',
+    text: `${EMAIL_ROWS} AND email.batch_id IS NULL AND outbox.action = 'start'
+             AND outbox.id IN (SELECT id FROM outbox WHERE id > $1 ORDER BY id DESC LIMIT $2)
+           ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
+    values: [afterId, limit],
+  });
+  return rows;
+}
+
+/** The oldest groups that no other relay holds, those of single emails before those of batches, locked likewise. */
+export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
+  const { rows } = await db.query<GroupRow>({
+    name: 'lock_groups',
+    text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
+                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS bulk,
+                  (group_of ->> 'due_at')::timestamptz AS due_at,
+                  ARRAY(SELECT jsonb_array_elements_text(group_of -> 'traceparents')) AS traceparents
+           FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
+           ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/**
+ * Endpoints to wake and chores to be done that no other relay holds, each once however many rows speak of it, locked
+ * likewise; at most `limit` rows of either kind.
+ */
+export async function lockWakes(db: Db, limit: number): Promise<(WebhookRow | ChoreRow)[]> {
+  const { rows } = await db.query<WebhookRow | ChoreRow>({
+    name: 'lock_wakes',
+    text: `WITH endpoints AS MATERIALIZED (
+             SELECT id, action, message_id, tries FROM outbox
+             WHERE action = 'webhook' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), chores AS MATERIALIZED (
+             SELECT id, action, message_id, tries FROM outbox
+             WHERE action = 'chore' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), one AS (
+             SELECT min(id) AS id, action, message_id, max(tries) AS tries, (array_agg(id::text ORDER BY id))[2:] AS more_ids
+             FROM (SELECT * FROM endpoints UNION ALL SELECT * FROM chores) AS held GROUP BY action, message_id
+           )
+           SELECT one.*, endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
+           FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id AND one.action = 'webhook'
+           ORDER BY one.action DESC`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Domains to watch that no other relay holds, each once, locked likewise. */
+export async function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
+  const { rows } = await db.query<DomainRow>({
+    name: 'lock_domains',
+    text: `WITH held AS MATERIALIZED (
+             SELECT id, message_id, tries FROM outbox
+             WHERE action = 'domain' AND (retry_at IS NULL OR retry_at <= now())
+             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
+           ), one AS (
+             SELECT min(id) AS id, 'domain' AS action, message_id, max(tries) AS tries,
+                    (array_agg(id::text ORDER BY id))[2:] AS more_ids
+             FROM held GROUP BY message_id
+           )
+           SELECT one.*, domain.org_id, domain.name
+           FROM one LEFT JOIN domains AS domain
+             ON domain.id = one.message_id AND domain.next_check_at IS NOT NULL`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** The oldest chat-app messages that no other relay holds, locked likewise. */
+export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
+  if (limit === 0) return [];
+  const { rows } = await db.query<ChatRow>({
+    name: 'lock_chats',
+    text: `SELECT outbox.id, 'chat' AS action, outbox.message_id, outbox.tries, outbox.action = 'chat_again' AS again,
+                  message.org_id, message."to", message.type,
+                  message.status = 'queued' AS open, outbox.traceparent
+           FROM outbox JOIN chat_messages AS message ON message.id = outbox.message_id
+           WHERE outbox.action IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
+           ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** An email that shall share a workflow: its outbox row and the version that was read with it. */
+export interface Joining {
+  readonly outboxId: string;
+  readonly id: string;
+  readonly version: number;
+  /** The workflow's id. */
+  readonly group: string;
+  readonly traceparent?: string | null;
+}
+
+/** Spans of requests that a group is linked with at most. */
+const LINKS = 50;
+
+/**
+ * Makes one row of those of many emails, and notes on each email which workflow carries it. An email that was moved,
+ * canceled or ended since its row was read keeps its row and stays out.
+ */
+export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<void> {
+  await db.query({
+    name: 'fold_outbox',
+    text: `WITH joining AS MATERIALIZED (
+             SELECT wish.*, email.org_id, email.batch_id, email.scheduled_at
+             FROM (
+               SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[], $5::text[])
+                 AS wish(outbox_id, id, version, group_id, traceparent)
+               ORDER BY id COLLATE "C"
+             ) AS wish CROSS JOIN LATERAL (
+               SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = wish.id FOR UPDATE
+             ) AS email
+             WHERE email.schedule_version = wish.version AND email.status IN ('queued', 'scheduled')
+           ), carried AS (
+             UPDATE emails SET workflow_id = joining.group_id FROM joining WHERE emails.id = joining.id
+           ), gone AS (
+             DELETE FROM outbox USING joining WHERE outbox.id = joining.outbox_id
+           )
+           INSERT INTO outbox (message_id, action, group_of)
+           SELECT group_id, 'group', jsonb_build_object(
+             'members', jsonb_agg(jsonb_build_object('id', id, 'version', version) ORDER BY id),
+             'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
+             'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
+             'bulk', bool_and(batch_id IS NOT NULL),
+             'due_at', min(scheduled_at),
+             'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
+           FROM joining GROUP BY group_id`,
+    values: [
+      joining.map(({ outboxId }) => outboxId),
+      joining.map(({ id }) => id),
+      joining.map(({ version }) => version),
+      joining.map(({ group }) => group),
+      traceparentsOf(joining),
+      LINKS,
+    ],
+  });
+}
+
+/**
+ * Lets emails leave the workflow that carried them as a group: from now on each is carried by one of its own, which is
+ * started after `waits` milliseconds. Those that it does not carry any more stay as they are.
+ */
+export async function leaveGroup(
+  db: Db,
+  group: string,
+  leavers: readonly { readonly id: string; readonly wait: number }[],
+): Promise<void> {
+  if (leavers.length === 0) return;
+  await db.query({
+    name: 'leave_group',
+    text: `WITH leaving AS MATERIALIZED (
+             SELECT wish.*
+             FROM (
+               SELECT * FROM unnest($2::text[], $3::float8[]) AS wish(id, wait) ORDER BY id COLLATE "C"
+             ) AS wish CROSS JOIN LATERAL (
+               SELECT workflow_id FROM emails WHERE id = wish.id FOR UPDATE
+             ) AS email
+             WHERE email.workflow_id = $1
+           ), carried AS (
+             UPDATE emails SET workflow_id = emails.id FROM leaving WHERE emails.id = leaving.id
+           )
+           INSERT INTO outbox (message_id, action, retry_at)
+           SELECT id, 'leave', now() + wait * interval '1 millisecond' FROM leaving`,
+    values: [group, leavers.map(({ id }) => id), leavers.map(({ wait }) => wait)],
+  });
+}
+
+export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query({ name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
+}
+
+/** Puts rows that Temporal refused off: a second, doubling to ten minutes, so that they hold up nobody else's. */
+export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query(
+    `UPDATE outbox SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 600) * interval '1 second'
+     WHERE id = ANY ($1)`,
+    [ids],
+  );
+}
+
+/** Leaves word for the relay, in the transaction that makes it true. */
+export async function insertOutbox(db: Db, action: EmailRow['action'], messageIds: readonly string[]): Promise<void> {
+  if (messageIds.length === 0) return;
+  await db.query({
+    name: 'insert_outbox',
+    text: `INSERT INTO outbox (message_id, action) SELECT id, $1 FROM unnest($2::text[]) AS message(id)`,
+    values: [action, messageIds],
+  });
+}

@@ -1,0 +1,27 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** A data key as it is stored. */
+export interface SealedDataKey {
+  readonly version: number;
+  readonly sealed: Buffer;
+}
+
+/** @param version of the key, or null for the latest */
+export async function findDataKey(db: Db, orgId: string, version: number | null): Promise<SealedDataKey | undefined> {
+  const { rows } = await db.query<SealedDataKey>({
+    name: 'find_data_key',
+    text: `SELECT version, sealed FROM data_keys WHERE org_id = $1 AND ($2::integer IS NULL OR version = $2)
+           ORDER BY version DESC LIMIT 1`,
+    values: [orgId, version],
+  });
+  return rows[0];
+}
+
+/** Stores a data key, unless another process has stored one of this version meanwhile. */
+export async function insertDataKey(db: Db, orgId: string, { version, sealed }: SealedDataKey): Promise<void> {
+  await db.query(`INSERT INTO data_keys (org_id, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+    orgId,
+    version,
+    sealed,
+  ]);
+}

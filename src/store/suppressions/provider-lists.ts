@@ -1,0 +1,69 @@
+import type { Db } from '../postgres/pool.ts';
+
+/**
+ * Leaves word, also for the relay, that addresses must be taken off the provider's own list. One that the organization still sends nothing to
+ * stays there: only its entry for marketing email has gone.
+ * @param emails bare, in lower case
+ */
+export async function askForProviderRemoval(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
+  if (emails.length === 0) return;
+  await db.query({
+    name: 'ask_for_provider_removal',
+    text: `WITH asked AS (
+             INSERT INTO provider_list_removals (org_id, email)
+             SELECT DISTINCT $1, email FROM unnest($2::text[]) AS wish(email)
+             WHERE NOT EXISTS (
+               SELECT FROM suppressions AS kept
+               WHERE kept.org_id = $1 AND kept.email = wish.email AND kept.origin <> 'unsubscribe'
+             )
+             RETURNING id
+           )
+           INSERT INTO outbox (message_id, action)
+           SELECT 'clearProviderLists', 'chore' WHERE EXISTS (SELECT FROM asked)`,
+    values: [orgId, emails],
+  });
+}
+
+/** An address that is to be taken off the provider's list. */
+export interface ProviderRemoval {
+  readonly id: string;
+  readonly org_id: string;
+  readonly email: string;
+  /** Whether another organization has it on its list because of what a provider said, and so needs it on the provider's. */
+  readonly is_shared: boolean;
+}
+
+/** The oldest of what is to be done now. Nothing is locked: doing it twice does no harm. */
+export async function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemoval[]> {
+  const { rows } = await db.query<ProviderRemoval>({
+    name: 'due_provider_removals',
+    text: `SELECT id, org_id, email, EXISTS (
+             SELECT FROM suppressions AS other
+             WHERE other.email = removal.email AND other.org_id <> removal.org_id
+               AND other.origin IN ('bounce', 'complaint', 'provider')
+           ) AS is_shared
+           FROM provider_list_removals AS removal WHERE retry_at <= now() ORDER BY id LIMIT $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Forgets what is done. What was asked for meanwhile has a row of its own, and stays. */
+export async function endProviderRemovals(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query({
+    name: 'end_provider_removals',
+    text: `DELETE FROM provider_list_removals WHERE id = ANY ($1)`,
+    values: [ids],
+  });
+}
+
+/** Puts one off that the provider could not be asked: a minute, doubling to six hours. */
+export async function deferProviderRemoval(db: Db, id: string): Promise<void> {
+  await db.query(
+    `UPDATE provider_list_removals
+     SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
+     WHERE id = $1`,
+    [id],
+  );
+}

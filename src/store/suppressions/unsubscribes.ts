@@ -1,0 +1,21 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** An email as an unsubscribe link leads to it: whose it is, and who sent it to whom. */
+export interface AddressedEmail {
+  id: string;
+  org_id: string;
+  from: string;
+  to: string[];
+  cc: string[] | null;
+  bcc: string[] | null;
+}
+
+/** An email of any organization: whoever asks must have shown already, or show by the answer, that he may. */
+export async function findAddressedEmail(db: Db, id: string): Promise<AddressedEmail | undefined> {
+  const { rows } = await db.query<AddressedEmail>({
+    name: 'find_addressed_email',
+    text: `SELECT id, org_id, "from", "to", cc, bcc FROM emails WHERE id = $1`,
+    values: [id],
+  });
+  return rows[0];
+}

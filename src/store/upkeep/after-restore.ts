@@ -1,0 +1,105 @@
+import type { EmailProviderName } from '../../domain/email.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** What the attempts say that stand for whatever happened between a backup and its restore. */
+const DETAIL = 'It was open when the backup was made, and may have been sent since.';
+
+/**
+ * An attempt as SQL of which nobody saw the end, for each row of `open`. Its call is the message's own id: any call of it.
+ * A provider's denial counts when a minute has passed since its first; here the first is the restore itself, since whatever
+ * was sent was sent before it.
+ */
+function doubt(provider: string, startedAt: string, detail: string): string {
+  return `INSERT INTO attempts (message_id, n, call, provider, started_at, ended_at, outcome, detail, denied_at)
+    SELECT id, 1 + coalesce((SELECT max(n) FROM attempts WHERE message_id = id), 0), id, ${provider}, ${startedAt}, now(),
+           'unknown', ${detail}, now()
+    FROM open`;
+}
+
+/** The processes that send and are connected to this database, by the names of their connections. */
+export async function findSenders(db: Db): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT DISTINCT application_name AS name FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name IN ('sendwright api', 'sendwright worker') ORDER BY name`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/**
+ * By how much a restore raises `schedule_version`: by more than an email can have been rescheduled since the backup. A
+ * workflow that lived on in Temporal then takes the restored time, whatever it was told since.
+ */
+const VERSIONS_SINCE_BACKUP = 1_000_000;
+
+/**
+ * Has every open email looked up at its provider before it is sent, and delivered by a new workflow: its own if it came
+ * singly or is under way in copies, else one that the relay makes. A scheduled email that had a workflow of its own
+ * is rescheduled to its time in the backup, since that workflow may still run and know a later one. @returns how many
+ * @param provider that is asked
+ */
+export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `WITH open AS MATERIALIZED (
+       SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
+         SELECT id, batch_id, status, schedule_version FROM emails
+         WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
+       ) AS waiting
+       UNION
+       SELECT id, batch_id, status, schedule_version FROM emails
+       WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
+     ), doubted AS (
+       ${doubt('$1', 'now()', '$2')}
+     ), carried AS (
+       UPDATE emails
+       SET workflow_id = emails.id, look_at = NULL,
+           schedule_version = emails.schedule_version + CASE WHEN open.status = 'scheduled' THEN $3::integer ELSE 0 END
+       FROM open WHERE emails.id = open.id
+     ), spoken AS (
+       DELETE FROM outbox WHERE action IN ('start', 'leave', 'group', 'reschedule', 'cancel')
+     ), started AS (
+       INSERT INTO outbox (message_id, action)
+       SELECT id, CASE WHEN status = 'scheduled' AND (batch_id IS NULL OR schedule_version % $3::integer > 0) THEN 'reschedule'
+                       WHEN batch_id IS NOT NULL AND status IN ('queued', 'scheduled') THEN 'start'
+                       ELSE 'leave' END
+       FROM open ORDER BY id
+     )
+     SELECT count(*)::int AS count FROM open`,
+    [provider, DETAIL, VERSIONS_SINCE_BACKUP],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/**
+ * The same of chat-app messages, whose numbers say who is asked. Twilio's list is read from when the message was accepted;
+ * Meta cannot be asked, but a report of it may still come for a minute. @returns how many
+ */
+export async function doubtChats(db: Db): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `WITH open AS MATERIALIZED (
+       SELECT message.id, message.created_at, number.provider
+       FROM organizations CROSS JOIN LATERAL (
+         SELECT id, created_at, number_id FROM chat_messages WHERE org_id = organizations.id AND status = 'queued'
+       ) AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+     ), doubted AS (
+       ${doubt('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
+       WHERE provider IS NOT NULL
+     ), spoken AS (
+       DELETE FROM outbox WHERE action IN ('chat', 'chat_again')
+     ), started AS (
+       INSERT INTO outbox (message_id, action) SELECT id, 'chat_again' FROM open ORDER BY id
+     )
+     SELECT count(*)::int AS count FROM open`,
+    [DETAIL],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Has the workflows of endpoints and of domains that wait for a check looked for, and started where they are missing. */
+export async function wakeAll(db: Db): Promise<void> {
+  await db.query(
+    `INSERT INTO outbox (message_id, action)
+     SELECT id, 'webhook' FROM webhook_endpoints WHERE status = 'enabled'
+     UNION ALL
+     SELECT id, 'domain' FROM domains WHERE next_check_at IS NOT NULL`,
+  );
+}

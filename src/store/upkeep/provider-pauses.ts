@@ -1,0 +1,95 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
+export interface ProviderPause {
+  readonly provider: string;
+  /**
+   * Empty for the whole account; else the sender's domain or `stream:` and the provider's stream (email), or the id of the
+   * number (chat-app messages).
+   */
+  readonly sender: string;
+  /** The provider's answer, as a sentence. */
+  readonly reason: string;
+  /** Since it began. */
+  readonly ageMs: number;
+  /** Until one message may be sent to find out whether the account works again; 0 when it may. */
+  readonly probeInMs: number;
+}
+
+/** Milliseconds before the first probe; the wait doubles with each that fails, up to ten minutes. */
+const FIRST_PROBE_MS = 30_000;
+const MAX_PROBE_MS = 600_000;
+/** A pause that nobody has probed for so long is over: nothing is sent from there any more. */
+const ABANDONED = `interval '24 hours'`;
+
+export async function readPauses(db: Db): Promise<ProviderPause[]> {
+  const { rows } = await db.query<ProviderPause>({
+    name: 'read_provider_pauses',
+    text: `SELECT provider, sender, reason,
+                  (extract(epoch FROM clock_timestamp() - opened_at) * 1000)::float8 AS "ageMs",
+                  (greatest(extract(epoch FROM next_probe_at - clock_timestamp()), 0) * 1000)::float8 AS "probeInMs"
+           FROM provider_pauses WHERE next_probe_at > now() - ${ABANDONED} ORDER BY provider, sender`,
+  });
+  return rows;
+}
+
+/** Pauses accounts; those that are paused already get the latest reason. */
+export async function openPauses(
+  db: Db,
+  pauses: readonly Pick<ProviderPause, 'provider' | 'sender' | 'reason'>[],
+): Promise<void> {
+  await db.query({
+    name: 'open_provider_pauses',
+    text: `INSERT INTO provider_pauses AS pause (provider, sender, reason, next_probe_at)
+           SELECT DISTINCT ON (provider, sender) provider, sender, reason, now() + make_interval(secs => $4 / 1000.0)
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS wish(provider, sender, reason) ORDER BY provider, sender
+           ON CONFLICT (provider, sender) DO UPDATE SET
+             reason        = EXCLUDED.reason,
+             opened_at     = CASE WHEN ${IS_ABANDONED} THEN EXCLUDED.opened_at ELSE pause.opened_at END,
+             probes        = CASE WHEN ${IS_ABANDONED} THEN 0 ELSE pause.probes END,
+             next_probe_at = CASE WHEN ${IS_ABANDONED} THEN EXCLUDED.next_probe_at ELSE pause.next_probe_at END`,
+    values: [
+      pauses.map(({ provider }) => provider),
+      pauses.map(({ sender }) => sender),
+      pauses.map(({ reason }) => reason),
+      FIRST_PROBE_MS,
+    ],
+  });
+}
+
+const IS_ABANDONED = `pause.next_probe_at <= now() - ${ABANDONED}`;
+
+/** Reserves the next probe of a paused account. @returns whether the caller may send one message; one worker may at a time */
+export async function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'take_provider_probe',
+    text: `UPDATE provider_pauses
+           SET probes = probes + 1,
+               next_probe_at = clock_timestamp() + make_interval(secs => least($3 * 2.0 ^ least(probes + 1, 20), $4) / 1000.0)
+           WHERE provider = $1 AND sender = $2 AND next_probe_at <= clock_timestamp()`,
+    values: [provider, sender, FIRST_PROBE_MS, MAX_PROBE_MS],
+  });
+  return rowCount === 1;
+}
+
+/** Ends pauses: a message was sent from there. */
+export async function closePauses(
+  db: Db,
+  pauses: readonly Pick<ProviderPause, 'provider' | 'sender'>[],
+): Promise<void> {
+  await db.query({
+    name: 'close_provider_pauses',
+    text: `DELETE FROM provider_pauses
+           WHERE (provider, sender) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    values: [pauses.map(({ provider }) => provider), pauses.map(({ sender }) => sender)],
+  });
+}
+
+/** Ends the pauses of whole accounts whose reason begins with a text. */
+export async function closePausesOfReason(db: Db, providers: readonly string[], reasonStart: string): Promise<void> {
+  await db.query({
+    name: 'close_provider_pauses_of_reason',
+    text: `DELETE FROM provider_pauses WHERE provider = ANY ($1) AND sender = '' AND starts_with(reason, $2)`,
+    values: [providers, reasonStart],
+  });
+}

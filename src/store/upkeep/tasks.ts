@@ -1,0 +1,47 @@
+import type { Db } from '../postgres/pool.ts';
+
+/** A maintenance task and how often its schedule runs it. */
+export interface UpkeepTask {
+  readonly name: string;
+  readonly intervalSeconds: number;
+}
+
+/** Registers the tasks of this version, and removes those that it no longer has. */
+export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]): Promise<void> {
+  await db.query({
+    name: 'register_upkeep_tasks',
+    text: `WITH registered AS (
+             INSERT INTO upkeep_tasks (name, interval_seconds)
+             SELECT * FROM unnest($1::text[], $2::integer[]) AS task(name, interval_seconds) ORDER BY name COLLATE "C"
+             ON CONFLICT (name) DO UPDATE SET interval_seconds = EXCLUDED.interval_seconds
+           )
+           DELETE FROM upkeep_tasks WHERE name <> ALL ($1)`,
+    values: [tasks.map(({ name }) => name), tasks.map(({ intervalSeconds }) => intervalSeconds)],
+  });
+}
+
+/** Notes that a task ran to its end. */
+export async function noteUpkeepSuccess(db: Db, name: string): Promise<void> {
+  await db.query({
+    name: 'note_upkeep_success',
+    text: `UPDATE upkeep_tasks SET succeeded_at = now() WHERE name = $1`,
+    values: [name],
+  });
+}
+
+/** How long ago a task last ran to its end, by the database's clock. */
+export interface UpkeepAge {
+  task: string;
+  age_seconds: number;
+  interval_seconds: number;
+}
+
+export async function readUpkeepAges(db: Db): Promise<UpkeepAge[]> {
+  const { rows } = await db.query<UpkeepAge>({
+    name: 'read_upkeep_ages',
+    text: `SELECT name AS task, interval_seconds,
+                  greatest(extract(epoch FROM now() - succeeded_at), 0)::float8 AS age_seconds
+           FROM upkeep_tasks ORDER BY name`,
+  });
+  return rows;
+}

@@ -1,0 +1,127 @@
+import type { Tag } from '../../domain/email.ts';
+import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** A delivery that is due, with its event and, as long as that has no payload, the email that it is about. */
+export interface DueDelivery {
+  id: string;
+  event_id: string;
+  /** Failures since it was created or replayed. */
+  tries: number;
+  type: string;
+  created_at: string;
+  message_id: string | null;
+  data: Record<string, unknown>;
+  payload: string | null;
+  email: { batch_id: string | null; from: string; to: string[]; subject: string; tags: Tag[] } | null;
+}
+
+/**
+ * Deliveries of an endpoint that are due, those that have been due for longest first. Nobody else takes them: an endpoint
+ * has one workflow.
+ * @param except ids of those that are under way
+ */
+export async function findDue(
+  db: Db,
+  endpointId: string,
+  except: readonly string[],
+  limit: number,
+): Promise<DueDelivery[]> {
+  const { rows } = await db.query<DueDelivery>({
+    name: 'find_due',
+    text: `SELECT delivery.id, delivery.event_id, delivery.tries, event.type, event.created_at, event.message_id, event.data,
+                  event.payload,
+                  CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
+                    'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
+           FROM (
+             SELECT id, event_id, tries, next_attempt_at FROM webhook_deliveries
+             WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at <= now() AND id <> ALL ($2::text[])
+             ORDER BY next_attempt_at LIMIT $3
+           ) AS delivery
+           JOIN webhook_events AS event ON event.id = delivery.event_id
+           LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL
+           ORDER BY delivery.next_attempt_at`,
+    values: [endpointId, except, limit],
+  });
+  return rows;
+}
+
+/**
+ * Part of a statement that does not wait until its commit is on disk. What a crash of the database's machine takes with it
+ * are the last tries of a second at most: they are made again, with the same id and, from the same facts, the same payload.
+ */
+const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`;
+
+/**
+ * Keeps payloads of events that have none, before they are posted for the first time.
+ * @returns the payload of each event: the one that was kept first, whoever made it
+ */
+export async function keepPayloads(
+  db: Db,
+  payloads: readonly { readonly id: string; readonly payload: string }[],
+): Promise<Map<string, string>> {
+  if (payloads.length === 0) return new Map();
+  const { rows } = await db.query<{ id: string; payload: string }>({
+    name: 'keep_payloads',
+    text: `WITH held AS MATERIALIZED (
+             SELECT event.id, event.payload IS NULL AS fresh, coalesce(event.payload, made.payload) AS payload
+             FROM unnest($1::text[], $2::text[]) AS made(id, payload) JOIN webhook_events AS event USING (id)
+             ORDER BY event.id FOR NO KEY UPDATE OF event
+           ), ${NO_FLUSH}, kept AS (
+             UPDATE webhook_events AS event SET payload = held.payload FROM held, no_flush
+             WHERE event.id = held.id AND held.fresh
+           )
+           SELECT id, payload FROM held`,
+    values: [payloads.map(({ id }) => id), payloads.map(({ payload }) => payload)],
+  });
+  return new Map(rows.map(({ id, payload }) => [id, payload]));
+}
+
+/** What one try came to, and what follows. */
+export interface Try {
+  readonly id: string;
+  /** Failures before this try: when the delivery has another number by now, it was replayed and its state is left alone. */
+  readonly tries: number;
+  /** Milliseconds since the try began. */
+  readonly ago: number;
+  readonly statusCode: number | null;
+  readonly durationMs: number;
+  readonly response: string | null;
+  readonly error: string | null;
+  readonly status: DeliveryStatus;
+  /** Milliseconds until the next try, of one that is pending. */
+  readonly wait: number | null;
+}
+
+/** Writes down what tries came to. */
+export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> {
+  await db.query({
+    name: 'record_tries',
+    text: `WITH tried AS MATERIALIZED (
+             SELECT * FROM unnest($1::text[], $2::integer[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
+                                  $8::text[], $9::float8[])
+               AS tried(id, tries, ago, status_code, duration_ms, response, error, status, wait)
+           ), ${NO_FLUSH}, noted AS (
+             INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error)
+             SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error
+             FROM tried, no_flush
+           )
+           UPDATE webhook_deliveries AS delivery SET
+             status          = tried.status,
+             tries           = delivery.tries + 1,
+             next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
+           FROM tried
+           WHERE delivery.id = tried.id AND delivery.status = 'pending' AND delivery.tries = tried.tries`,
+    values: [
+      tries.map(({ id }) => id),
+      tries.map((each) => each.tries),
+      tries.map(({ ago }) => ago),
+      tries.map(({ statusCode }) => statusCode),
+      tries.map(({ durationMs }) => durationMs),
+      tries.map(({ response }) => response),
+      tries.map(({ error }) => error),
+      tries.map(({ status }) => status),
+      tries.map(({ wait }) => wait),
+    ],
+  });
+}

@@ -1,0 +1,185 @@
+import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import type { Db } from '../postgres/pool.ts';
+import type { DueDelivery } from './attempts.ts';
+
+/** A delivery as lists show it. */
+export interface Delivery {
+  id: string;
+  event_id: string;
+  type: string;
+  status: DeliveryStatus;
+  created_at: string;
+  next_attempt_at: string | null;
+}
+
+const DELIVERY = 'id, event_id, type, status, created_at, next_attempt_at';
+
+/**
+ * Deliveries of an endpoint, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listDeliveries(
+  db: Db,
+  endpointId: string,
+  status: DeliveryStatus | null,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Delivery[]> {
+  const [name, text] = status === null ? LIST_DELIVERIES : LIST_BY_STATUS;
+  const values = [
+    endpointId,
+    after?.created_at ?? null,
+    after?.id ?? null,
+    limit,
+    ...(status === null ? [] : [status]),
+  ];
+  const { rows } = await db.query<Delivery>({ name, text, values });
+  return rows;
+}
+
+const listing = (filter: string): string => `
+  SELECT ${DELIVERY} FROM webhook_deliveries
+  WHERE endpoint_id = $1${filter} AND (created_at, id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+  ORDER BY created_at DESC, id DESC LIMIT $4`;
+const LIST_DELIVERIES = ['list_deliveries', listing('')] as const;
+const LIST_BY_STATUS = ['list_deliveries_by_status', listing(' AND status = $5')] as const;
+
+/** One try of a delivery. */
+export interface DeliveryAttempt {
+  at: string;
+  status_code: number | null;
+  duration_ms: number;
+  response: string | null;
+  error: string | null;
+}
+
+/** One delivery of an endpoint with its event. */
+export async function findDelivery(
+  db: Db,
+  endpointId: string,
+  id: string,
+): Promise<(Delivery & Omit<DueDelivery, 'tries'>) | undefined> {
+  const { rows } = await db.query<Delivery & Omit<DueDelivery, 'tries'>>(
+    `SELECT delivery.*, event.message_id, event.data, event.payload,
+            CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
+              'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
+     FROM (SELECT ${DELIVERY} FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2) AS delivery
+     JOIN webhook_events AS event ON event.id = delivery.event_id
+     LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL`,
+    [id, endpointId],
+  );
+  return rows[0];
+}
+
+/** The tries of a delivery, oldest first. */
+export async function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttempt[]> {
+  const { rows } = await db.query<DeliveryAttempt>(
+    `SELECT at, status_code, duration_ms, response, error FROM webhook_attempts WHERE delivery_id = $1 ORDER BY at`,
+    [deliveryId],
+  );
+  return rows;
+}
+
+/**
+ * Parts of a statement around one that writes deliveries of the endpoint `$1`: before it, the endpoint is held, as
+ * TELL_ENDPOINTS does, and after it the relay is told if that is asleep.
+ */
+const HOLD = `
+  held AS MATERIALIZED (
+    SELECT id, org_id, idle FROM webhook_endpoints WHERE id = $1 AND status = 'enabled' FOR KEY SHARE
+  )`;
+const WAKE = (written: string): string => `
+  woken AS (
+    INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM held WHERE idle AND EXISTS (SELECT FROM ${written})
+  )`;
+
+/** Leaves an event to one enabled endpoint, whatever types that wants. */
+export async function addDelivery(
+  db: Db,
+  endpointId: string,
+  event: { id: string; type: string; data: Record<string, unknown> },
+): Promise<Delivery | undefined> {
+  const { rows } = await db.query<Delivery>(
+    `WITH ${HOLD}, kept AS (
+       INSERT INTO webhook_events (id, org_id, type, created_at, data) SELECT $2, org_id, $3, now(), $4::jsonb FROM held
+     ), written AS (
+       INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
+       SELECT delivery_id($2, id), id, $2, $3, now(), now() FROM held
+       RETURNING ${DELIVERY}
+     ), ${WAKE('written')}
+     SELECT * FROM written`,
+    [endpointId, event.id, event.type, JSON.stringify(event.data)],
+  );
+  return rows[0];
+}
+
+const AGAIN = `status = 'pending', tries = 0, next_attempt_at = clock_timestamp()`;
+
+/** Lets a delivery of an enabled endpoint begin anew, whatever came of it. */
+export async function replayDelivery(db: Db, endpointId: string, id: string): Promise<Delivery | undefined> {
+  const { rows } = await db.query<Delivery>(
+    `WITH ${HOLD}, written AS (
+       UPDATE webhook_deliveries SET ${AGAIN} FROM held
+       WHERE webhook_deliveries.id = $2 AND endpoint_id = held.id
+       RETURNING ${DELIVERY.replaceAll(/\w+/g, 'webhook_deliveries.$&')}
+     ), ${WAKE('written')}
+     SELECT * FROM written`,
+    [endpointId, id],
+  );
+  return rows[0];
+}
+
+/**
+ * Lets deliveries of a period begin anew, at most `limit`, oldest first.
+ * @param after the last one that an earlier call has looked at, or null
+ * @returns how many there were, and the last of them
+ */
+export async function replayPeriod(
+  db: Db,
+  endpointId: string,
+  period: { since: string; until: string; status: DeliveryStatus | null },
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<{ replayed: number; last: { created_at: string; id: string } | null }> {
+  const { rows } = await db.query<{ created_at: string; id: string }>(
+    `WITH ${HOLD}, chosen AS MATERIALIZED (
+       SELECT delivery.id FROM held CROSS JOIN LATERAL (
+         SELECT id, created_at FROM webhook_deliveries
+         WHERE endpoint_id = held.id AND created_at BETWEEN $2 AND $3 AND ($4::text IS NULL OR status = $4)
+           AND (created_at, id) > (coalesce($5::timestamptz, '-infinity'), coalesce($6, ''))
+         ORDER BY created_at, id LIMIT $7
+       ) AS delivery
+     ), written AS (
+       UPDATE webhook_deliveries SET ${AGAIN} FROM chosen WHERE webhook_deliveries.id = chosen.id
+       RETURNING webhook_deliveries.created_at, webhook_deliveries.id
+     ), ${WAKE('written')}
+     SELECT created_at, id FROM written ORDER BY created_at, id`,
+    [endpointId, period.since, period.until, period.status, after?.created_at ?? null, after?.id ?? null, limit],
+  );
+  return { replayed: rows.length, last: rows.at(-1) ?? null };
+}
+
+/**
+ * Deletes deliveries with their tries, and then events, that are older than an id says, at most `limit` of each.
+ * @param before the time of ids, as `idTime` writes it
+ * @returns how many deliveries and events, whichever were more
+ */
+export async function deleteOldDeliveries(db: Db, before: string, limit: number): Promise<number> {
+  const { rows } = await db.query<{ deliveries: number; events: number }>(
+    `WITH old AS MATERIALIZED (
+       SELECT id FROM webhook_deliveries WHERE id < 'whd_' || $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
+     ), tries AS (
+       DELETE FROM webhook_attempts USING old WHERE delivery_id = old.id
+     ), deliveries AS (
+       DELETE FROM webhook_deliveries USING old WHERE webhook_deliveries.id = old.id
+     ), events AS (
+       DELETE FROM webhook_events WHERE id IN (
+         SELECT id FROM webhook_events WHERE id < 'evt_' || $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING id
+     )
+     SELECT (SELECT count(*)::int FROM old) AS deliveries, (SELECT count(*)::int FROM events) AS events`,
+    [before, limit],
+  );
+  const { deliveries = 0, events = 0 } = rows[0] ?? {};
+  return Math.max(deliveries, events);
+}

@@ -1,0 +1,138 @@
+import type { EndpointStatus } from '../../domain/webhooks.ts';
+import type { Db } from '../postgres/pool.ts';
+
+/** An endpoint as its owner sees it. */
+export interface Endpoint {
+  id: string;
+  url: string;
+  description: string | null;
+  /** Types that it wants; none is all of them. */
+  events: string[];
+  status: EndpointStatus;
+  /** Why we disabled it; null when its owner did. */
+  disabled_reason: string | null;
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  failing_since: string | null;
+  created_at: string;
+}
+
+const ENDPOINT = 'id, url, description, events, status, disabled_reason, disabled_at, failing_since, created_at';
+
+export async function insertEndpoint(
+  db: Db,
+  orgId: string,
+  endpoint: Pick<Endpoint, 'id' | 'url' | 'description' | 'events'>,
+  secret: Buffer,
+): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(
+    `INSERT INTO webhook_endpoints (id, org_id, url, description, events, secret) VALUES ($1, $2, $3, $4, $5, $6)
+     RETURNING ${ENDPOINT}`,
+    [endpoint.id, orgId, endpoint.url, endpoint.description, endpoint.events, secret],
+  );
+  return rows[0];
+}
+
+export async function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(`SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [
+    id,
+    orgId,
+  ]);
+  return rows[0];
+}
+
+/**
+ * Endpoints of an organization, newest first.
+ * @param after the place in the list after which to go on, or null for its begin
+ */
+export async function listEndpoints(
+  db: Db,
+  orgId: string,
+  after: { created_at: string; id: string } | null,
+  limit: number,
+): Promise<Endpoint[]> {
+  const { rows } = await db.query<Endpoint>(
+    `SELECT ${ENDPOINT} FROM webhook_endpoints
+     WHERE org_id = $1 AND (created_at, id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [orgId, after?.created_at ?? null, after?.id ?? null, limit],
+  );
+  return rows;
+}
+
+/** What its owner may change of an endpoint. */
+export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
+
+/**
+ * Changes an endpoint; what is not given stays. One that is enabled begins anew, and the relay is told, since its
+ * workflow has to begin or to end.
+ */
+export async function changeEndpoint(
+  db: Db,
+  orgId: string,
+  id: string,
+  change: EndpointChange,
+): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(
+    `WITH changed AS (
+       UPDATE webhook_endpoints AS endpoint SET
+         url             = coalesce($3, url),
+         description     = CASE WHEN $4::text IS NULL THEN description ELSE nullif($4, '') END,
+         events          = coalesce($5, events),
+         status          = coalesce($6, status),
+         disabled_reason = CASE WHEN $6::text IS NULL THEN disabled_reason END,
+         disabled_at     = CASE WHEN $6 = 'enabled' THEN NULL WHEN $6 = 'disabled' AND status = 'enabled' THEN now() ELSE disabled_at END,
+         failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END,
+         idle            = idle OR $6::text IS NOT NULL
+       WHERE id = $1 AND org_id = $2
+       RETURNING ${ENDPOINT}
+     ), told AS (
+       INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM changed WHERE $6::text IS NOT NULL
+     )
+     SELECT * FROM changed`,
+    [id, orgId, change.url ?? null, change.description ?? null, change.events ?? null, change.status ?? null],
+  );
+  return rows[0];
+}
+
+/** Disables an endpoint that is about to be deleted. To be committed before: then transactions write to it no longer. */
+export async function disableForDeletion(db: Db, orgId: string, id: string): Promise<void> {
+  await db.query(
+    `UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1 AND org_id = $2 AND status = 'enabled'`,
+    [id, orgId],
+  );
+}
+
+/**
+ * Deletes an endpoint; its deliveries are deleted later. Waits for all transactions that write to it (`disableForDeletion`).
+ * @returns whether there was one
+ */
+export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
+  const { rows } = await db.query<{ deleted: boolean }>(
+    `WITH deleted AS (
+       DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2 RETURNING id
+     ), told AS (
+       INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM deleted
+     )
+     SELECT EXISTS (SELECT FROM deleted) AS deleted`,
+    [id, orgId],
+  );
+  return rows[0]?.deleted === true;
+}
+
+/** Gives an endpoint another secret; the one before signs too for so many hours. */
+export async function rotateSecret(
+  db: Db,
+  orgId: string,
+  id: string,
+  secret: Buffer,
+  hours: number,
+): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(
+    `UPDATE webhook_endpoints
+     SET secret = $3, old_secret = secret, old_until = now() + make_interval(hours => $4)
+     WHERE id = $1 AND org_id = $2 RETURNING ${ENDPOINT}`,
+    [id, orgId, secret, hours],
+  );
+  return rows[0];
+}

@@ -1,0 +1,55 @@
+import type { Db } from '../postgres/pool.ts';
+
+/**
+ * Parts of a statement that leave an event to every endpoint that wants it, in the transaction in which it happened.
+ * They need the part `happened(event_id, org_id, type, created_at, message_id, data)` and begin with a comma.
+ *
+ * Endpoints are held FOR KEY SHARE until the commit, which blocks only a transaction that marks one idle (FOR UPDATE) or
+ * deletes it, so that the former sees our deliveries. Changes of an endpoint, such as a new secret, do not wait for writers,
+ * of which a busy organization always has one.
+ * Who finds it asleep leaves word for the relay.
+ */
+export const TELL_ENDPOINTS = `
+  , listening AS MATERIALIZED (
+    SELECT id, org_id, events, idle FROM webhook_endpoints
+    WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled' ORDER BY id FOR KEY SHARE
+  ), heard AS MATERIALIZED (
+    SELECT happened.*, listening.id AS endpoint_id, listening.idle
+    FROM listening JOIN happened USING (org_id)
+    WHERE listening.events = '{}' OR happened.type = ANY (listening.events)
+  ), kept AS (
+    INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
+    SELECT DISTINCT ON (event_id) event_id, org_id, type, created_at, message_id, data FROM heard ORDER BY event_id
+  ), delivered AS (
+    INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
+    SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, created_at, created_at FROM heard
+  ), woken AS (
+    INSERT INTO outbox (message_id, action) SELECT DISTINCT endpoint_id, 'webhook' FROM heard WHERE idle
+  )`;
+
+/** Something that happened besides the events of messages, with what its payload's data holds. */
+export interface Happening {
+  readonly event_id: string;
+  readonly org_id: string;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Leaves events to every endpoint that wants them. */
+export async function tellEndpoints(db: Db, happenings: readonly Happening[]): Promise<void> {
+  if (happenings.length === 0) return;
+  await db.query({
+    name: 'tell_endpoints',
+    text: `WITH happened AS MATERIALIZED (
+             SELECT event_id, org_id, type, date_trunc('milliseconds', now()) AS created_at, NULL::text AS message_id, data
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS wish(event_id, org_id, type, data)
+           )${TELL_ENDPOINTS}
+           SELECT`,
+    values: [
+      happenings.map(({ event_id }) => event_id),
+      happenings.map(({ org_id }) => org_id),
+      happenings.map(({ type }) => type),
+      happenings.map(({ data }) => JSON.stringify(data)),
+    ],
+  });
+}
