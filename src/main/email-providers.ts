@@ -4,9 +4,9 @@ import type { EmailProviderName } from '../domain/email.ts';
 import { makeMetadataSigner } from '../domain/metadata-signature.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import { observedEmail } from '../providers/observed.ts';
-import { postmark, type PostmarkSettings } from '../providers/postmark.ts';
-import { postmarkSuppressions } from '../providers/postmark-suppressions.ts';
-import { smtp } from '../providers/smtp.ts';
+import { postmark, type PostmarkSettings } from '../providers/postmark/postmark.ts';
+import { postmarkSuppressions } from '../providers/postmark/suppressions.ts';
+import { smtp } from '../providers/smtp/smtp.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { readSettings } from './env.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Senders } from '../domain/sender-records.ts';
 import { makeDns } from '../providers/dns.ts';
-import { postmarkDomains } from '../providers/postmark-domains.ts';
+import { postmarkDomains } from '../providers/postmark/domains.ts';
 import { dkimSeal, type SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { emailProviderNames } from './email-providers.ts';

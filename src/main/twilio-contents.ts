@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { TwilioAccount } from '../providers/twilio-client.ts';
-import { fetchTwilioTemplates, type TwilioContent } from '../providers/twilio-templates.ts';
+import type { TwilioAccount } from '../providers/twilio/client.ts';
+import { fetchTwilioTemplates, type TwilioContent } from '../providers/twilio/templates.ts';
 import { addContents, findContent } from '../store/chat/contents.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 

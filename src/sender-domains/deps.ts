@@ -3,7 +3,7 @@ import { makeSeal, type Seal } from '../domain/seal.ts';
 import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
 import type { Senders } from '../domain/sender-records.ts';
 import type { Dns } from '../providers/dns.ts';
-import type { PostmarkDomains } from '../providers/postmark-domains.ts';
+import type { PostmarkDomains } from '../providers/postmark/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 
 /** What domains are checked with. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { PostmarkDomains } from '../providers/postmark-domains.ts';
+import type { PostmarkDomains } from '../providers/postmark/domains.ts';
 import { wakeOverdueDomains } from '../store/domains/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/domains/provider-domains.ts';

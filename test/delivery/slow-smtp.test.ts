@@ -5,7 +5,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { EmailDeps, Member } from '../../src/delivery/email/contract.ts';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { smtp } from '../../src/providers/smtp.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';

@@ -8,7 +8,7 @@ import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
-import { smtp } from '../../src/providers/smtp.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';

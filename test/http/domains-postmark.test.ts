@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
 import { makeDomainChores } from '../../src/upkeep/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
-import { postmarkDomains } from '../../src/providers/postmark-domains.ts';
+import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { type Simulator, startSimulator } from '../../dev/simulator/simulator.ts';
 import { senderDomains } from '../sender-domains/deps.ts';

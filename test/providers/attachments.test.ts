@@ -4,7 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import PostalMime from 'postal-mime';
 import type { OutgoingEmail, OutgoingFile } from '../../src/domain/outgoing.ts';
-import { smtp } from '../../src/providers/smtp.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { outgoing } from './outgoing.ts';
 import { httpServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';

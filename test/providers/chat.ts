@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { ChatContent, OutgoingChat } from '../../src/domain/chat.ts';
-import { metaProvider } from '../../src/providers/meta.ts';
-import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio.ts';
-import { fetchTwilioTemplates } from '../../src/providers/twilio-templates.ts';
+import { metaProvider } from '../../src/providers/meta/meta.ts';
+import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio/twilio.ts';
+import { fetchTwilioTemplates } from '../../src/providers/twilio/templates.ts';
 import type { InboxChat } from '../../dev/simulator/inbox/message.ts';
 import { type SimulatorOptions, startSimulator } from '../../dev/simulator/simulator.ts';
 

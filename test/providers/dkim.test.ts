@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { dkimValue } from '../../src/domain/dkim.ts';
-import { signDkim } from '../../src/providers/dkim.ts';
+import { signDkim } from '../../src/providers/smtp/dkim.ts';
 
 const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const record = dkimValue(publicKey.export({ type: 'spki', format: 'der' }).toString('base64'));

@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/ids.ts';
 import { personalize } from '../../src/domain/marketing.ts';
 import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/unsubscribe-token.ts';
-import { smtp } from '../../src/providers/smtp.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { outgoing } from './outgoing.ts';
 import { at, CALL, simulator } from './simulator.ts';
 import { smtpScript } from './smtp-script.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../src/providers/meta-callbacks.ts';
+import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../src/providers/meta/callbacks.ts';
 
 const SECRET = 'app-secret';
 const sign = (body: Buffer, secret = SECRET) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;

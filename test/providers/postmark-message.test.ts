@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { postmark } from '../../src/providers/postmark.ts';
+import { postmark } from '../../src/providers/postmark/postmark.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { httpServer } from './servers.ts';
 import { CALL, simulator, TOKEN } from './simulator.ts';

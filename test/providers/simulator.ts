@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
-import { postmark } from '../../src/providers/postmark.ts';
+import { postmark } from '../../src/providers/postmark/postmark.ts';
 import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import PostalMime, { decodeWords } from 'postal-mime';
-import { smtp } from '../../src/providers/smtp.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { CALL, simulator } from './simulator.ts';
 import { smtpScript } from './smtp-script.ts';

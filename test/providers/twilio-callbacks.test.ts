@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { isTwilioSignature, readTwilioCallback } from '../../src/providers/twilio-callbacks.ts';
+import { isTwilioSignature, readTwilioCallback } from '../../src/providers/twilio/callbacks.ts';
 
 const TOKEN = 'auth-token';
 const URL = 'https://mail.example.com/callbacks/twilio?m=wa_1';

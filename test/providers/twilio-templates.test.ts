@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { componentsProblem, fillContent } from '../../src/providers/twilio-templates.ts';
+import { componentsProblem, fillContent } from '../../src/providers/twilio/templates.ts';
 
 const of = (components?: unknown) => ({ name: 'n', language: 'en', components });
 const text = (value: unknown, name?: string) => ({

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { OutgoingChat } from '../../src/domain/chat.ts';
 import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
-import { callbackUrl } from '../../src/providers/twilio.ts';
-import { locate } from '../../src/providers/twilio-client.ts';
+import { callbackUrl } from '../../src/providers/twilio/twilio.ts';
+import { locate } from '../../src/providers/twilio/client.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, PUBLIC_URL, twilioAt } from './chat.ts';
 import { answering, closedPort, httpServer } from './servers.ts';
 

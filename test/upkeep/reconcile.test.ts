@@ -6,7 +6,7 @@ import { makeReconcileActivities, type ReconcileDeps } from '../../src/upkeep/re
 import type { Feedback } from '../../src/domain/feedback.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { parsePostmarkCallback } from '../../src/providers/postmark-callbacks.ts';
+import { parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { at, CALL, simulator } from '../providers/simulator.ts';

@@ -6,7 +6,7 @@ import type { SecretKeys } from '../../domain/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { gatherFeedback } from '../../projection/gathered-feedback.ts';
 import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';
-import { parsePostmarkCallback } from '../../providers/postmark-callbacks.ts';
+import { parsePostmarkCallback } from '../../providers/postmark/callbacks.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
 import { type Route, route } from '../route.ts';
 

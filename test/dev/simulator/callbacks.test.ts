@@ -7,7 +7,7 @@ import { classifyBounce } from '../../../src/domain/bounces.ts';
 import { BOUNCE_REASONS } from '../../../src/domain/email.ts';
 import type { Feedback } from '../../../src/domain/feedback.ts';
 import { groupBy } from '../../../src/domain/group.ts';
-import { parsePostmarkCallback } from '../../../src/providers/postmark-callbacks.ts';
+import { parsePostmarkCallback } from '../../../src/providers/postmark/callbacks.ts';
 import { bounceOf } from '../../../dev/simulator/bounces.ts';
 import { at } from '../../providers/simulator.ts';
 import { mail, start, TOKEN, until } from './start.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { isMetaSignature, readMetaCallback } from '../../../src/providers/meta-callbacks.ts';
+import { isMetaSignature, readMetaCallback } from '../../../src/providers/meta/callbacks.ts';
 import { ACCESS_TOKEN, chat, chatSimulator, metaAt, PHONE_NUMBER_ID } from '../../providers/chat.ts';
 import { receiver, settled } from './chat.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postmarkSuppressions } from '../../../src/providers/postmark-suppressions.ts';
+import { postmarkSuppressions } from '../../../src/providers/postmark/suppressions.ts';
 import { httpServer } from '../../providers/servers.ts';
 import { mail, start, TOKEN } from './start.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTwilioSignature, readTwilioCallback } from '../../../src/providers/twilio-callbacks.ts';
+import { isTwilioSignature, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
 import { receiver, settled } from './chat.ts';
 

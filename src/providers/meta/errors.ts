@@ -1,5 +1,5 @@
-import type { ChatOutcome } from './chat-provider.ts';
-import { isText } from './json-fields.ts';
+import type { ChatOutcome } from '../chat-provider.ts';
+import { isText } from '../json-fields.ts';
 
 type Kind = 'refused' | 'busy' | 'account';
 

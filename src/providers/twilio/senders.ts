@@ -1,7 +1,7 @@
-import type { NumberVerification } from '../domain/chat.ts';
-import { traced } from './http-trace.ts';
-import { type TwilioAccount, twilioClient } from './twilio-client.ts';
-import { classifyRefusal } from './twilio-errors.ts';
+import type { NumberVerification } from '../../domain/chat.ts';
+import { traced } from '../http-trace.ts';
+import { type TwilioAccount, twilioClient } from './client.ts';
+import { classifyRefusal } from './errors.ts';
 
 /** Seconds; somebody waits for the answer. */
 const TIMEOUT = 10;

@@ -1,8 +1,8 @@
-import type { NumberVerification } from '../domain/chat.ts';
-import { traced, tracedFetch } from './http-trace.ts';
-import { isObject } from './json-fields.ts';
+import type { NumberVerification } from '../../domain/chat.ts';
+import { traced, tracedFetch } from '../http-trace.ts';
+import { isObject } from '../json-fields.ts';
 import { type MetaSettings, phoneNumberUrl } from './meta.ts';
-import { classifyRefusal, readError } from './meta-errors.ts';
+import { classifyRefusal, readError } from './errors.ts';
 
 /** Seconds; somebody waits for the answer. */
 const TIMEOUT = 10;

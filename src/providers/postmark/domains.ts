@@ -1,6 +1,6 @@
 import { AccountClient, Errors, type Models } from 'postmark';
-import type { ProviderRecords } from '../domain/sender-records.ts';
-import { tracedFetch } from './http-trace.ts';
+import type { ProviderRecords } from '../../domain/sender-records.ts';
+import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, type PostmarkApi } from './postmark.ts';
 
 /** A domain in the operator's account. */

@@ -1,6 +1,6 @@
 import { Errors, type ServerClient } from 'postmark';
-import type { Feedback } from '../domain/feedback.ts';
-import { happened, readBounce } from './postmark-callbacks.ts';
+import type { Feedback } from '../../domain/feedback.ts';
+import { happened, readBounce } from './callbacks.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes: what Postmark does not have, or has no more. */
 const NOT_FOUND = new Set([407, 701]);

@@ -1,7 +1,7 @@
 import { validateRequest } from 'twilio/lib/webhooks/webhooks.js';
-import { bodyProblem } from '../domain/text.ts';
-import type { ChatReport } from './chat-provider.ts';
-import { sentence } from './twilio-errors.ts';
+import { bodyProblem } from '../../domain/text.ts';
+import type { ChatReport } from '../chat-provider.ts';
+import { sentence } from './errors.ts';
 
 /**
  * Whether somebody who knows the account's token posted these parameters to this URL: `X-Twilio-Signature`,

@@ -1,6 +1,6 @@
-import type { ChatTemplate } from '../domain/chat.ts';
-import { type Fields, isObject } from './json-fields.ts';
-import { type TwilioAccount, twilioClient } from './twilio-client.ts';
+import type { ChatTemplate } from '../../domain/chat.ts';
+import { type Fields, isObject } from '../json-fields.ts';
+import { type TwilioAccount, twilioClient } from './client.ts';
 
 /** Which content at Twilio a template is. */
 export interface TwilioContent {

@@ -1,7 +1,7 @@
 import twilio from 'twilio';
 import RequestClient from 'twilio/lib/base/RequestClient.js';
 import type Response from 'twilio/lib/http/response.js';
-import { tracedFetch } from './http-trace.ts';
+import { tracedFetch } from '../http-trace.ts';
 
 /** An account with Twilio. */
 export interface TwilioAccount {

@@ -1,4 +1,4 @@
-import type { ChatOutcome } from './chat-provider.ts';
+import type { ChatOutcome } from '../chat-provider.ts';
 
 type Kind = 'refused' | 'busy' | 'account';
 

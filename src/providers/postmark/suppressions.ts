@@ -1,5 +1,5 @@
 import { ServerClient } from 'postmark';
-import { tracedFetch } from './http-trace.ts';
+import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, isStreamMissing, type PostmarkSettings, streamsOf } from './postmark.ts';
 
 /** Postmark's own lists of addresses that it refuses. */

@@ -1,9 +1,9 @@
 import { Errors, type Message, type Models, ServerClient } from 'postmark';
-import { copyKey, formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../domain/outgoing.ts';
-import type { SendOutcome } from '../domain/retry.ts';
-import type { EmailProvider } from './email-provider.ts';
-import { type Trace, traced, tracedFetch } from './http-trace.ts';
-import { askForReports } from './postmark-reports.ts';
+import { copyKey, formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../../domain/outgoing.ts';
+import type { SendOutcome } from '../../domain/retry.ts';
+import type { EmailProvider } from '../email-provider.ts';
+import { type Trace, traced, tracedFetch } from '../http-trace.ts';
+import { askForReports } from './reports.ts';
 
 export interface PostmarkApi {
   /** Where its API is, such as `https://api.postmarkapp.com`. */

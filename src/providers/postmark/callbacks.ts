@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Feedback, ReportClaim } from '../domain/feedback.ts';
-import type { SuppressionOrigin } from '../domain/suppression.ts';
-import { type Fields, isObject, isText } from './json-fields.ts';
-import { meaningOf } from './postmark-bounces.ts';
+import type { Feedback, ReportClaim } from '../../domain/feedback.ts';
+import type { SuppressionOrigin } from '../../domain/suppression.ts';
+import { type Fields, isObject, isText } from '../json-fields.ts';
+import { meaningOf } from './bounces.ts';
 
 /** What a record that Postmark posted comes to. */
 export type Callback =

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isSame } from '../domain/digest.ts';
-import type { ChatReport } from './chat-provider.ts';
-import { type Fields, isObject, isText } from './json-fields.ts';
-import { type MetaError, readError, sentence } from './meta-errors.ts';
+import { isSame } from '../../domain/digest.ts';
+import type { ChatReport } from '../chat-provider.ts';
+import { type Fields, isObject, isText } from '../json-fields.ts';
+import { type MetaError, readError, sentence } from './errors.ts';
 
 /**
  * Whether somebody who knows the app's secret posted these very bytes: `X-Hub-Signature-256`,

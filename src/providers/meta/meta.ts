@@ -1,8 +1,8 @@
-import { captionOf, type ChatContent, type OutgoingChat } from '../domain/chat.ts';
-import { characters } from '../domain/text.ts';
-import type { ChatOutcome, ChatProvider } from './chat-provider.ts';
-import { traced, tracedFetch } from './http-trace.ts';
-import { classifyRefusal, readError } from './meta-errors.ts';
+import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat.ts';
+import { characters } from '../../domain/text.ts';
+import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
+import { traced, tracedFetch } from '../http-trace.ts';
+import { classifyRefusal, readError } from './errors.ts';
 
 export interface MetaSettings {
   /** What Meta calls the number. */

@@ -1,11 +1,11 @@
-import { captionOf, type OutgoingChat } from '../domain/chat.ts';
-import { characters } from '../domain/text.ts';
-import type { ChatOutcome, ChatProvider, ChatReport } from './chat-provider.ts';
-import { type Trace, traced } from './http-trace.ts';
-import { readTwilioStatus } from './twilio-callbacks.ts';
-import { type TwilioAccount, twilioClient } from './twilio-client.ts';
-import { classifyRefusal } from './twilio-errors.ts';
-import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioContent } from './twilio-templates.ts';
+import { captionOf, type OutgoingChat } from '../../domain/chat.ts';
+import { characters } from '../../domain/text.ts';
+import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
+import { type Trace, traced } from '../http-trace.ts';
+import { readTwilioStatus } from './callbacks.ts';
+import { type TwilioAccount, twilioClient } from './client.ts';
+import { classifyRefusal } from './errors.ts';
+import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioContent } from './templates.ts';
 
 export interface TwilioSettings extends TwilioAccount {
   /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */

@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
-import type { DkimSigner } from '../domain/dkim.ts';
-import { type OutgoingEmail, recipients } from '../domain/outgoing.ts';
-import type { SendOutcome } from '../domain/retry.ts';
-import type { EmailProvider } from './email-provider.ts';
+import type { DkimSigner } from '../../domain/dkim.ts';
+import { type OutgoingEmail, recipients } from '../../domain/outgoing.ts';
+import type { SendOutcome } from '../../domain/retry.ts';
+import type { EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
-import { classifyRefusal, refusedRecipients, type SmtpError } from './smtp-refusals.ts';
+import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
 
 /** Milliseconds. */
 interface Times {
