@@ -11,7 +11,7 @@ import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email.ts';
 import { EVENT_TYPES } from '../src/domain/event-types.ts';
 import { REFUSED_HEADERS } from '../src/domain/rules.ts';
 import { SUPPRESSING } from '../src/domain/suppression.ts';
-import { STATUS } from '../src/http/errors.ts';
+import { STATUS } from '../src/http/plugins/errors.ts';
 import { blocks, type Document, documents } from './support/documents.ts';
 
 /** What README.md and docs/ say, as far as it can be held to the code. Their commands are run by test/e2e/docs.test.ts. */

@@ -1,5 +1,5 @@
 /**
- * What can be wrong with a request, in the customer's terms. Knows nothing of HTTP: `src/http/errors.ts` turns codes
+ * What can be wrong with a request, in the customer's terms. Knows nothing of HTTP: `src/http/plugins/errors.ts` turns codes
  * into statuses at the last step.
  */
 export const ERROR_CODES = [

@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest, HTTPMethods, RawServerDefault, RouteGenericInterface } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
-import type { Scope } from './auth.ts';
+import type { Scope } from './plugins/auth.ts';
 
 /** What a route takes and gives, for validation and for the API description alike. */
 export interface RouteSchema {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { makeCurrentDescription } from '../../src/http/current-examples.ts';
+import { makeCurrentDescription } from '../../src/http/docs/current-examples.ts';
 
 const DESCRIPTION = {
   from: 'Example <hello@example.com>',

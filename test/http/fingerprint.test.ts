@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { fingerprint } from '../../src/http/fingerprint.ts';
+import { fingerprint } from '../../src/http/plugins/fingerprint.ts';
 
 const of = async (body: unknown) => (await fingerprint('POST', '/v1/emails', body)).toString('hex');
 

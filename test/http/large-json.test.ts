@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type LargeJson, LargeJsonReader } from '../../src/http/large-json.ts';
+import { type LargeJson, LargeJsonReader } from '../../src/http/plugins/large-json.ts';
 
 /** Reads a text in pieces of so many bytes. */
 function read(text: string, length = 65_536): LargeJson {

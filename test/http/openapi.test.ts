@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
-import { STATUS } from '../../src/http/errors.ts';
+import { STATUS } from '../../src/http/plugins/errors.ts';
 import { assertDescribed as assertAsDescribed, assertEvent, assertForm as assertOfForm } from './described.ts';
 import { type Answer, inFuture, type Organization, type Service, startService } from './service.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../../store/emails/attachments.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { LINK_LIFE, makeDownloadLinks } from '../../domain/download-links.ts';
 import { route } from '../route.ts';
 import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';

@@ -3,7 +3,7 @@ import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
-import { callerOf, changerOf } from '../auth.ts';
+import { callerOf, changerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { type Route, route } from '../route.ts';
 import {

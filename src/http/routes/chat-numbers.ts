@@ -9,7 +9,7 @@ import {
 } from '../../accounts/chat-numbers.ts';
 import type { Limits } from '../../intake/emails.ts';
 import { listNumbers } from '../../store/chat/numbers.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';

@@ -7,7 +7,7 @@ import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { type ChatFilters, findChat, listChats } from '../../store/chat/messages.ts';
 import type { Db } from '../../store/postgres/pool.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { type Route, route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatParams, ChatsQuery, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';

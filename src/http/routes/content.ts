@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { eraseContent, readContent } from '../../intake/content.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { ContentBody, EmailParams } from '../schemas/emails.ts';

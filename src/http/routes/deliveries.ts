@@ -2,7 +2,7 @@ import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
 import { findAttempts, findDelivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

@@ -10,7 +10,7 @@ import {
 import type { Limits } from '../../intake/emails.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
 import { listDomains } from '../../store/domains/domains.ts';
-import { authorizeDomain, callerOf } from '../auth.ts';
+import { authorizeDomain, callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

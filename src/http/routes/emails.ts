@@ -4,7 +4,7 @@ import type { EmailRequest } from '../../domain/email.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
 import { findEmail } from '../../store/emails/emails.ts';
-import { callerOf, changerOf } from '../auth.ts';
+import { callerOf, changerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import {

@@ -4,7 +4,7 @@ import type { IntakeDeps } from '../../intake/emails.ts';
 import { eraseRecipient, parsePlace } from '../../intake/erasure.ts';
 import { listedAddress } from '../../accounts/suppressions.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

@@ -5,7 +5,7 @@ import { issueKey, removeKey, requireKey } from '../../accounts/keys.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listKeys } from '../../store/accounts/keys.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

@@ -4,7 +4,7 @@ import { parseTag } from '../../domain/tag-filter.ts';
 import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

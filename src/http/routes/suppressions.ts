@@ -4,7 +4,7 @@ import type { IntakeDeps } from '../../intake/emails.ts';
 import { findSuppression, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listSuppressions, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

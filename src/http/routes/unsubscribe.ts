@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { makeUnsubscribeTokens } from '../../domain/unsubscribe-token.ts';
 import { findSubscriber, unsubscribe } from '../../intake/unsubscribe.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { sendPage } from '../pages.ts';
+import { sendPage } from '../docs/pages.ts';
 import { type Route, route } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
 import type { SecretKeys } from '../../domain/secret-key.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../accounts/webhooks.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
-import { callerOf } from '../auth.ts';
+import { callerOf } from '../plugins/auth.ts';
 import { endPage, makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';

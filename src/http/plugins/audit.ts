@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { insertAudit } from '../store/accounts/audit.ts';
-import type { Db } from '../store/postgres/pool.ts';
+import { insertAudit } from '../../store/accounts/audit.ts';
+import type { Db } from '../../store/postgres/pool.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

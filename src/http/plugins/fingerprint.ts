@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../domain/errors.ts';
-import { takeTurns } from '../intake/turns.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { takeTurns } from '../../intake/turns.ts';
 
 /** Deepest nesting of a body that is told apart; no request that is accepted is nested half as deep. */
 const DEPTH = 64;

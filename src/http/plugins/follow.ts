@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Tracer } from '../telemetry/tracer.ts';
+import type { Tracer } from '../../telemetry/tracer.ts';
 import { STATUS, toServiceError } from './errors.ts';
-import type { Route } from './route.ts';
+import type { Route } from '../route.ts';
 
 /**
  * A handler as a span of its request, from the request's first byte on; what the handler leaves behind for others goes on

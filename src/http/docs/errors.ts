@@ -1,5 +1,5 @@
-import { type ErrorCode, ServiceError } from '../domain/errors.ts';
-import { envelope, STATUS } from './errors.ts';
+import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { envelope, STATUS } from '../plugins/errors.ts';
 
 interface ErrorDoc {
   /** When it is answered. */

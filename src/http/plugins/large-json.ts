@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { REPEATED_HEADER } from '../domain/rules.ts';
+import { REPEATED_HEADER } from '../../domain/rules.ts';
 
 /** Longest array and object that are built: no request may hold longer ones. */
 const ITEMS = 10_000;

@@ -1,11 +1,11 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorCode, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
-import { RateLimitExceeded } from '../intake/rate-limits.ts';
-import { FileStoreUnavailable } from '../store/files/file-store.ts';
-import { isUnreachable } from '../store/postgres/pool.ts';
+import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import { RateLimitExceeded } from '../../intake/rate-limits.ts';
+import { FileStoreUnavailable } from '../../store/files/file-store.ts';
+import { isUnreachable } from '../../store/postgres/pool.ts';
 
 /** Bytes of a refused body that are read and dropped, so that the connection can be used again. */
 const SHORT_BODY = 65_536;

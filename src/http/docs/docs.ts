@@ -1,9 +1,9 @@
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { ServiceError } from '../domain/errors.ts';
-import { openToAll } from './auth.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { openToAll } from '../plugins/auth.ts';
 import type { CurrentDescription } from './current-examples.ts';
-import { sendError } from './errors.ts';
+import { sendError } from '../plugins/errors.ts';
 
 /** Everything comes from here, nothing is sent elsewhere, and nobody may frame it. The page styles its own elements. */
 const POLICY = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Standing } from '../domain/token-bucket.ts';
-import type { RateLimit, RateLimits } from '../intake/rate-limits.ts';
-import type { ApiKey } from '../store/accounts/keys.ts';
+import type { Standing } from '../../domain/token-bucket.ts';
+import type { RateLimit, RateLimits } from '../../intake/rate-limits.ts';
+import type { ApiKey } from '../../store/accounts/keys.ts';
 
 declare module 'fastify' {
   interface FastifyReply {

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { digest } from '../domain/digest.ts';
-import { ServiceError } from '../domain/errors.ts';
-import { isAllowed } from '../domain/ip-ranges.ts';
-import type { Changer } from '../accounts/actor.ts';
-import type { NetworkLimits } from '../intake/network-limits.ts';
-import { parseApiKey } from '../accounts/keys.ts';
-import type { KeyRing } from '../store/accounts/key-cache.ts';
-import type { ApiKey, Preset } from '../store/accounts/keys.ts';
+import { digest } from '../../domain/digest.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { isAllowed } from '../../domain/ip-ranges.ts';
+import type { Changer } from '../../accounts/actor.ts';
+import type { NetworkLimits } from '../../intake/network-limits.ts';
+import { parseApiKey } from '../../accounts/keys.ts';
+import type { KeyRing } from '../../store/accounts/key-cache.ts';
+import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
  * What a route asks of a key: `send` email or change what was sent, send `chat`-app messages, `manage` the account itself.

@@ -1,4 +1,4 @@
-import { EVENTS } from './schemas/events.ts';
+import { EVENTS } from '../schemas/events.ts';
 
 const AT = '2026-03-01T09:30:02.431Z';
 const EMAIL_ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';

@@ -1,4 +1,4 @@
-import type { RouteRow } from './route.ts';
+import type { RouteRow } from '../route.ts';
 
 /**
  * Which methods the route table has for a path, in the table's order; none when no route has that path.

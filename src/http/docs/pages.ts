@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { errorPage, POLICY } from './unsubscribe-page.ts';
-import { type Language, WORDS } from './unsubscribe-words.ts';
+import { errorPage, POLICY } from '../unsubscribe-page.ts';
+import { type Language, WORDS } from '../unsubscribe-words.ts';
 
 /**
  * Makes routes speak to people: a body of any type is read and dropped, since whoever posts here has said all by the

@@ -1,6 +1,6 @@
 import type { SwaggerOptions } from '@fastify/swagger';
-import { describeErrors } from './error-docs.ts';
-import { describeEvents } from './event-docs.ts';
+import { describeErrors } from './errors.ts';
+import { describeEvents } from './events.ts';
 import { EXAMPLES } from './examples.ts';
 import { type Describable, nameSchemas } from './openapi-schemas.ts';
 

@@ -3,9 +3,9 @@ import type { DataValidateFunction } from 'ajv/dist/types/index.js';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { FastifyValidationResult } from 'fastify/types/schema.js';
 import type { TSchema } from 'typebox';
-import { type Problem, ServiceError } from '../domain/errors.ts';
-import { type RuleName, RULES } from '../domain/rules.ts';
-import { takeTurns } from '../intake/turns.ts';
+import { type Problem, ServiceError } from '../../domain/errors.ts';
+import { type RuleName, RULES } from '../../domain/rules.ts';
+import { takeTurns } from '../../intake/turns.ts';
 import { shortParam } from './errors.ts';
 
 /** Where a schema's values stand: in a query string, in a body, or in a long array of a body. */
