@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { ChatStatus } from '../src/domain/chat.ts';
-import { maskNumbers } from '../src/domain/mask.ts';
+import type { ChatStatus } from '../src/domain/chat/chat.ts';
+import { maskNumbers } from '../src/lib/mask.ts';
 import { projectChat } from '../src/projection/chat.ts';
 import { lastAttempts } from '../src/store/emails/attempts.ts';
 import { lockChat } from '../src/store/chat/attempts.ts';

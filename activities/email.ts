@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { EmailStatus } from '../src/domain/email.ts';
+import type { EmailStatus } from '../src/domain/email/email.ts';
 import { announce } from '../src/delivery/email/announce.ts';
 import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';

@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { EmailStatus } from '../src/domain/email.ts';
+import type { EmailStatus } from '../src/domain/email/email.ts';
 import { SMALL_BODY_BYTES, weigh } from '../src/store/emails/attempts.ts';
 import { leaveGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';

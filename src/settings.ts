@@ -1,4 +1,4 @@
-import { SECRET_KEY_LENGTH } from './domain/secret-key.ts';
+import { SECRET_KEY_LENGTH } from './lib/secret-key.ts';
 import {
   accountSid,
   apiKey,

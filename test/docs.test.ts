@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 import { SETTINGS } from '../src/settings.ts';
-import { BLOCKED_EXTENSIONS } from '../src/domain/blocked-files.ts';
-import { CONTROL_HEADERS } from '../src/domain/control-headers.ts';
-import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email.ts';
+import { BLOCKED_EXTENSIONS } from '../src/domain/email/blocked-files.ts';
+import { CONTROL_HEADERS } from '../src/domain/email/control-headers.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email/email.ts';
 import { EVENT_TYPES } from '../src/domain/event-types.ts';
 import { REFUSED_HEADERS } from '../src/domain/rules.ts';
-import { SUPPRESSING } from '../src/domain/suppression.ts';
+import { SUPPRESSING } from '../src/domain/email/suppression.ts';
 import { STATUS } from '../src/http/plugins/errors.ts';
 import { blocks, type Document, documents } from './support/documents.ts';
 

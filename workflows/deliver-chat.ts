@@ -6,8 +6,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { ChatActivities, ChatDelivery } from '../activities/index.ts';
-import type { ChatStatus } from '../src/domain/chat.ts';
-import type { RetryPolicy } from '../src/domain/retry.ts';
+import type { ChatStatus } from '../src/domain/chat/chat.ts';
+import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PROVIDER } from './search-attributes.ts';
 
 /** One chat-app message, by its id, which is the workflow's id too. */

@@ -11,8 +11,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Delivery, EmailActivities } from '../activities/index.ts';
-import type { EmailStatus } from '../src/domain/email.ts';
-import type { RetryPolicy } from '../src/domain/retry.ts';
+import type { EmailStatus } from '../src/domain/email/email.ts';
+import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 

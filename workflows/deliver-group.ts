@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { GroupActivities, GroupDelivery } from '../activities/index.ts';
-import type { RetryPolicy } from '../src/domain/retry.ts';
+import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 

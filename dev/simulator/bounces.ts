@@ -1,4 +1,4 @@
-import type { BounceReason } from '../../src/domain/email.ts';
+import type { BounceReason } from '../../src/domain/email/email.ts';
 
 /** How a recipient's server refuses a message for one reason, and what Postmark makes of it. */
 export interface Bounce {

@@ -1,10 +1,10 @@
-import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat-rules.ts';
-import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat.ts';
+import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat/rules.ts';
+import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { parsePhone } from '../domain/phone.ts';
-import { makeSeal, type Seal } from '../domain/seal.ts';
-import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
+import { parsePhone } from '../domain/chat/phone.ts';
+import { makeSeal, type Seal } from '../lib/seal.ts';
+import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import {
   type ChatNumber,
   deleteNumber,

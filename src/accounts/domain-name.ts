@@ -1,5 +1,5 @@
-import { parseDomain } from '../domain/address.ts';
-import { controlProblem } from '../domain/text.ts';
+import { parseDomain } from '../domain/email/address.ts';
+import { controlProblem } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { senderDomainProblem } from '../domain/sender-domain.ts';
-import { type ShownRecord, showRecords, wantedRecords } from '../domain/sender-records.ts';
+import { senderDomainProblem } from '../domain/senders/sender-domain.ts';
+import { type ShownRecord, showRecords, wantedRecords } from '../domain/senders/sender-records.ts';
 import { checkDomain as check, tell, yieldTo } from '../sender-domains/check.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import { prepareDomain } from '../sender-domains/prepare.ts';

@@ -1,4 +1,4 @@
-import { digest } from '../domain/digest.ts';
+import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { insertAudit } from '../store/accounts/audit.ts';

@@ -1,7 +1,7 @@
-import { parseMailbox } from '../domain/address.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { parseInstant } from '../domain/instant.ts';
-import { isWithin, parseRanges } from '../domain/ip-ranges.ts';
+import { isWithin, parseRanges } from '../lib/ip-ranges.ts';
 import { domainNames } from '../store/domains/domains.ts';
 import type { ApiKey, Preset } from '../store/accounts/keys.ts';
 import type { Db } from '../store/postgres/pool.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { digest } from '../domain/digest.ts';
+import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { controlProblem } from '../domain/text.ts';
+import { controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists } from '../store/accounts/organizations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../domain/errors.ts';
-import { makeFairSlots } from '../domain/fair-slots.ts';
-import { characters } from '../domain/text.ts';
+import { makeFairSlots } from '../lib/fair-slots.ts';
+import { characters } from '../lib/text.ts';
 
 /** OWASP's first choice for scrypt: 128 MB and some 0.3 s for each. */
 const COST = { log2N: 17, r: 8, p: 1 } as const;

@@ -1,5 +1,5 @@
-import { digest } from '../domain/digest.ts';
-import { networkOf } from '../domain/ip-ranges.ts';
+import { digest } from '../lib/digest.ts';
+import { networkOf } from '../lib/ip-ranges.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import {
   type AttemptKind,

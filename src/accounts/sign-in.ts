@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { digest } from '../domain/digest.ts';
-import { networkOf } from '../domain/ip-ranges.ts';
+import { digest } from '../lib/digest.ts';
+import { networkOf } from '../lib/ip-ranges.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
 import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';

@@ -1,4 +1,4 @@
-import { parseMailbox } from '../domain/address.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { characters, controlProblem } from '../domain/text.ts';
+import { characters, controlProblem } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
 

@@ -1,8 +1,8 @@
-import { parseMailbox } from '../domain/address.ts';
-import { digest } from '../domain/digest.ts';
+import { parseMailbox } from '../domain/email/address.ts';
+import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { characters, controlProblem } from '../domain/text.ts';
+import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { insertInvitation } from '../store/accounts/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';

@@ -1,4 +1,4 @@
-import { parseMailbox } from '../domain/address.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { type CsvRow, readCsv } from './csv.ts';
 
 /** A line that holds no address, or a wrong one. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { digest } from '../domain/digest.ts';
+import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { setFlash } from '../store/accounts/sessions.ts';
 import { ROLES } from '../store/accounts/users.ts';

@@ -1,4 +1,4 @@
-import { EMAIL_STATUSES, type EmailStatus } from '../domain/email.ts';
+import { EMAIL_STATUSES, type EmailStatus } from '../domain/email/email.ts';
 import type { EmailHours } from '../store/emails/hours.ts';
 import { StatusBadge, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';

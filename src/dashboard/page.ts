@@ -11,7 +11,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import type { Role, User } from '../store/accounts/users.ts';
 import type { Given, Problems } from './forms.ts';
-import type { SecretKeys } from '../domain/secret-key.ts';
+import type { SecretKeys } from '../lib/secret-key.ts';
 
 /** What pages need besides the database. */
 export interface DashboardDeps extends IntakeDeps {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { digest } from '../domain/digest.ts';
+import { digest } from '../lib/digest.ts';
 import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Pool } from '../store/postgres/pool.ts';

@@ -1,7 +1,7 @@
-import { sidProblem, uniqueTemplates } from '../domain/chat-rules.ts';
+import { sidProblem, uniqueTemplates } from '../domain/chat/rules.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { LANGUAGE_LENGTH, TEMPLATE_NAME_LENGTH, TEMPLATE_VARIABLES, TEMPLATES_PER_NUMBER } from '../domain/limits.ts';
-import { characters, controlProblem } from '../domain/text.ts';
+import { characters, controlProblem } from '../lib/text.ts';
 import type { NumberTemplate } from '../store/chat/numbers.ts';
 import { readCsv } from './csv.ts';
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import type { OutgoingEmail } from '../domain/outgoing.ts';
+import type { OutgoingEmail } from '../domain/email/outgoing.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';

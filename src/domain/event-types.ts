@@ -1,4 +1,4 @@
-import type { EmailEventType } from './email-states.ts';
+import type { EmailEventType } from './email/states.ts';
 
 const EMAIL_EVENTS: Readonly<Record<EmailEventType, true>> = {
   'email.queued': true,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { digest } from './digest.ts';
-import { deriveKeys, type SecretKeys } from './secret-key.ts';
-import { makeSigner } from './signer.ts';
+import { digest } from '../lib/digest.ts';
+import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import { makeSigner } from '../lib/signer.ts';
 
 /** Days for which a browser counts as known after its last sign-in. */
 export const KNOWN_BROWSER_DAYS = 180;

@@ -1,5 +1,5 @@
-import { parseMailbox } from './address.ts';
-import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './attachments.ts';
+import { parseMailbox } from './email/address.ts';
+import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './email/attachments.ts';
 import {
   contentProblem,
   numberProblem,
@@ -8,15 +8,15 @@ import {
   templateProblem,
   tokenProblem,
   uniqueTemplates,
-} from './chat-rules.ts';
-import { isControlHeader } from './control-headers.ts';
+} from './chat/rules.ts';
+import { isControlHeader } from './email/control-headers.ts';
 import type { Problem } from './errors.ts';
-import { rangeProblem } from './ip-ranges.ts';
+import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
-import { phoneInQuery, phoneProblem, recipientProblem } from './phone.ts';
-import { parseTag } from './tag-filter.ts';
-import { bodyProblem, characters, controlProblem } from './text.ts';
+import { phoneInQuery, phoneProblem, recipientProblem } from './chat/phone.ts';
+import { parseTag } from './email/tag-filter.ts';
+import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
 /** Checks a value whose type and length are known to be right; a problem, or undefined. */
 export type Rule = (value: never) => Problem | undefined;

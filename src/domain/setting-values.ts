@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
-import { EMAIL_PROVIDERS, type EmailProviderName } from './email.ts';
-import { parseRanges } from './ip-ranges.ts';
-import { SECRET_KEY_LENGTH } from './secret-key.ts';
+import { EMAIL_PROVIDERS, type EmailProviderName } from './email/email.ts';
+import { parseRanges } from '../lib/ip-ranges.ts';
+import { SECRET_KEY_LENGTH } from '../lib/secret-key.ts';
 
 /* Parsers of settings: text of the environment to values. Each throws when the text is not valid. */
 

@@ -9,7 +9,7 @@ import Fastify, {
 } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
+import { isAllowed, type Ranges } from '../lib/ip-ranges.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { KeyRing } from '../store/accounts/key-cache.ts';
@@ -50,7 +50,7 @@ import { answered } from '../telemetry/topics.ts';
 import { followed } from './plugins/follow.ts';
 import { pathOf, routable } from './plugins/target.ts';
 import { makeValidatorCompiler } from './plugins/validation.ts';
-import type { SecretKeys } from '../domain/secret-key.ts';
+import type { SecretKeys } from '../lib/secret-key.ts';
 
 /** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
-import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
-import { makeSigner } from '../domain/signer.ts';
+import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import { makeSigner } from '../lib/signer.ts';
 
 /** Where a page ends: the place of a row in a list that is ordered by (created_at, id) descending. */
 export interface Position {

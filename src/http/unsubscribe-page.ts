@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { domainToUnicode } from 'node:url';
-import { html, Html } from '../domain/html.ts';
-import { maskAddress } from '../domain/mask.ts';
+import { html, Html } from '../lib/html.ts';
+import { maskAddress } from '../lib/mask.ts';
 import { type Language, WORDS, type Words } from './unsubscribe-words.ts';
 
 /** Colours by custom properties: phones that are too old for `light-dark()` read email too. */

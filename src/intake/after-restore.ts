@@ -1,4 +1,4 @@
-import type { EmailProviderName } from '../domain/email.ts';
+import type { EmailProviderName } from '../domain/email/email.ts';
 import { doubtChats, doubtEmails, wakeAll } from '../store/upkeep/after-restore.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 

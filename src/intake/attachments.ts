@@ -6,8 +6,8 @@ import {
   contentTypeOf,
   decodedSize,
   decodingBase64,
-} from '../domain/attachments.ts';
-import { makeByteLimit, type Release } from '../domain/byte-limit.ts';
+} from '../domain/email/attachments.ts';
+import { makeByteLimit, type Release } from '../lib/byte-limit.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';

@@ -1,6 +1,6 @@
-import type { BatchStatus } from '../domain/batch.ts';
-import { allowanceOf } from '../domain/allowance.ts';
-import type { EmailRequest, Tag } from '../domain/email.ts';
+import type { BatchStatus } from '../domain/email/batch.ts';
+import { allowanceOf } from '../domain/email/allowance.ts';
+import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { announceBatches } from '../projection/batches.ts';

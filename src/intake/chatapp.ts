@@ -1,7 +1,7 @@
-import type { ChatContent, ChatType } from '../domain/chat.ts';
+import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { parsePhone, type Phone, PHONE_PROBLEMS } from '../domain/phone.ts';
+import { parsePhone, type Phone, PHONE_PROBLEMS } from '../domain/chat/phone.ts';
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';

@@ -1,7 +1,7 @@
-import { parseMailbox } from '../domain/address.ts';
-import type { Attachment, AttachmentRequest } from '../domain/attachments.ts';
-import { allowanceOf } from '../domain/allowance.ts';
-import type { EmailRequest, Tag } from '../domain/email.ts';
+import { parseMailbox } from '../domain/email/address.ts';
+import type { Attachment, AttachmentRequest } from '../domain/email/attachments.ts';
+import { allowanceOf } from '../domain/email/allowance.ts';
+import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';

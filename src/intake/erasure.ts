@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { parseMailbox } from '../domain/address.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { markDeleted } from '../store/emails/attachments.ts';
 import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
 import type { EmailContents } from '../store/emails/contents.ts';

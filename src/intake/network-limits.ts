@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ServiceError } from '../domain/errors.ts';
-import { networkOf } from '../domain/ip-ranges.ts';
-import { type Bucket, type Rate, refill, take } from '../domain/token-bucket.ts';
+import { networkOf } from '../lib/ip-ranges.ts';
+import { type Bucket, type Rate, refill, take } from '../lib/token-bucket.ts';
 
 /** Seconds of the rate that a network may save up. */
 const BURST_SECONDS = 5;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../domain/errors.ts';
-import { type Bucket, type Rate, refill, type Standing, standing, take } from '../domain/token-bucket.ts';
+import { type Bucket, type Rate, refill, type Standing, standing, take } from '../lib/token-bucket.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { type BucketName, exchangeDebts, type Spending } from '../store/limits/rate-usage.ts';
 

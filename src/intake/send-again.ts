@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
-import type { AttachmentRequest } from '../domain/attachments.ts';
-import { digest } from '../domain/digest.ts';
+import type { AttachmentRequest } from '../domain/email/attachments.ts';
+import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/emails/attachments.ts';
 import { type Acceptance, findEmail } from '../store/emails/emails.ts';

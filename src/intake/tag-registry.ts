@@ -1,4 +1,4 @@
-import type { Tag } from '../domain/email.ts';
+import type { Tag } from '../domain/email/email.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';

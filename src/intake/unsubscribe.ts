@@ -1,8 +1,8 @@
-import { parseMailbox } from '../domain/address.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { addressees, recipients } from '../domain/outgoing.ts';
-import { claimOf, type UnsubscribeTokens } from '../domain/unsubscribe-token.ts';
+import { addressees, recipients } from '../domain/email/outgoing.ts';
+import { claimOf, type UnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { project } from '../projection/emails.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions } from '../store/suppressions/suppressions.ts';

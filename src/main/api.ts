@@ -1,7 +1,7 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
-import { parseRanges } from '../domain/ip-ranges.ts';
-import { secretKeysOf } from '../domain/secret-key.ts';
+import { parseRanges } from '../lib/ip-ranges.ts';
+import { secretKeysOf } from '../lib/secret-key.ts';
 import { makeApp } from '../http/app.ts';
 import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { ChatProviderName } from '../domain/chat.ts';
-import { isPublicUrl } from '../domain/public-url.ts';
-import { secretKeysOf } from '../domain/secret-key.ts';
+import type { ChatProviderName } from '../domain/chat/chat.ts';
+import { isPublicUrl } from '../lib/public-url.ts';
+import { secretKeysOf } from '../lib/secret-key.ts';
 import { chatSeal } from '../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { metaProvider } from '../providers/meta/meta.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { EmailProviderName } from '../domain/email.ts';
-import { makeMetadataSigner } from '../domain/metadata-signature.ts';
+import type { EmailProviderName } from '../domain/email/email.ts';
+import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import { observedEmail } from '../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../providers/postmark/postmark.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Isolation, Member, MemberResult } from '../delivery/email/contract.ts';
-import { makeByteLimit } from '../domain/byte-limit.ts';
+import { makeByteLimit } from '../lib/byte-limit.ts';
 import {
   claimed,
   handedOver,

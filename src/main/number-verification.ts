@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { NumberClaim, NumberVerification } from '../domain/chat.ts';
+import type { NumberClaim, NumberVerification } from '../domain/chat/chat.ts';
 import { verifyMetaNumber } from '../providers/meta/numbers.ts';
 import { verifyTwilioNumber } from '../providers/twilio/senders.ts';
 

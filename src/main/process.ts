@@ -1,5 +1,5 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { isWeakSecretKey } from '../domain/secret-key.ts';
+import { isWeakSecretKey } from '../lib/secret-key.ts';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 /** Where errors of Postgres quote what was to be stored: addresses, subjects, bodies. */

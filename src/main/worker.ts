@@ -26,7 +26,7 @@ import { openWorkflows } from './describe-workflow.ts';
 import { updateCredentialPauses } from './credential-pauses.ts';
 import { makeEmailDeps } from './email-deps.ts';
 import { makeAskPostmark, makeRemoveFromProvider } from './email-providers.ts';
-import { secretKeysOf } from '../domain/secret-key.ts';
+import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
 import { forkIsolated, makeIsolation } from './isolation.ts';
 import { openMetrics, serveMetrics } from './metrics.ts';

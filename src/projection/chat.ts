@@ -1,6 +1,6 @@
-import type { ChatProviderName, ChatStatus } from '../domain/chat.ts';
-import { CHAT_TRANSITIONS, type ChatChange } from '../domain/chat-states.ts';
-import { groupBy } from '../domain/group.ts';
+import type { ChatProviderName, ChatStatus } from '../domain/chat/chat.ts';
+import { CHAT_TRANSITIONS, type ChatChange } from '../domain/chat/states.ts';
+import { groupBy } from '../lib/group.ts';
 import { newId } from '../domain/ids.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
 import { lockReportedChats, type ReportedChat } from '../store/chat/attempts.ts';

@@ -1,6 +1,6 @@
-import { type EmailChange, TRANSITIONS } from '../domain/email-states.ts';
+import { type EmailChange, TRANSITIONS } from '../domain/email/states.ts';
 import { newId } from '../domain/ids.ts';
-import { SUPPRESSING, type SuppressionOrigin } from '../domain/suppression.ts';
+import { SUPPRESSING, type SuppressionOrigin } from '../domain/email/suppression.ts';
 import type { Change as AuditChange } from '../store/accounts/audit.ts';
 import { type ChangedEmail, changeEmails, moveEmail } from '../store/emails/changes.ts';
 import { afterCommit, type Db } from '../store/postgres/pool.ts';

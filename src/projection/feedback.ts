@@ -1,5 +1,5 @@
-import type { Feedback, FeedbackChange } from '../domain/feedback.ts';
-import { groupBy } from '../domain/group.ts';
+import type { Feedback, FeedbackChange } from '../domain/email/feedback.ts';
+import { groupBy } from '../lib/group.ts';
 import { lockStatuses } from '../store/emails/attempts.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { type Change, isOneStatement, projectClaims } from './emails.ts';

@@ -1,4 +1,4 @@
-import type { Feedback } from '../domain/feedback.ts';
+import type { Feedback } from '../domain/email/feedback.ts';
 import { gather } from '../store/postgres/gather.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { projectFeedback } from './feedback.ts';

@@ -1,6 +1,6 @@
 import { newId } from '../domain/ids.ts';
-import type { ReportClaim } from '../domain/feedback.ts';
-import type { SuppressionOrigin } from '../domain/suppression.ts';
+import type { ReportClaim } from '../domain/email/feedback.ts';
+import type { SuppressionOrigin } from '../domain/email/suppression.ts';
 import { findOrganizationOf } from '../store/emails/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions, removeSuppressions } from '../store/suppressions/suppressions.ts';

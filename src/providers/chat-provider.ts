@@ -1,4 +1,4 @@
-import type { ChatProviderName, OutgoingChat } from '../domain/chat.ts';
+import type { ChatProviderName, OutgoingChat } from '../domain/chat/chat.ts';
 
 /** What became of one message in one call, as its adapter classified it. `detail` is a sentence for customers. */
 export type ChatOutcome =

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import type { DnsAnswer } from '../domain/record-judgement.ts';
+import type { DnsAnswer } from '../domain/senders/record-judgement.ts';
 
 /** Asks DNS. Never rejects: what cannot be asked is told apart from what is not there. */
 export interface Dns {

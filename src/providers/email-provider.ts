@@ -1,7 +1,7 @@
-import type { EmailProviderName } from '../domain/email.ts';
-import type { Feedback } from '../domain/feedback.ts';
-import type { OutgoingEmail } from '../domain/outgoing.ts';
-import type { SendOutcome } from '../domain/retry.ts';
+import type { EmailProviderName } from '../domain/email/email.ts';
+import type { Feedback } from '../domain/email/feedback.ts';
+import type { OutgoingEmail } from '../domain/email/outgoing.ts';
+import type { SendOutcome } from '../domain/email/retry.ts';
 
 /** One way for email to leave. An adapter classifies everything that can happen and throws only for bugs. */
 export interface EmailProvider {

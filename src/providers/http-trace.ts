@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent, type Dispatcher, fetch, type RequestInit } from 'undici';
-import { parseRetryAfter } from '../domain/retry-after.ts';
+import { parseRetryAfter } from '../lib/retry-after.ts';
 
 /** What happened on the wire during one call, which an SDK does not tell. */
 export interface Trace {

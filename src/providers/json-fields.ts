@@ -1,4 +1,4 @@
-import { bodyProblem } from '../domain/text.ts';
+import { bodyProblem } from '../lib/text.ts';
 
 /** An object of JSON that a provider wrote: nothing is known of its fields until they are looked at. */
 export type Fields = Readonly<Record<string, unknown>>;

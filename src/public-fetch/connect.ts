@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
-import { type ByteLimit, makeByteLimit } from '../domain/byte-limit.ts';
-import { parseRanges, type Ranges } from '../domain/ip-ranges.ts';
+import { type ByteLimit, makeByteLimit } from '../lib/byte-limit.ts';
+import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';

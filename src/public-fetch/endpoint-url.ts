@@ -1,4 +1,4 @@
-import { isAllowed, type Ranges } from '../domain/ip-ranges.ts';
+import { isAllowed, type Ranges } from '../lib/ip-ranges.ts';
 import { literalAddress, NOT_PUBLIC, publicUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 

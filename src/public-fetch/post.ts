@@ -1,5 +1,5 @@
 import { type Dispatcher, Pool } from 'undici';
-import { isAllowed } from '../domain/ip-ranges.ts';
+import { isAllowed } from '../lib/ip-ranges.ts';
 import { connectorTo, makeNetwork, type PublicFetchSettings, type Turn } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import { isEncoded, reason } from './fetch.ts';

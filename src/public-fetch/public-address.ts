@@ -1,4 +1,4 @@
-import { isAllowed, isPublicAddress, type Ranges } from '../domain/ip-ranges.ts';
+import { isAllowed, isPublicAddress, type Ranges } from '../lib/ip-ranges.ts';
 
 /**
  * Whether an address may be connected to: a public one, or one in a range that the operator allows.

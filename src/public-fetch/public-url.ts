@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Ranges } from '../domain/ip-ranges.ts';
+import type { Ranges } from '../lib/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 

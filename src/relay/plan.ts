@@ -1,4 +1,4 @@
-import { groupBy } from '../domain/group.ts';
+import { groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
 
 /** Emails that share one workflow at most: what Postmark takes in one call. */

@@ -14,8 +14,8 @@ import type {
   WatchDomain,
   WebhookEndpoint,
 } from '../../workflows/index.ts';
-import { maskAddress, maskNumber } from '../domain/mask.ts';
-import type { RetryPolicy } from '../domain/retry.ts';
+import { maskAddress, maskNumber } from '../lib/mask.ts';
+import type { RetryPolicy } from '../domain/email/retry.ts';
 import type {
   ChatRow,
   ChoreRow,

@@ -1,11 +1,11 @@
-import { type DnsAnswer, judgeFound, judgeMissing } from '../domain/record-judgement.ts';
+import { type DnsAnswer, judgeFound, judgeMissing } from '../domain/senders/record-judgement.ts';
 import {
   type Finding,
   type Findings,
   findingKey,
   organizationalDomain,
   type WantedRecord,
-} from '../domain/sender-domain.ts';
+} from '../domain/senders/sender-domain.ts';
 import type { Dns } from '../providers/dns.ts';
 
 /** What DNS was found to hold, and which of the records it was asked for in vain. */

@@ -7,8 +7,8 @@ import {
   type Step,
   type Verdict,
   verdictOf,
-} from '../domain/sender-domain.ts';
-import { ownDkimName, wantedRecords } from '../domain/sender-records.ts';
+} from '../domain/senders/sender-domain.ts';
+import { ownDkimName, wantedRecords } from '../domain/senders/sender-records.ts';
 import {
   failDomains,
   findDomain,

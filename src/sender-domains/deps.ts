@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { makeSeal, type Seal } from '../domain/seal.ts';
-import { deriveKeys, type SecretKeys } from '../domain/secret-key.ts';
-import type { Senders } from '../domain/sender-records.ts';
+import { makeSeal, type Seal } from '../lib/seal.ts';
+import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import type { Senders } from '../domain/senders/sender-records.ts';
 import type { Dns } from '../providers/dns.ts';
 import type { PostmarkDomains } from '../providers/postmark/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';

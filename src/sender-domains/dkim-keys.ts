@@ -1,6 +1,6 @@
-import { newDkimKey } from '../domain/dkim.ts';
+import { newDkimKey } from '../domain/senders/dkim.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { makeFairSlots } from '../domain/fair-slots.ts';
+import { makeFairSlots } from '../lib/fair-slots.ts';
 
 /** Keys of all organizations that may wait. */
 const MAX_WAITING_KEYS = 100;

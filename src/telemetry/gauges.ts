@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import { CHAT_PROVIDERS } from '../domain/chat.ts';
-import { EMAIL_PROVIDERS } from '../domain/email.ts';
+import { CHAT_PROVIDERS } from '../domain/chat/chat.ts';
+import { EMAIL_PROVIDERS } from '../domain/email/email.ts';
 
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
 const SCOPES = ['account', 'sender'];

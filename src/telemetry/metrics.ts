@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import { CHAT_PROVIDERS, CHAT_STATUSES } from '../domain/chat.ts';
-import { BOUNCE_REASONS, EMAIL_PROVIDERS } from '../domain/email.ts';
-import { TRANSITIONS } from '../domain/email-states.ts';
+import { CHAT_PROVIDERS, CHAT_STATUSES } from '../domain/chat/chat.ts';
+import { BOUNCE_REASONS, EMAIL_PROVIDERS } from '../domain/email/email.ts';
+import { TRANSITIONS } from '../domain/email/states.ts';
 import {
   accepted,
   answered,

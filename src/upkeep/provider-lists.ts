@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { maskAddresses } from '../domain/mask.ts';
+import { maskAddresses } from '../lib/mask.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import {
   deferProviderRemoval,

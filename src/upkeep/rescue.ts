@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { groupBy } from '../domain/group.ts';
+import { groupBy } from '../lib/group.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { putBackChats } from '../store/chat/stuck.ts';
 import {

@@ -1,5 +1,5 @@
 import { ANSWER_BYTES } from '../domain/webhooks.ts';
-import { parseRetryAfter } from '../domain/retry-after.ts';
+import { parseRetryAfter } from '../lib/retry-after.ts';
 import type { Line } from '../public-fetch/post.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { signedHeaders } from './signature.ts';

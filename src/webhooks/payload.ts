@@ -1,4 +1,4 @@
-import type { Tag } from '../domain/email.ts';
+import type { Tag } from '../domain/email/email.ts';
 
 /** What happened, as it was written down. */
 export interface EventFacts {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { BounceReason, WebhookEvent } from '../../client/index.ts';
-import { makeMetadataSigner } from '../../src/domain/metadata-signature.ts';
+import { makeMetadataSigner } from '../../src/domain/email/metadata-signature.ts';
 import { office, ScriptedProvider } from '../delivery/office.ts';
 import { CALLBACK, type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { digest } from '../../src/domain/digest.ts';
+import { digest } from '../../src/lib/digest.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import { startService, type Service, type Organization } from '../http/service.ts';
 import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';

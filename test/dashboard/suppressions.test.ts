@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
 import { address, putSuppression } from '../http/suppressed.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { insertAttachments } from '../../src/store/emails/attachments.ts';
 import { reserveFiles } from '../../src/store/files/reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';

@@ -5,7 +5,7 @@ import { deliver } from '../../src/delivery/chat/deliver.ts';
 import { makeChatPace } from '../../src/delivery/chat/pace.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
-import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 

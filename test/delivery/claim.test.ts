@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, test } from 'node:test';
 import { isClaimExpired } from '../../src/delivery/email/claim.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
-import { EMAIL_STATUSES } from '../../src/domain/email.ts';
+import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { force, inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';

@@ -5,7 +5,7 @@ import { newId } from '../../src/domain/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
-import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';
 import { office, ScriptedProvider } from './office.ts';

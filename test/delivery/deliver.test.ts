@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { force, inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { officeWithProvider } from './office.ts';

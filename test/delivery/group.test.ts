@@ -6,7 +6,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
 import type { Member } from '../../src/delivery/email/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { foldOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { NewEmail } from '../../src/store/emails/emails.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { deliver } from '../../src/delivery/email/deliver.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { serveIsolated } from '../../src/main/isolated-server.ts';
 import { makeIsolation } from '../../src/main/isolation.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Member, MemberResult } from '../../src/delivery/email/contract.ts';
 import { giveUp } from '../../src/delivery/email/endings.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { organization } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';

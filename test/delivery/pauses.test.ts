@@ -3,7 +3,7 @@ import { afterEach, describe, test } from 'node:test';
 import { deliver as deliverChat } from '../../src/delivery/chat/deliver.ts';
 import { giveUp } from '../../src/delivery/email/endings.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';

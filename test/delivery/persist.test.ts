@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { persist } from '../../src/delivery/persist.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { isUnreachable, makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';

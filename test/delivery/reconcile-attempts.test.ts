@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { project } from '../../src/projection/emails.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { office, ScriptedProvider } from './office.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { giveUp } from '../../src/delivery/email/endings.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';

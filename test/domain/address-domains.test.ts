@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { domainToUnicode } from 'node:url';
-import { parseDomain, parseMailbox } from '../../src/domain/address.ts';
+import { parseDomain, parseMailbox } from '../../src/domain/email/address.ts';
 
 /** 56 letters whose A-label has 63. */
 const LONGEST_U_LABEL = `${'a'.repeat(55)}ü`;

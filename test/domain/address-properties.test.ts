@@ -4,8 +4,8 @@ import { domainToASCII } from 'node:url';
 import fc from 'fast-check';
 import nodemailerParser from 'nodemailer/lib/addressparser';
 import { addressParser as postalMimeParser } from 'postal-mime';
-import { type Mailbox, parseDomain, parseMailbox } from '../../src/domain/address.ts';
-import { formatMailbox } from '../../src/domain/outgoing.ts';
+import { type Mailbox, parseDomain, parseMailbox } from '../../src/domain/email/address.ts';
+import { formatMailbox } from '../../src/domain/email/outgoing.ts';
 import { address, anyString, nameText, nearAddress } from './near-addresses.ts';
 
 const anyText = fc.oneof(address, nearAddress, anyString);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Mailbox, parseMailbox } from '../../src/domain/address.ts';
+import { type Mailbox, parseMailbox } from '../../src/domain/email/address.ts';
 
 /** What a refusal says; each case below names the sentence that helps its caller. */
 const SAYS = {

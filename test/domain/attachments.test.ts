@@ -11,8 +11,8 @@ import {
   decodingBase64,
   filenameProblem,
   pathProblem,
-} from '../../src/domain/attachments.ts';
-import { blockedContentType, blockedExtension } from '../../src/domain/blocked-files.ts';
+} from '../../src/domain/email/attachments.ts';
+import { blockedContentType, blockedExtension } from '../../src/domain/email/blocked-files.ts';
 import { anyString } from './near-addresses.ts';
 
 /** https://postmarkapp.com/developer/user-guide/send-email-with-api: what Postmark refuses. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type BatchCounts, batchStatus } from '../../src/domain/batch.ts';
-import { EMAIL_STATUSES } from '../../src/domain/email.ts';
+import { type BatchCounts, batchStatus } from '../../src/domain/email/batch.ts';
+import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 
 describe('the status of a batch (decisions 5)', () => {
   for (const [counts, status] of [

@@ -1,4 +1,4 @@
-import type { BounceReason } from '../../src/domain/email.ts';
+import type { BounceReason } from '../../src/domain/email/email.ts';
 
 /**
  * Replies as the mail servers of the world word them, under the reason they stand for. Written by hand: addresses, hosts

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { RULES } from '../../src/domain/bounce-rules.ts';
-import { classifyBounce, spokenReason } from '../../src/domain/bounces.ts';
-import { SUPPRESSING } from '../../src/domain/suppression.ts';
-import { BOUNCE_REASONS, type BounceReason } from '../../src/domain/email.ts';
+import { RULES } from '../../src/domain/bounces/rules.ts';
+import { classifyBounce, spokenReason } from '../../src/domain/bounces/bounces.ts';
+import { SUPPRESSING } from '../../src/domain/email/suppression.ts';
+import { BOUNCE_REASONS, type BounceReason } from '../../src/domain/email/email.ts';
 import { REPLIES } from './bounce-replies.ts';
 import { processorMs } from '../support/processor-time.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CHAT_STATUSES, type ChatStatus } from '../../src/domain/chat.ts';
-import { CHAT_RANKS, CHAT_TRANSITIONS, type ChatChange, nextChatStatus } from '../../src/domain/chat-states.ts';
+import { CHAT_STATUSES, type ChatStatus } from '../../src/domain/chat/chat.ts';
+import { CHAT_RANKS, CHAT_TRANSITIONS, type ChatChange, nextChatStatus } from '../../src/domain/chat/states.ts';
 
 /** What each change makes of queued, sent, failed, delivered and read; lower-case where it is noted at least. */
 const EXPECTED: Readonly<Record<ChatChange, readonly (ChatStatus | 'noted' | 'nothing')[]>> = {

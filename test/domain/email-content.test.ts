@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type EmailContent, keyVersion, openBody, openHeaders, sealContent } from '../../src/domain/email-content.ts';
+import { type EmailContent, keyVersion, openBody, openHeaders, sealContent } from '../../src/domain/email/content.ts';
 
 const key = { version: 3, key: randomBytes(32) };
 const content: EmailContent = { html: '<p>canary</p>', text: null, headers: { 'X-Order': 'canary' } };

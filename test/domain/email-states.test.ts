@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email.ts';
-import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../../src/domain/email-states.ts';
+import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email/email.ts';
+import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../../src/domain/email/states.ts';
 
 /**
  * What the contract says about every pair, written by hand: `>` the change moves the email, `n` it is only noted in

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../src/domain/email.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 
 // Copied by hand from the tables of the interface: a change there is a change of the contract.
 describe('the words of the contract', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseDomain, parseMailbox } from '../../src/domain/address.ts';
-import { blockedFile } from '../../src/domain/attachments.ts';
+import { parseDomain, parseMailbox } from '../../src/domain/email/address.ts';
+import { blockedFile } from '../../src/domain/email/attachments.ts';
 import { parseInstant } from '../../src/domain/instant.ts';
-import { maskAddress, maskAddresses } from '../../src/domain/mask.ts';
+import { maskAddress, maskAddresses } from '../../src/lib/mask.ts';
 import { RULES } from '../../src/domain/rules.ts';
-import { bodyProblem, characters, controlProblem } from '../../src/domain/text.ts';
+import { bodyProblem, characters, controlProblem } from '../../src/lib/text.ts';
 import { processorMs } from '../support/processor-time.ts';
 
 /** What an expression of ours might try again and again, put between a beginning and an end that do not fit. */

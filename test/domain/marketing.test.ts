@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { personalize } from '../../src/domain/marketing.ts';
+import { personalize } from '../../src/domain/email/marketing.ts';
 import { outgoing } from '../providers/outgoing.ts';
 
 const LINK = 'https://mail.example.com/unsubscribe/em_1.0.abc';

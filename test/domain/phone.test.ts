@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePhone, PHONE_PROBLEMS, phoneInQuery, recipientProblem } from '../../src/domain/phone.ts';
+import { parsePhone, PHONE_PROBLEMS, phoneInQuery, recipientProblem } from '../../src/domain/chat/phone.ts';
 
 /** As written, as E.164, and the country. */
 type Row = readonly [text: string, number: string, country: string | undefined];

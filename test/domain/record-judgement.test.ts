@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { judgeFound, judgeMissing } from '../../src/domain/record-judgement.ts';
-import type { RecordKind, WantedRecord } from '../../src/domain/sender-domain.ts';
+import { judgeFound, judgeMissing } from '../../src/domain/senders/record-judgement.ts';
+import type { RecordKind, WantedRecord } from '../../src/domain/senders/sender-domain.ts';
 
 const KEY = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.repeat(9);
 const DKIM = `v=DKIM1; k=rsa; p=${KEY}`;

@@ -10,8 +10,8 @@ import {
   type Verdict,
   verdictOf,
   type WantedRecord,
-} from '../../src/domain/sender-domain.ts';
-import { showRecords, wantedRecords } from '../../src/domain/sender-records.ts';
+} from '../../src/domain/senders/sender-domain.ts';
+import { showRecords, wantedRecords } from '../../src/domain/senders/sender-records.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseTag } from '../../src/domain/tag-filter.ts';
+import { parseTag } from '../../src/domain/email/tag-filter.ts';
 
 test('a tag filter is name:value, of what tags may hold', () => {
   const longest = 'x'.repeat(256);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { newId } from '../../src/domain/ids.ts';
-import { claimOf, makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/unsubscribe-token.ts';
+import { claimOf, makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/email/unsubscribe-token.ts';
 
 const SECRET = 'a secret key for unsubscribe links in tests';
 const tokens = makeUnsubscribeTokens(SECRET);

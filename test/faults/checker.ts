@@ -1,4 +1,4 @@
-import { REPORTED } from '../../src/domain/email-states.ts';
+import { REPORTED } from '../../src/domain/email/states.ts';
 import type { SenderEntry } from './generator.ts';
 
 /** What the API says of one message. */

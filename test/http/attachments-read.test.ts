@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { request } from 'undici';
-import { makeDownloadLinks } from '../../src/domain/download-links.ts';
+import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
 import { allIds } from '../store/files/store-contract.ts';
 import {
   assertRefused,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { EmailChange } from '../../src/domain/email-states.ts';
+import type { EmailChange } from '../../src/domain/email/states.ts';
 import { project } from '../../src/projection/emails.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
 

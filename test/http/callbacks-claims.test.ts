@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { makeMetadataSigner } from '../../src/domain/metadata-signature.ts';
+import { makeMetadataSigner } from '../../src/domain/email/metadata-signature.ts';
 import { project } from '../../src/projection/emails.ts';
 import { BOUNCE, COMPLAINT, DELIVERY, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
 import { CALLBACK, type Organization, SECRET_KEY, type Service, startService } from './service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { makeMetadataSigner } from '../../src/domain/metadata-signature.ts';
+import { makeMetadataSigner } from '../../src/domain/email/metadata-signature.ts';
 import { project } from '../../src/projection/emails.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';

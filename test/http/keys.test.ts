@@ -255,7 +255,7 @@ describe('a key that has expired, or is used from elsewhere', () => {
     const from = (at: Service, address: string) =>
       at.call('GET', '/v1/emails', { key, headers: { 'x-forwarded-for': address } });
     assert.equal((await from(service, '203.0.113.7')).status, 401);
-    const { parseRanges } = await import('../../src/domain/ip-ranges.ts');
+    const { parseRanges } = await import('../../src/lib/ip-ranges.ts');
     const trusting = (ranges: string[]) =>
       startService({ pool: service.pool, databaseUrl: service.databaseUrl, trustedProxies: parseRanges(ranges) });
     const behind = await trusting(['127.0.0.1', '10.0.0.0/8']);

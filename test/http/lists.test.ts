@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email.ts';
+import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email/email.ts';
 import { force } from '../store/mail.ts';
 import { assertRefused, inFuture, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
 

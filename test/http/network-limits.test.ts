@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
-import { parseRanges } from '../../src/domain/ip-ranges.ts';
+import { parseRanges } from '../../src/lib/ip-ranges.ts';
 import { signedIn, visitor } from '../dashboard/visitor.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { type Answer, assertRefused, CALLBACK, type Organization, type Service, startService } from './service.ts';

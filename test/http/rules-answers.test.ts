@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { BOUNCE_REASONS } from '../../src/domain/email.ts';
-import { makeDownloadLinks } from '../../src/domain/download-links.ts';
+import { BOUNCE_REASONS } from '../../src/domain/email/email.ts';
+import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
 import { project } from '../../src/projection/emails.ts';
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { newId } from '../../src/domain/ids.ts';
-import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { Answer } from './service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { SUPPRESSION_ORIGINS } from '../../src/domain/suppression.ts';
+import { SUPPRESSION_ORIGINS } from '../../src/domain/email/suppression.ts';
 import { assertRefused, type Organization, type Service, startService } from './service.ts';
 import { address, type Page, pageOf, putSuppression } from './suppressed.ts';
 

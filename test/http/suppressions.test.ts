@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { type Answer, assertRefused, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
 import { address, bodyOf, pageOf, putSuppression, type Page } from './suppressed.ts';
 

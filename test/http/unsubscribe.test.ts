@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { EMAIL_STATUSES } from '../../src/domain/email.ts';
-import { claimOf, makeUnsubscribeTokens } from '../../src/domain/unsubscribe-token.ts';
+import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
+import { claimOf, makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 import { project } from '../../src/projection/emails.ts';
 import { force } from '../store/mail.ts';
 import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';

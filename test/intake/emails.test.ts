@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { EmailRequest } from '../../src/domain/email.ts';
+import type { EmailRequest } from '../../src/domain/email/email.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';

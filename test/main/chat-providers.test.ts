@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
-import type { OutgoingChat } from '../../src/domain/chat.ts';
+import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeChatProviders, twilioCallbacksUrl } from '../../src/main/chat-providers.ts';
 import { makeContents } from '../../src/main/twilio-contents.ts';

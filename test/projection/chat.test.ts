@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type ChatChange, nextChatStatus } from '../../src/domain/chat-states.ts';
-import type { ChatStatus } from '../../src/domain/chat.ts';
+import { type ChatChange, nextChatStatus } from '../../src/domain/chat/states.ts';
+import type { ChatStatus } from '../../src/domain/chat/chat.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email.ts';
-import { TRANSITIONS, type EmailChange } from '../../src/domain/email-states.ts';
+import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email/email.ts';
+import { TRANSITIONS, type EmailChange } from '../../src/domain/email/states.ts';
 import { project } from '../../src/projection/emails.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';

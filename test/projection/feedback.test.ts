@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Feedback, FeedbackChange } from '../../src/domain/feedback.ts';
-import { groupBy } from '../../src/domain/group.ts';
+import type { Feedback, FeedbackChange } from '../../src/domain/email/feedback.ts';
+import { groupBy } from '../../src/lib/group.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { QueryConfig } from 'pg';
-import type { Feedback } from '../../src/domain/feedback.ts';
+import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { gatherFeedback } from '../../src/projection/gathered-feedback.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, organization, timeline } from '../store/mail.ts';

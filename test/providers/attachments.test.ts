@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import PostalMime from 'postal-mime';
-import type { OutgoingEmail, OutgoingFile } from '../../src/domain/outgoing.ts';
+import type { OutgoingEmail, OutgoingFile } from '../../src/domain/email/outgoing.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { outgoing } from './outgoing.ts';
 import { httpServer } from './servers.ts';

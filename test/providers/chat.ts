@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
-import type { ChatContent, OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatContent, OutgoingChat } from '../../src/domain/chat/chat.ts';
 import { metaProvider } from '../../src/providers/meta/meta.ts';
 import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio/twilio.ts';
 import { fetchTwilioTemplates } from '../../src/providers/twilio/templates.ts';

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
-import { dkimValue } from '../../src/domain/dkim.ts';
+import { dkimValue } from '../../src/domain/senders/dkim.ts';
 import { signDkim } from '../../src/providers/smtp/dkim.ts';
 
 const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });

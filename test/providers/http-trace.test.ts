@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { parseRetryAfter } from '../../src/domain/retry-after.ts';
+import { parseRetryAfter } from '../../src/lib/retry-after.ts';
 import { type Trace, traced, tracedFetch } from '../../src/providers/http-trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from './certificate.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
-import { personalize } from '../../src/domain/marketing.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
-import { makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/unsubscribe-token.ts';
+import { personalize } from '../../src/domain/email/marketing.ts';
+import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
+import { makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/email/unsubscribe-token.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { outgoing } from './outgoing.ts';
 import { at, CALL, simulator } from './simulator.ts';

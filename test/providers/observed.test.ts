@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import type { OutgoingChat } from '../../src/domain/chat.ts';
+import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatProvider } from '../../src/providers/chat-provider.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { observedChat, observedEmail } from '../../src/providers/observed.ts';

@@ -1,4 +1,4 @@
-import { type OutgoingEmail, toOutgoing } from '../../src/domain/outgoing.ts';
+import { type OutgoingEmail, toOutgoing } from '../../src/domain/email/outgoing.ts';
 
 let count = 0;
 

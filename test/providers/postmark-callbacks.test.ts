@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { BounceReason } from '../../src/domain/email.ts';
-import type { Feedback } from '../../src/domain/feedback.ts';
+import type { BounceReason } from '../../src/domain/email/email.ts';
+import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { type Callback, parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type OutgoingEmail, toCopy } from '../../src/domain/outgoing.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import { type OutgoingEmail, toCopy } from '../../src/domain/email/outgoing.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { answering, closedPort, httpServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { outgoing } from './outgoing.ts';
 import { type Answer, answering, closedPort, httpServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { BOUNCE_REASONS } from '../../src/domain/email.ts';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import { BOUNCE_REASONS } from '../../src/domain/email/email.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { answering, httpServer } from './servers.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
-import type { SendOutcome } from '../../src/domain/retry.ts';
+import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { requiresTls, smtp } from '../../src/providers/smtp/smtp.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';

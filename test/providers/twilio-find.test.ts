@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ChatContent, OutgoingChat } from '../../src/domain/chat.ts';
+import type { ChatContent, OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
 import { fetchTwilioTemplates } from '../../src/providers/twilio/templates.ts';
 import { ACCOUNT, chat, chatSimulator, twilioAt } from './chat.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import type { OutgoingChat } from '../../src/domain/chat.ts';
+import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
 import { callbackUrl } from '../../src/providers/twilio/twilio.ts';
 import { locate } from '../../src/providers/twilio/client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { endpointUrl } from '../../src/public-fetch/endpoint-url.ts';
-import { parseRanges } from '../../src/domain/ip-ranges.ts';
+import { parseRanges } from '../../src/lib/ip-ranges.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 
 const NONE = parseRanges([]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
-import { parseRanges } from '../../src/domain/ip-ranges.ts';
+import { parseRanges } from '../../src/lib/ip-ranges.ts';
 import { mayReach } from '../../src/public-fetch/public-address.ts';
 import { publicUrl } from '../../src/public-fetch/public-url.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';

@@ -4,8 +4,8 @@ import { domainToASCII } from 'node:url';
 import addresses from 'email-addresses';
 import fc from 'fast-check';
 import nodemailerParser from 'nodemailer/lib/addressparser';
-import { parseMailbox } from '../../src/domain/address.ts';
-import { formatMailbox } from '../../src/domain/outgoing.ts';
+import { parseMailbox } from '../../src/domain/email/address.ts';
+import { formatMailbox } from '../../src/domain/email/outgoing.ts';
 import { address, nameText, nearAddress } from '../domain/near-addresses.ts';
 
 /**

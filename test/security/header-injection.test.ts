@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
-import type { OutgoingEmail } from '../../src/domain/outgoing.ts';
+import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { CALL } from '../providers/simulator.ts';
 import { smtpScript } from '../providers/smtp-script.ts';

@@ -1,4 +1,4 @@
-import type { ChatContent, ChatProviderName, ChatStatus } from '../../src/domain/chat.ts';
+import type { ChatContent, ChatProviderName, ChatStatus } from '../../src/domain/chat/chat.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { acceptChat } from '../../src/store/chat/messages.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';

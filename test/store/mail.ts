@@ -1,4 +1,4 @@
-import type { EmailStatus } from '../../src/domain/email.ts';
+import type { EmailStatus } from '../../src/domain/email/email.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { EMAIL_STATUSES } from '../../src/domain/email.ts';
+import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { whyUnmoved } from '../../src/store/emails/emails.ts';
 import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';

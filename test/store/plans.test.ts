@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
-import type { Transition } from '../../src/domain/email-states.ts';
+import type { Transition } from '../../src/domain/email/states.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { endAttempts, lastAttempts, lockStatuses, weigh } from '../../src/store/emails/attempts.ts';
 import { changeEmails } from '../../src/store/emails/changes.ts';

@@ -6,7 +6,7 @@ const FILE = /^test\/.*\.test\.ts$/;
 export const END_TO_END = /^test\/(?:e2e|browser)\//;
 /** What an edit is most likely to break: units, the store, and requests by HTTP. */
 const QUICK = new RegExp(
-  '^test/(?:accounts|client|domain|http|intake|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
+  '^test/(?:accounts|client|domain|http|intake|lib|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
 );
 /** Files in those folders that take more than three seconds of processor time, or wait for longer than ten. */
 const SLOW = new Set(

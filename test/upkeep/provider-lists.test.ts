@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
 import { newId } from '../../src/domain/ids.ts';
-import type { SuppressionOrigin } from '../../src/domain/suppression.ts';
+import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';

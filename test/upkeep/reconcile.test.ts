@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { makeReconcileActivities, type ReconcileDeps } from '../../src/upkeep/reconcile.ts';
-import type { Feedback } from '../../src/domain/feedback.ts';
+import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';

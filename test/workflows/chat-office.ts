@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ChatActivities, ChatDelivery } from '../../activities/index.ts';
-import type { ChatStatus } from '../../src/domain/chat.ts';
+import type { ChatStatus } from '../../src/domain/chat/chat.ts';
 
 /** One message as Postgres would hold it. */
 interface Row {

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Delivery, EmailActivities } from '../../activities/index.ts';
 import type { Member } from '../../src/delivery/email/contract.ts';
-import type { EmailStatus } from '../../src/domain/email.ts';
+import type { EmailStatus } from '../../src/domain/email/email.ts';
 
 /** One email as Postgres would hold it. */
 interface Row {

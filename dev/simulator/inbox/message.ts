@@ -1,4 +1,4 @@
-import type { ChatProviderName, ChatType } from '../../../src/domain/chat.ts';
+import type { ChatProviderName, ChatType } from '../../../src/domain/chat/chat.ts';
 import { magicOf } from '../magic.ts';
 
 /** An email as `GET /inbox/messages` shows it: part of the contract, as is InboxChat. */

@@ -1,4 +1,4 @@
-import { html, Html } from '../../../src/domain/html.ts';
+import { html, Html } from '../../../src/lib/html.ts';
 import type { InboxChat, InboxMessage } from './message.ts';
 
 const STYLE = new Html(`

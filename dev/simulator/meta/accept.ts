@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { characters } from '../../../src/domain/text.ts';
+import { characters } from '../../../src/lib/text.ts';
 import type { ChatAnswer } from '../chat-call.ts';
 import type { InboxChat, Received } from '../inbox/message.ts';
 import { CODE, refuse } from './errors.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ChatType } from '../../../src/domain/chat.ts';
-import { characters } from '../../../src/domain/text.ts';
+import type { ChatType } from '../../../src/domain/chat/chat.ts';
+import { characters } from '../../../src/lib/text.ts';
 import type { ChatAnswer } from '../chat-call.ts';
 import type { InboxChat, Received } from '../inbox/message.ts';
 import { CONTENTS } from './contents.ts';

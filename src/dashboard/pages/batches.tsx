@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { WAITING } from '../../domain/batch.ts';
-import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { WAITING } from '../../domain/email/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { cancelBatch, noBatch } from '../../intake/batches.ts';
 import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
 import { act } from '../act.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { CHAT_STATUSES } from '../../domain/chat.ts';
+import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { parsePhone, phoneInQuery } from '../../domain/phone.ts';
+import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatMessage, type ChatSummary, findChat, listChats } from '../../store/chat/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
 import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { DomainStatus } from '../../domain/sender-domain.ts';
-import type { ShownRecord } from '../../domain/sender-records.ts';
+import type { DomainStatus } from '../../domain/senders/sender-domain.ts';
+import type { ShownRecord } from '../../domain/senders/sender-records.ts';
 import {
   checkDomain,
   type DomainIntakeDeps,

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import type { EmailContent } from '../../domain/email-content.ts';
-import { REPORTED } from '../../domain/email-states.ts';
+import type { EmailContent } from '../../domain/email/content.ts';
+import { REPORTED } from '../../domain/email/states.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { makeDownloadLinks } from '../../domain/download-links.ts';
-import { addressees, recipients } from '../../domain/outgoing.ts';
+import { makeDownloadLinks } from '../../domain/email/download-links.ts';
+import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';

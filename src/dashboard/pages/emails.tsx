@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { EMAIL_STATUSES, type Tag } from '../../domain/email.ts';
+import { EMAIL_STATUSES, type Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import { parseTag } from '../../domain/tag-filter.ts';
+import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';

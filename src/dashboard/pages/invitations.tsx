@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { digest } from '../../domain/digest.ts';
+import { digest } from '../../lib/digest.ts';
 import { beginSession } from '../../accounts/sign-in.ts';
 import {
   acceptInvitation,

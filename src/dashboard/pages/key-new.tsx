@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { rangeProblem } from '../../domain/ip-ranges.ts';
+import { rangeProblem } from '../../lib/ip-ranges.ts';
 import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
 import { type IssuedKey, issueKey } from '../../accounts/keys.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';

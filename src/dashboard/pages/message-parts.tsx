@@ -1,4 +1,4 @@
-import { spanInWords } from '../../domain/times.ts';
+import { spanInWords } from '../../lib/times.ts';
 import type { ToldAttempt } from '../../store/emails/message-details.ts';
 import { Table, Time } from '../elements.tsx';
 import type { Context, Html } from '../page.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { numberProblem } from '../../domain/chat-rules.ts';
-import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat.ts';
+import { numberProblem } from '../../domain/chat/rules.ts';
+import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
 import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat/numbers.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { percentile, spanInWords } from '../../domain/times.ts';
+import { percentile, spanInWords } from '../../lib/times.ts';
 import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../../store/outbox/backlog.ts';
 import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { digest } from '../../domain/digest.ts';
+import { digest } from '../../lib/digest.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';

@@ -1,7 +1,7 @@
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
 import { act } from '../act.ts';

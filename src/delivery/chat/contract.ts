@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ChatProviderName, ChatStatus } from '../../domain/chat.ts';
+import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
 import type { SendingNumber, StoredChat } from '../../store/chat/attempts.ts';
 import type { Pool } from '../../store/postgres/pool.ts';

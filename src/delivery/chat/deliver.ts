@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { ChatProviderName, ChatStatus } from '../../domain/chat.ts';
+import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
 import { newId } from '../../domain/ids.ts';
-import { maskNumbers } from '../../domain/mask.ts';
-import { verdict } from '../../domain/retry.ts';
+import { maskNumbers } from '../../lib/mask.ts';
+import { verdict } from '../../domain/email/retry.ts';
 import { projectChat } from '../../projection/chat.ts';
 import type { ChatOutcome } from '../../providers/chat-provider.ts';
 import {

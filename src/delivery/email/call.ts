@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { maskAddresses } from '../../domain/mask.ts';
-import type { SendOutcome } from '../../domain/retry.ts';
+import { maskAddresses } from '../../lib/mask.ts';
+import type { SendOutcome } from '../../domain/email/retry.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 import { handedOver, tally } from '../../telemetry/topics.ts';
 import { type ClaimedEmail, isClaimExpired } from './claim.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import type { EmailContent } from '../../domain/email-content.ts';
+import type { EmailContent } from '../../domain/email/content.ts';
 import { newId } from '../../domain/ids.ts';
-import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/outgoing.ts';
+import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Attachment } from '../../domain/attachments.ts';
-import type { EmailStatus } from '../../domain/email.ts';
-import type { OutgoingFile } from '../../domain/outgoing.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
+import type { OutgoingFile } from '../../domain/email/outgoing.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import type { StoredBodies } from '../../store/emails/attempts.ts';
 import type { EmailContents } from '../../store/emails/contents.ts';

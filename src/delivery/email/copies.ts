@@ -1,5 +1,5 @@
-import type { EmailStatus } from '../../domain/email.ts';
-import { groupBy } from '../../domain/group.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
+import { groupBy } from '../../lib/group.ts';
 import { project } from '../../projection/emails.ts';
 import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';

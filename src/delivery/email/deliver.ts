@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { groupBy } from '../../domain/group.ts';
+import { groupBy } from '../../lib/group.ts';
 import { makeCall } from './call.ts';
 import { CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
 import type { CallResult, EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';

@@ -1,4 +1,4 @@
-import type { EmailStatus } from '../../domain/email.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
 import { project } from '../../projection/emails.ts';
 import { type Attempt, lastAttempts, lockStatuses } from '../../store/emails/attempts.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Attachment } from '../../domain/attachments.ts';
-import { makeByteLimit } from '../../domain/byte-limit.ts';
-import type { OutgoingFile } from '../../domain/outgoing.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
+import { makeByteLimit } from '../../lib/byte-limit.ts';
+import type { OutgoingFile } from '../../domain/email/outgoing.ts';
 import { readBodies } from '../../store/emails/attempts.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
 import type { Pool } from '../../store/postgres/pool.ts';

@@ -1,6 +1,6 @@
-import { groupBy } from '../../domain/group.ts';
-import { personalize } from '../../domain/marketing.ts';
-import { type OutgoingEmail, recipients, toCopy } from '../../domain/outgoing.ts';
+import { groupBy } from '../../lib/group.ts';
+import { personalize } from '../../domain/email/marketing.ts';
+import { type OutgoingEmail, recipients, toCopy } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
 import type { LockedEmail } from '../../store/emails/attempts.ts';
 import { noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';

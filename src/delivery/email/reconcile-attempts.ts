@@ -1,6 +1,6 @@
-import type { EmailProviderName, EmailStatus } from '../../domain/email.ts';
-import { groupBy } from '../../domain/group.ts';
-import { copyKey, emailOfKey, recipients, toOutgoing } from '../../domain/outgoing.ts';
+import type { EmailProviderName, EmailStatus } from '../../domain/email/email.ts';
+import { groupBy } from '../../lib/group.ts';
+import { copyKey, emailOfKey, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import {

@@ -1,7 +1,7 @@
-import type { EmailStatus } from '../../domain/email.ts';
-import { maskAddresses } from '../../domain/mask.ts';
-import { type OutgoingEmail, recipients } from '../../domain/outgoing.ts';
-import { type RefusedRecipient, type SendOutcome, verdict } from '../../domain/retry.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
+import { maskAddresses } from '../../lib/mask.ts';
+import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
+import { type RefusedRecipient, type SendOutcome, verdict } from '../../domain/email/retry.ts';
 import { type Change, project } from '../../projection/emails.ts';
 import {
   type Attempt,

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import { DKIM_SELECTOR, type DkimSigner } from '../../domain/dkim.ts';
-import type { Seal } from '../../domain/seal.ts';
+import { DKIM_SELECTOR, type DkimSigner } from '../../domain/senders/dkim.ts';
+import type { Seal } from '../../lib/seal.ts';
 import { dkimOwner } from '../../sender-domains/deps.ts';
 import { findSendingDomains, type SendingDomain } from '../../store/domains/domains.ts';
 import type { Db } from '../../store/postgres/pool.ts';

@@ -1,4 +1,4 @@
-import type { EmailStatus } from '../../domain/email.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
 import type { Attempt, AttemptChanges } from '../../store/emails/attempts.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 import { hasFinalOutcome, type AttemptedEmail } from './claim.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Seal } from '../../domain/seal.ts';
+import type { Seal } from '../../lib/seal.ts';
 import type { OpenLine } from '../../public-fetch/post.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 

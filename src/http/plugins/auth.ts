@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { digest } from '../../domain/digest.ts';
+import { digest } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { isAllowed } from '../../domain/ip-ranges.ts';
+import { isAllowed } from '../../lib/ip-ranges.ts';
 import type { Changer } from '../../accounts/actor.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
 import { parseApiKey } from '../../accounts/keys.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ByteLimit, makeByteLimit } from '../../domain/byte-limit.ts';
+import { type ByteLimit, makeByteLimit } from '../../lib/byte-limit.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { networkOf } from '../../domain/ip-ranges.ts';
+import { networkOf } from '../../lib/ip-ranges.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
 /** Bytes of a body that is not counted: a connection costs about as much. */

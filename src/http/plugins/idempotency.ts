@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
-import { characters } from '../../domain/text.ts';
+import { characters } from '../../lib/text.ts';
 import { concurrent } from '../../intake/once.ts';
 import { makeKeyHolder, type Once, type Release } from '../../store/limits/idempotency.ts';
 import type { Pool } from '../../store/postgres/pool.ts';

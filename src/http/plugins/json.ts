@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { shortParam, tooLarge } from './errors.ts';
 import { takeTurns } from '../../intake/turns.ts';
-import { characters } from '../../domain/text.ts';
+import { characters } from '../../lib/text.ts';
 import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Standing } from '../../domain/token-bucket.ts';
+import type { Standing } from '../../lib/token-bucket.ts';
 import type { RateLimit, RateLimits } from '../../intake/rate-limits.ts';
 import type { ApiKey } from '../../store/accounts/keys.ts';
 

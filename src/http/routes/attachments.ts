@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Attachment } from '../../domain/attachments.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import {
   findAttachments,
@@ -12,12 +12,12 @@ import {
 import type { FileStore } from '../../store/files/file-store.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { LINK_LIFE, makeDownloadLinks } from '../../domain/download-links.ts';
+import { LINK_LIFE, makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { route } from '../route.ts';
 import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 export interface AttachmentRoutesDeps {
   readonly pool: Pool;

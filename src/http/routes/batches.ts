@@ -17,7 +17,7 @@ import {
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import { toRequest } from './emails.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 const tags = ['Batches'];
 

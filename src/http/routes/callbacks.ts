@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { isSame } from '../../domain/digest.ts';
+import { isSame } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { makeMetadataSigner } from '../../domain/metadata-signature.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import { makeMetadataSigner } from '../../domain/email/metadata-signature.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { gatherFeedback } from '../../projection/gathered-feedback.ts';
 import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';

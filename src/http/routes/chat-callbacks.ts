@@ -8,7 +8,7 @@ import { keepCallback } from '../../store/emails/callbacks.ts';
 import { findNumberOf } from '../../store/chat/attempts.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { type Route, route } from '../route.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What providers of chat-app messages must know to be believed; without it, what they post is refused. */
 export interface ChatCallbackSecrets {

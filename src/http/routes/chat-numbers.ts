@@ -15,7 +15,7 @@ import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What the routes about numbers need. */
 export interface NumberRoutesDeps extends Pick<ConnectDeps, 'pool' | 'verifyNumber'> {

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox';
-import type { ChatTemplate } from '../../domain/chat.ts';
+import type { ChatTemplate } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { CHAT_BODY_BYTES, PAGE_LENGTH } from '../../domain/limits.ts';
-import { parsePhone, phoneInQuery } from '../../domain/phone.ts';
+import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { type ChatFilters, findChat, listChats } from '../../store/chat/messages.ts';
@@ -13,7 +13,7 @@ import { type Route, route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatParams, ChatsQuery, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 const tags = ['Chat-app messages'];
 

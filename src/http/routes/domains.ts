@@ -16,7 +16,7 @@ import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { AddDomainBody, DomainBody, DomainParams, DomainsQuery, DomainSummary } from '../schemas/domains.ts';
 import { listOf } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What the routes about domains need. */
 export interface DomainRoutesDeps {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
-import type { AttachmentRequest } from '../../domain/attachments.ts';
-import type { EmailRequest } from '../../domain/email.ts';
+import type { AttachmentRequest } from '../../domain/email/attachments.ts';
+import type { EmailRequest } from '../../domain/email/email.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../../intake/emails.ts';
 import { findEmail } from '../../store/emails/emails.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../domain/errors.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { eraseRecipient, parsePlace } from '../../intake/erasure.ts';
 import { listedAddress } from '../../accounts/suppressions.ts';

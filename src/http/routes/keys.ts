@@ -11,7 +11,7 @@ import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { IssuedKey, IssueKeyBody, KeyBody, KeyParams, KeysQuery } from '../schemas/keys.ts';
 import { listOf } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What the routes about keys need. */
 interface KeyRoutesDeps {

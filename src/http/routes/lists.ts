@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { PAGE_LENGTH } from '../../domain/limits.ts';
-import { parseTag } from '../../domain/tag-filter.ts';
+import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
@@ -9,7 +9,7 @@ import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { EmailsQuery, EmailSummary, listOf, TagList } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 interface ListDeps {
   readonly pool: Db;

@@ -16,7 +16,7 @@ import {
   SuppressionParams,
   SuppressionsQuery,
 } from '../schemas/suppressions.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 const tags = ['Suppressions'];
 

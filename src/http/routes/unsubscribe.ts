@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { makeUnsubscribeTokens } from '../../domain/unsubscribe-token.ts';
+import { makeUnsubscribeTokens } from '../../domain/email/unsubscribe-token.ts';
 import { findSubscriber, unsubscribe } from '../../intake/unsubscribe.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { sendPage } from '../docs/pages.ts';
 import { type Route, route } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** Bytes of a body that anybody may send without a key; a mail program's has 26. */
 const BODY_LIMIT = 10_000;

@@ -27,7 +27,7 @@ import {
   EndpointsQuery,
   EndpointWithSecret,
 } from '../schemas/webhooks.ts';
-import type { SecretKeys } from '../../domain/secret-key.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What the routes about endpoints need besides what all do. */
 export interface WebhookRoutesDeps extends IntakeDeps {

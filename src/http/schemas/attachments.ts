@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AttachmentRequest } from '../../domain/attachments.ts';
+import type { AttachmentRequest } from '../../domain/email/attachments.ts';
 import { ATTACHMENTS, ATTACHMENTS_BYTES, CONTENT_ID_LENGTH, FILENAME_LENGTH } from '../../domain/limits.ts';
 import { Timestamp } from './common.ts';
 

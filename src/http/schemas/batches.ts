@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { BATCH_STATUSES } from '../../domain/batch.ts';
-import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { BATCH_STATUSES } from '../../domain/email/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { EMAILS_PER_BATCH } from '../../domain/limits.ts';
 import { Timestamp } from './common.ts';
 import { BatchMember } from './emails.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { CHAT_PROVIDERS } from '../../domain/chat.ts';
+import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import {
   LANGUAGE_LENGTH,
   TEMPLATE_NAME_LENGTH,

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate, type ChatType } from '../../domain/chat.ts';
+import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate, type ChatType } from '../../domain/chat/chat.ts';
 import {
   CAPTION_LENGTH,
   CHAT_FILENAME_LENGTH,

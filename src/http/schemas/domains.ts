@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { DOMAIN_STATUSES, RECORD_KINDS, RECORD_STATUSES } from '../../domain/sender-domain.ts';
+import { DOMAIN_STATUSES, RECORD_KINDS, RECORD_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { Timestamp } from './common.ts';
 import { paging } from './lists.ts';
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
 import { Timestamp, timelineEntry } from './common.ts';

@@ -1,9 +1,9 @@
 import { type TProperties, Type } from 'typebox';
-import { BATCH_STATUSES } from '../../domain/batch.ts';
-import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat.ts';
-import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email.ts';
-import { DOMAIN_STATUSES } from '../../domain/sender-domain.ts';
-import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { BATCH_STATUSES } from '../../domain/email/batch.ts';
+import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat/chat.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
+import { DOMAIN_STATUSES } from '../../domain/senders/sender-domain.ts';
+import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { Counts } from './batches.ts';
 import { eventTypes, Timestamp } from './common.ts';
 import { Tag } from './emails.ts';

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { PAGE_LENGTH, PAGE_LENGTH_MAX, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { EmailBody } from './emails.ts';
 

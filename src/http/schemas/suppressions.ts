@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { BOUNCE_REASONS } from '../../domain/email.ts';
+import { BOUNCE_REASONS } from '../../domain/email/email.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
-import { SUPPRESSION_ORIGINS } from '../../domain/suppression.ts';
+import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { Timestamp } from './common.ts';
 import { paging } from './lists.ts';
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { CHAT_PROVIDERS } from '../../domain/chat.ts';
+import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import { readTemplates } from '../../dashboard/templates.ts';
 import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../accounts/chat-numbers.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.ts';

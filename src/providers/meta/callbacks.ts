@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isSame } from '../../domain/digest.ts';
+import { isSame } from '../../lib/digest.ts';
 import type { ChatReport } from '../chat-provider.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { type MetaError, readError, sentence } from './errors.ts';

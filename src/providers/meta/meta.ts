@@ -1,5 +1,5 @@
-import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat.ts';
-import { characters } from '../../domain/text.ts';
+import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat/chat.ts';
+import { characters } from '../../lib/text.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
 import { classifyRefusal, readError } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { NumberVerification } from '../../domain/chat.ts';
+import type { NumberVerification } from '../../domain/chat/chat.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
 import { isObject } from '../json-fields.ts';
 import { type MetaSettings, phoneNumberUrl } from './meta.ts';

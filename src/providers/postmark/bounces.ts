@@ -1,6 +1,6 @@
-import { spokenReason } from '../../domain/bounces.ts';
-import type { BounceReason } from '../../domain/email.ts';
-import type { Feedback } from '../../domain/feedback.ts';
+import { spokenReason } from '../../domain/bounces/bounces.ts';
+import type { BounceReason } from '../../domain/email/email.ts';
+import type { Feedback } from '../../domain/email/feedback.ts';
 
 /** What a bounce of Postmark says about itself, as far as it is looked at. */
 export interface Bounce {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Feedback, ReportClaim } from '../../domain/feedback.ts';
-import type { SuppressionOrigin } from '../../domain/suppression.ts';
+import type { Feedback, ReportClaim } from '../../domain/email/feedback.ts';
+import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
 

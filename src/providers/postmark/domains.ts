@@ -1,5 +1,5 @@
 import { AccountClient, Errors, type Models } from 'postmark';
-import type { ProviderRecords } from '../../domain/sender-records.ts';
+import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, type PostmarkApi } from './postmark.ts';
 

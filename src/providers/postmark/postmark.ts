@@ -1,6 +1,12 @@
 import { Errors, type Message, type Models, ServerClient } from 'postmark';
-import { copyKey, formatMailbox, type OutgoingEmail, type OutgoingFile, recipients } from '../../domain/outgoing.ts';
-import type { SendOutcome } from '../../domain/retry.ts';
+import {
+  copyKey,
+  formatMailbox,
+  type OutgoingEmail,
+  type OutgoingFile,
+  recipients,
+} from '../../domain/email/outgoing.ts';
+import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { EmailProvider } from '../email-provider.ts';
 import { type Trace, traced, tracedFetch } from '../http-trace.ts';
 import { askForReports } from './reports.ts';

@@ -1,5 +1,5 @@
 import { Errors, type ServerClient } from 'postmark';
-import type { Feedback } from '../../domain/feedback.ts';
+import type { Feedback } from '../../domain/email/feedback.ts';
 import { happened, readBounce } from './callbacks.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes: what Postmark does not have, or has no more. */

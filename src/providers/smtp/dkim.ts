@@ -1,6 +1,6 @@
 import { createHash, createSign } from 'node:crypto';
 import { pipeline, type Readable, Transform } from 'node:stream';
-import type { DkimSigner } from '../../domain/dkim.ts';
+import type { DkimSigner } from '../../domain/senders/dkim.ts';
 
 /** What is signed: all that a reader sees or a mail program acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 ask. */
 const SIGNED = [

@@ -1,6 +1,6 @@
-import { classifyBounce, spokenReason } from '../../domain/bounces.ts';
-import type { RefusedRecipient, SendOutcome } from '../../domain/retry.ts';
-import { SUPPRESSING } from '../../domain/suppression.ts';
+import { classifyBounce, spokenReason } from '../../domain/bounces/bounces.ts';
+import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
+import { SUPPRESSING } from '../../domain/email/suppression.ts';
 
 /** What nodemailer adds to an error: its own code, the SMTP command it waited for, and the server's reply. */
 export interface SmtpError extends Error {

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
-import type { DkimSigner } from '../../domain/dkim.ts';
-import { type OutgoingEmail, recipients } from '../../domain/outgoing.ts';
-import type { SendOutcome } from '../../domain/retry.ts';
+import type { DkimSigner } from '../../domain/senders/dkim.ts';
+import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
+import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';

@@ -1,5 +1,5 @@
 import { validateRequest } from 'twilio/lib/webhooks/webhooks.js';
-import { bodyProblem } from '../../domain/text.ts';
+import { bodyProblem } from '../../lib/text.ts';
 import type { ChatReport } from '../chat-provider.ts';
 import { sentence } from './errors.ts';
 

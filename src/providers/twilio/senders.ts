@@ -1,4 +1,4 @@
-import type { NumberVerification } from '../../domain/chat.ts';
+import type { NumberVerification } from '../../domain/chat/chat.ts';
 import { traced } from '../http-trace.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyRefusal } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { ChatTemplate } from '../../domain/chat.ts';
+import type { ChatTemplate } from '../../domain/chat/chat.ts';
 import { type Fields, isObject } from '../json-fields.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 

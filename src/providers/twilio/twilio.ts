@@ -1,5 +1,5 @@
-import { captionOf, type OutgoingChat } from '../../domain/chat.ts';
-import { characters } from '../../domain/text.ts';
+import { captionOf, type OutgoingChat } from '../../domain/chat/chat.ts';
+import { characters } from '../../lib/text.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
 import { type Trace, traced } from '../http-trace.ts';
 import { readTwilioStatus } from './callbacks.ts';

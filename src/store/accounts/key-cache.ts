@@ -1,4 +1,4 @@
-import { parseRanges, type Ranges } from '../../domain/ip-ranges.ts';
+import { parseRanges, type Ranges } from '../../lib/ip-ranges.ts';
 import { type ApiKey, findKey, noteUses } from './keys.ts';
 import { listen } from '../postgres/listen.ts';
 import type { Pool } from '../postgres/pool.ts';

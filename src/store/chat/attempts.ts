@@ -1,4 +1,4 @@
-import type { ChatContent, ChatProviderName, ChatStatus, ChatType } from '../../domain/chat.ts';
+import type { ChatContent, ChatProviderName, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
 import type { Db } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 

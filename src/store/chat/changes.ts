@@ -1,5 +1,5 @@
-import type { ChatProviderName, ChatStatus } from '../../domain/chat.ts';
-import type { ChatTransition } from '../../domain/chat-states.ts';
+import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
+import type { ChatTransition } from '../../domain/chat/states.ts';
 import type { Db } from '../postgres/pool.ts';
 import { TELL_ENDPOINTS } from '../webhooks/events.ts';
 

@@ -1,4 +1,4 @@
-import type { ChatContent, ChatStatus, ChatType } from '../../domain/chat.ts';
+import type { ChatContent, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
 import { wireTime } from '../emails/emails.ts';
 import type { Once } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';

@@ -1,4 +1,4 @@
-import type { ChatProviderName, NumberVerifier } from '../../domain/chat.ts';
+import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */

@@ -1,5 +1,5 @@
-import type { DomainStatus, Findings, Progress, Step } from '../../domain/sender-domain.ts';
-import type { ProviderRecords } from '../../domain/sender-records.ts';
+import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
+import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** A registered domain as lists show it. */

@@ -1,4 +1,4 @@
-import type { ProviderRecords } from '../../domain/sender-records.ts';
+import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** A domain in the operator's account at a provider. */

@@ -1,4 +1,4 @@
-import type { Attachment } from '../../domain/attachments.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
 import type { Db } from '../postgres/pool.ts';
 

@@ -1,5 +1,5 @@
-import type { Attachment } from '../../domain/attachments.ts';
-import type { EmailStatus } from '../../domain/email.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { ChangedEmail } from './changes.ts';
 import type { StoredContent } from './contents.ts';

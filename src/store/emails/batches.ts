@@ -1,5 +1,5 @@
-import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/batch.ts';
-import { EMAIL_STATUSES } from '../../domain/email.ts';
+import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
+import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { wireTime } from './emails.ts';
 import type { Once } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';

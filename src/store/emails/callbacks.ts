@@ -1,4 +1,4 @@
-import type { ReportClaim } from '../../domain/feedback.ts';
+import type { ReportClaim } from '../../domain/email/feedback.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** Keeps what a provider posted that changed nothing, as it came. */

@@ -1,6 +1,6 @@
-import type { BounceReason, EmailStatus } from '../../domain/email.ts';
-import type { ReportClaim } from '../../domain/feedback.ts';
-import { REPORTED, type Transition } from '../../domain/email-states.ts';
+import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
+import type { ReportClaim } from '../../domain/email/feedback.ts';
+import { REPORTED, type Transition } from '../../domain/email/states.ts';
 import type { Change as AuditChange } from '../accounts/audit.ts';
 import { COUNT_CHANGED } from './hours.ts';
 import { fitsClaim } from './callbacks.ts';

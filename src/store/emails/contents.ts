@@ -7,9 +7,9 @@ import {
   openHeaders,
   sealContent,
   type SealedContent,
-} from '../../domain/email-content.ts';
-import { makeSeal } from '../../domain/seal.ts';
-import { deriveKeys, type SecretKeys } from '../../domain/secret-key.ts';
+} from '../../domain/email/content.ts';
+import { makeSeal } from '../../lib/seal.ts';
+import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import { findDataKey, insertDataKey } from '../sealing/data-keys.ts';
 import type { Db } from '../postgres/pool.ts';
 

@@ -1,7 +1,7 @@
-import { allowanceOf } from '../../domain/allowance.ts';
-import type { Attachment } from '../../domain/attachments.ts';
-import type { SealedContent } from '../../domain/email-content.ts';
-import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../../domain/email.ts';
+import { allowanceOf } from '../../domain/email/allowance.ts';
+import type { Attachment } from '../../domain/email/attachments.ts';
+import type { SealedContent } from '../../domain/email/content.ts';
+import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../../domain/email/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import { COUNT_ACCEPTED } from './hours.ts';
 import type { EmailContents } from './contents.ts';

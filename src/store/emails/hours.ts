@@ -1,4 +1,4 @@
-import type { BounceReason, EmailStatus } from '../../domain/email.ts';
+import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** The part of accepting emails that counts them in their hour, from `accepted`. */

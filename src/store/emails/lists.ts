@@ -1,4 +1,4 @@
-import type { BounceReason, EmailStatus, Tag } from '../../domain/email.ts';
+import type { BounceReason, EmailStatus, Tag } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** One email as lists show it. */

@@ -1,5 +1,5 @@
-import type { EmailContent } from '../../domain/email-content.ts';
-import type { BounceReason, EmailStatus } from '../../domain/email.ts';
+import type { EmailContent } from '../../domain/email/content.ts';
+import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
 import type { EmailContents, StoredContent } from './contents.ts';
 import { wireTime } from './emails.ts';

@@ -1,4 +1,4 @@
-import type { EmailStatus } from '../../domain/email.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** One recipient of one email; the address in lower case. */

@@ -1,4 +1,4 @@
-import type { Tag } from '../../domain/email.ts';
+import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
 import type { Db } from '../postgres/pool.ts';
 

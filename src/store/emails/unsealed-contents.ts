@@ -1,4 +1,4 @@
-import type { EmailContent, SealedContent } from '../../domain/email-content.ts';
+import type { EmailContent, SealedContent } from '../../domain/email/content.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** Content from before encryption. */

@@ -25,7 +25,7 @@ COMMENT ON COLUMN domains.token IS 'What its organization publishes to prove tha
 COMMENT ON COLUMN domains.dkim_public IS 'The public half of our own DKIM key, base64 of its SubjectPublicKeyInfo; NULL where nothing of ours signs.';
 COMMENT ON COLUMN domains.dkim_key IS 'The private half (PKCS #8), sealed with a key of SECRET_KEY.';
 COMMENT ON COLUMN domains.dkim_published IS 'Whether the public half was in DNS when that was last asked: what cannot be checked is not signed.';
-COMMENT ON COLUMN domains.findings IS 'What DNS answered to each record, by kind and name; see domain/sender-domain.ts.';
+COMMENT ON COLUMN domains.findings IS 'What DNS answered to each record, by kind and name; see domain/senders/sender-domain.ts.';
 COMMENT ON COLUMN domains.tried_since IS 'When the time began in which it must prove itself: registered, or asked to be verified again.';
 COMMENT ON COLUMN domains.tries IS 'Background checks since then.';
 COMMENT ON COLUMN domains.misses IS 'Daily checks in a row that certainly missed what had been there.';

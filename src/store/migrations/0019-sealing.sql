@@ -18,7 +18,7 @@ ALTER TABLE email_bodies ADD COLUMN sealed bytea, ADD COLUMN body_bytes integer;
 ALTER TABLE email_bodies ALTER COLUMN sealed SET STORAGE EXTERNAL;
 ALTER TABLE email_bodies DROP CONSTRAINT email_bodies_check,
   ADD CONSTRAINT email_bodies_check CHECK (sealed IS NOT NULL AND body_bytes > 0 OR coalesce(html, '') <> '' OR coalesce(text, '') <> '') NOT VALID;
-COMMENT ON COLUMN email_bodies.sealed IS 'HTML and text, compressed and encrypted; html and text are NULL then. See domain/email-content.ts.';
+COMMENT ON COLUMN email_bodies.sealed IS 'HTML and text, compressed and encrypted; html and text are NULL then. See domain/email/content.ts.';
 COMMENT ON COLUMN email_bodies.body_bytes IS 'Bytes of HTML and text in UTF-8 before they were sealed; NULL where they are not.';
 
 ALTER TABLE emails ADD COLUMN sealed_headers bytea;

@@ -1,5 +1,5 @@
-import type { BounceReason } from '../../domain/email.ts';
-import type { SuppressionOrigin } from '../../domain/suppression.ts';
+import type { BounceReason } from '../../domain/email/email.ts';
+import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import type { Db } from '../postgres/pool.ts';
 import { TELL_ENDPOINTS } from '../webhooks/events.ts';
 

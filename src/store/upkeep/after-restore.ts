@@ -1,4 +1,4 @@
-import type { EmailProviderName } from '../../domain/email.ts';
+import type { EmailProviderName } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** What the attempts say that stand for whatever happened between a backup and its restore. */

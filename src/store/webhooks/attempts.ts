@@ -1,4 +1,4 @@
-import type { Tag } from '../../domain/email.ts';
+import type { Tag } from '../../domain/email/email.ts';
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
 import type { Db } from '../postgres/pool.ts';
 

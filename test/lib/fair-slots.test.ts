@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { makeFairSlots } from '../../src/domain/fair-slots.ts';
+import { makeFairSlots } from '../../src/lib/fair-slots.ts';
 
 /** Slots whose work lasts until `finish` is called for it, with the names of work in the order of its start. */
 function scenario(slots: number, maxWaiting: number) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPublicUrl } from '../../src/domain/public-url.ts';
+import { isPublicUrl } from '../../src/lib/public-url.ts';
 
 test('tells hosts on the public internet from those that only this machine or its network can reach', () => {
   for (const url of [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Bucket, type Rate, refill, standing, take } from '../../src/domain/token-bucket.ts';
+import { type Bucket, type Rate, refill, standing, take } from '../../src/lib/token-bucket.ts';
 
 const RATE: Rate = { perSecond: 10, burst: 20 };
 const full = (): Bucket => ({ debt: 0, at: 0 });

@@ -1,5 +1,5 @@
-import { deriveKeys, type SecretKeys } from './secret-key.ts';
-import { makeSigner } from './signer.ts';
+import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
+import { makeSigner } from '../../lib/signer.ts';
 
 /** Bytes of a signature: enough against guessing, and short enough for a provider's metadata. */
 const BYTES = 16;

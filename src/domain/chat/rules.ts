@@ -1,7 +1,7 @@
 import { CHAT_TYPES, type ChatProviderName, type ChatType } from './chat.ts';
-import type { Problem } from './errors.ts';
-import { COMPONENTS_DEPTH } from './limits.ts';
-import { bodyProblem } from './text.ts';
+import type { Problem } from '../errors.ts';
+import { COMPONENTS_DEPTH } from '../limits.ts';
+import { bodyProblem } from '../../lib/text.ts';
 
 /** What of a request decides whether it holds what its type needs and nothing else. */
 type Contents = { readonly type?: ChatType | null; readonly text?: unknown } & {

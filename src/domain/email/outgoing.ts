@@ -1,6 +1,6 @@
 import { type Mailbox, parseMailbox } from './address.ts';
 import { isControlHeader } from './control-headers.ts';
-import type { DkimSigner } from './dkim.ts';
+import type { DkimSigner } from '../senders/dkim.ts';
 
 /** A file as a provider gets it, with all that it holds. */
 export interface OutgoingFile {

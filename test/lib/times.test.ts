@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { percentile, spanInWords } from '../../src/domain/times.ts';
+import { percentile, spanInWords } from '../../src/lib/times.ts';
 
 test('a percentile lies within the step that holds it', () => {
   assert.equal(percentile(new Map(), 0.5), null);

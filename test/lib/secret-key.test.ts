@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { makeDownloadLinks } from '../../src/domain/download-links.ts';
+import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { deriveKey, isWeakSecretKey, secretKeysOf } from '../../src/domain/secret-key.ts';
-import { makeUnsubscribeTokens } from '../../src/domain/unsubscribe-token.ts';
+import { deriveKey, isWeakSecretKey, secretKeysOf } from '../../src/lib/secret-key.ts';
+import { makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 import { makeCursors } from '../../src/http/cursor.ts';
 import { warnOfWeakSecretKey } from '../../src/main/process.ts';
 

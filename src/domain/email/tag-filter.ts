@@ -1,5 +1,5 @@
 import type { Tag } from './email.ts';
-import { TAG_LENGTH } from './limits.ts';
+import { TAG_LENGTH } from '../limits.ts';
 
 const TAG = new RegExp(`^([A-Za-z0-9_-]{1,${TAG_LENGTH}}):([A-Za-z0-9_-]{1,${TAG_LENGTH}})$`);
 

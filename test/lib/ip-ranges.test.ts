@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isAllowed, networkOf, parseRanges, rangeProblem } from '../../src/domain/ip-ranges.ts';
+import { isAllowed, networkOf, parseRanges, rangeProblem } from '../../src/lib/ip-ranges.ts';
 
 describe('an address or range as people write it', () => {
   for (const text of [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { makeByteLimit } from '../../src/domain/byte-limit.ts';
+import { makeByteLimit } from '../../src/lib/byte-limit.ts';
 
 describe('a limit of bytes in memory', () => {
   it('lets in what has room, and the rest in order as it is given back', async () => {

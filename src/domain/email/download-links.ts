@@ -1,5 +1,5 @@
-import { deriveKeys, type SecretKeys } from './secret-key.ts';
-import { makeSigner } from './signer.ts';
+import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
+import { makeSigner } from '../../lib/signer.ts';
 
 /** Seconds for which a link is good. */
 export const LINK_LIFE = 3_600;

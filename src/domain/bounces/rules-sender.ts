@@ -1,5 +1,5 @@
-import { LANGUAGES } from './bounce-languages.ts';
-import type { Rule } from './bounce-phrases.ts';
+import { LANGUAGES } from './languages.ts';
+import type { Rule } from './phrases.ts';
 
 /** The sender, its host, its name and its pace: the first half of the rules, in order. */
 export const SENDER_RULES: readonly Rule[] = [

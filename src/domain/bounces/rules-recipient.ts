@@ -1,5 +1,5 @@
-import { LANGUAGES } from './bounce-languages.ts';
-import type { Rule } from './bounce-phrases.ts';
+import { LANGUAGES } from './languages.ts';
+import type { Rule } from './phrases.ts';
 
 /** The mailbox, the message and the way there: the second half of the rules, in order. */
 export const RECIPIENT_RULES: readonly Rule[] = [

@@ -1,4 +1,4 @@
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../../lib/html.ts';
 import type { OutgoingEmail } from './outgoing.ts';
 
 /** White space beside the name is allowed, as template languages do. */

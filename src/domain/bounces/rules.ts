@@ -1,7 +1,7 @@
-import { expression } from './bounce-phrases.ts';
-import { RECIPIENT_RULES } from './bounce-rules-recipient.ts';
-import { SENDER_RULES } from './bounce-rules-sender.ts';
-import type { BounceReason } from './email.ts';
+import { expression } from './phrases.ts';
+import { RECIPIENT_RULES } from './rules-recipient.ts';
+import { SENDER_RULES } from './rules-sender.ts';
+import type { BounceReason } from '../email/email.ts';
 
 /**
  * What servers say when they refuse, in the order in which it is tried: the first rule with a phrase in the reply

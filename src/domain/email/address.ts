@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
-import { ADDRESS_OCTETS, LABEL_OCTETS, LOCAL_PART_OCTETS, MAILBOX_LENGTH } from './limits.ts';
-import { characters, controlProblem } from './text.ts';
+import { ADDRESS_OCTETS, LABEL_OCTETS, LOCAL_PART_OCTETS, MAILBOX_LENGTH } from '../limits.ts';
+import { characters, controlProblem } from '../../lib/text.ts';
 
 /** A parsed address field: `local@domain` or `Name <local@domain>`. */
 export interface Mailbox {

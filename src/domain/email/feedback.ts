@@ -1,4 +1,4 @@
-import type { EmailChange } from './email-states.ts';
+import type { EmailChange } from './states.ts';
 import type { BounceReason } from './email.ts';
 
 /** What providers report about a recipient after the hand-over. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parseMailbox } from '../../src/domain/address.ts';
-import { maskAddress, maskAddresses } from '../../src/domain/mask.ts';
-import { address, anyString } from './near-addresses.ts';
+import { parseMailbox } from '../../src/domain/email/address.ts';
+import { maskAddress, maskAddresses } from '../../src/lib/mask.ts';
+import { address, anyString } from '../domain/near-addresses.ts';
 
 describe('a masked address', () => {
   for (const [text, masked] of [

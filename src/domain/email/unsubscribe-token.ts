@@ -1,5 +1,5 @@
-import { deriveKeys, type SecretKeys } from './secret-key.ts';
-import { makeSigner } from './signer.ts';
+import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
+import { makeSigner } from '../../lib/signer.ts';
 
 /** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
 const SIGNATURE = 16;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { bodyProblem, characters, controlProblem } from '../../src/domain/text.ts';
-import { anyString } from './near-addresses.ts';
+import { bodyProblem, characters, controlProblem } from '../../src/lib/text.ts';
+import { anyString } from '../domain/near-addresses.ts';
 
 const CONTROL = 'must not hold control characters or line breaks';
 const MALFORMED = 'must be well-formed Unicode';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeSeal } from '../../src/domain/seal.ts';
+import { makeSeal } from '../../src/lib/seal.ts';
 
 const seal = makeSeal(randomBytes(32));
 /** `a secret of before` about `wh_1`, sealed with 32 bytes of 7 by the version before key ids. */

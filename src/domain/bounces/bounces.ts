@@ -1,6 +1,6 @@
-import { RULES } from './bounce-rules.ts';
-import type { BounceReason } from './email.ts';
-import { SUPPRESSING } from './suppression.ts';
+import { RULES } from './rules.ts';
+import type { BounceReason } from '../email/email.ts';
+import { SUPPRESSING } from '../email/suppression.ts';
 
 /** UTF-16 units of a reply that are read; servers say it in a third of that. */
 const READ_LENGTH = 2_000;

@@ -1,4 +1,4 @@
-import type { BounceReason } from './email.ts';
+import type { BounceReason } from '../email/email.ts';
 
 /** A reason and the phrases by which servers give it. */
 export interface Rule {

@@ -1,7 +1,7 @@
 import { lookup } from 'mime-types';
-import { ATTACHMENT_PATH_LENGTH, CONTENT_ID_LENGTH, CONTENT_TYPE_LENGTH, FILENAME_LENGTH } from './limits.ts';
+import { ATTACHMENT_PATH_LENGTH, CONTENT_ID_LENGTH, CONTENT_TYPE_LENGTH, FILENAME_LENGTH } from '../limits.ts';
 import { blockedContentType, blockedExtension } from './blocked-files.ts';
-import { characters, controlProblem } from './text.ts';
+import { characters, controlProblem } from '../../lib/text.ts';
 
 /** A file as a request gives it: interface.md's Attachments field, with exactly one of `content` and `path`. */
 export interface AttachmentRequest {
