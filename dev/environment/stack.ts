@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../src/config.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
-import { LOOPBACK } from '../../src/main/webhook-settings.ts';
+import { LOOPBACK } from '../../src/main/wiring/webhook-settings.ts';
 import { demoOrganization } from './demo.ts';
 import type { Home } from './home.ts';
 import { freshLog } from './logs.ts';

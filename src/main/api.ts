@@ -20,17 +20,17 @@ import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { readDue, readOutbox } from '../store/emails/waiting.ts';
-import { checkAttachmentStore, openAttachmentStore } from './attachment-store.ts';
-import { checkDatabase } from './check-database.ts';
-import { serveDashboard } from './dashboard.ts';
+import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
+import { checkDatabase } from './wiring/check-database.ts';
+import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
-import { openMetrics } from './metrics.ts';
-import { makeVerifyNumber } from './number-verification.ts';
-import { organizationLimits } from './organization-limits.ts';
+import { openMetrics } from './wiring/metrics.ts';
+import { makeVerifyNumber } from './wiring/number-verification.ts';
+import { organizationLimits } from './wiring/organization-limits.ts';
 import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
-import { makeSenderDomains } from './sender-domains.ts';
-import { connectToTemporal, installWithMetrics, temporalUi } from './temporal.ts';
-import { openTracer, tellWorkflows } from './tracing.ts';
+import { makeSenderDomains } from './wiring/sender-domains.ts';
+import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temporal.ts';
+import { openTracer, tellWorkflows } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
 /** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */

@@ -1,5 +1,5 @@
 import { migrate } from '../store/postgres/migrate.ts';
-import { databaseUrl, endWithoutDatabase } from './database-url.ts';
+import { databaseUrl, endWithoutDatabase } from './wiring/database-url.ts';
 
 /** `npm run migrate`: brings the database to this version's schema. */
 const url = await databaseUrl();

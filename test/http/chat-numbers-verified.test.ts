@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { addNumber, chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { makeVerifyNumber } from '../../src/main/number-verification.ts';
+import { makeVerifyNumber } from '../../src/main/wiring/number-verification.ts';
 import { type Simulator, startSimulator } from '../../dev/simulator/simulator.ts';
 import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
 

@@ -17,7 +17,7 @@ import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accou
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
-import { serveDashboard } from '../../src/main/dashboard.ts';
+import { serveDashboard } from '../../src/main/wiring/dashboard.ts';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';

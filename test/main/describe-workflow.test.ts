@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
-import { describeWorkflow, openWorkflows } from '../../src/main/describe-workflow.ts';
+import { describeWorkflow, openWorkflows } from '../../src/main/wiring/describe-workflow.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import getPort from 'get-port';
-import { openMetrics, serveMetrics } from '../../src/main/metrics.ts';
+import { openMetrics, serveMetrics } from '../../src/main/wiring/metrics.ts';
 
 const pool = { totalCount: 2, idleCount: 1, waitingCount: 0 };
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import type { UpkeepActivities } from '../../activities/index.ts';
-import { ensureSchedules, keepSchedules, upkeepTasks } from '../../src/main/schedules.ts';
+import { ensureSchedules, keepSchedules, upkeepTasks } from '../../src/main/wiring/schedules.ts';
 import type { Chore } from '../../workflows/index.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

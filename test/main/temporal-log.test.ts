@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { Runtime } from '@temporalio/worker';
 import { makeLog } from '../../src/main/process.ts';
-import { installTemporal } from '../../src/main/temporal.ts';
+import { installTemporal } from '../../src/main/wiring/temporal.ts';
 
 test('an activity that failed is logged with what went wrong, and without the row that Postgres quotes', () => {
   let written = '';

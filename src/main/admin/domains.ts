@@ -11,8 +11,8 @@ import {
 } from '../../accounts/domains.ts';
 import { type Domain, listDomains } from '../../store/domains/domains.ts';
 import type { Db, Pool } from '../../store/postgres/pool.ts';
-import { makeSenderDomains, readSenders } from '../sender-domains.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { makeSenderDomains, readSenders } from '../wiring/sender-domains.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { addGroup, allRows, onDatabase, organizationOption, required } from './command.ts';
 

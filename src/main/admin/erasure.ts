@@ -4,9 +4,9 @@ import { eraseRecipientWhole } from '../../intake/erasure.ts';
 import { listedAddress } from '../../accounts/suppressions.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { openAttachmentStore } from '../attachment-store.ts';
+import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { readSettings } from '../env.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { onDatabase, organizationOption, required } from './command.ts';
 
 /** Adds the command that erases the data of a recipient. */

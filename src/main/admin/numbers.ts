@@ -4,7 +4,7 @@ import { readTemplates } from '../../dashboard/templates.ts';
 import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../accounts/chat-numbers.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { addGroup, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { doubtAll } from '../../intake/after-restore.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
-import { emailProviderNames } from '../email-providers.ts';
+import { emailProviderNames } from '../wiring/email-providers.ts';
 import { readSettings } from '../env.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { Refusal } from './api.ts';

@@ -8,10 +8,10 @@ import { listAll, retryFailed } from '../../intake/retry-failed.ts';
 import { makePublicFetch } from '../../public-fetch/fetch.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
-import { openAttachmentStore } from '../attachment-store.ts';
-import { databaseUrl } from '../database-url.ts';
+import { openAttachmentStore } from '../wiring/attachment-store.ts';
+import { databaseUrl } from '../wiring/database-url.ts';
 import { readSettings } from '../env.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { onDatabase, option, organizationOption, required } from './command.ts';
 
 interface RetryOptions {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { reseal } from '../../accounts/reseal.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { addGroup, onDatabase } from './command.ts';
 
 /** Adds the command about the service's own secrets. */

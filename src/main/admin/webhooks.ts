@@ -4,7 +4,7 @@ import { requireOrganization } from '../../accounts/organizations.ts';
 import { addEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
-import { webhookSettings } from '../webhook-settings.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { addGroup, allRows, eventOption, onDatabase, organizationOption, required } from './command.ts';
 

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { Senders } from '../domain/senders/sender-records.ts';
-import { makeDns } from '../providers/dns.ts';
-import { postmarkDomains } from '../providers/postmark/domains.ts';
-import { dkimSeal, type SenderDomainDeps } from '../sender-domains/deps.ts';
-import type { Pool } from '../store/postgres/pool.ts';
+import type { Senders } from '../../domain/senders/sender-records.ts';
+import { makeDns } from '../../providers/dns.ts';
+import { postmarkDomains } from '../../providers/postmark/domains.ts';
+import { dkimSeal, type SenderDomainDeps } from '../../sender-domains/deps.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { emailProviderNames } from './email-providers.ts';
-import { readSettings } from './env.ts';
-import type { SecretKeys } from '../lib/secret-key.ts';
+import { readSettings } from '../env.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** What domains are checked with, by the settings. */
 export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { request } from 'undici';
-import type { Metrics } from '../http/routes/health.ts';
-import { type PoolCounts, watchDatabase, type WaitingInDatabase, watchPool } from '../telemetry/gauges.ts';
-import { startMetrics } from '../telemetry/metrics.ts';
+import type { Metrics } from '../../http/routes/health.ts';
+import { type PoolCounts, watchDatabase, type WaitingInDatabase, watchPool } from '../../telemetry/gauges.ts';
+import { startMetrics } from '../../telemetry/metrics.ts';
 
 /** Milliseconds for which a page of metrics is good enough: nobody can keep us busy by asking for more. */
 const FRESH = 1_000;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Pool } from '../store/postgres/pool.ts';
-import { closePausesOfReason, openPauses } from '../store/upkeep/provider-pauses.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { closePausesOfReason, openPauses } from '../../store/upkeep/provider-pauses.ts';
 import { CREDENTIALS_MISSING, credentialProblems } from './email-providers.ts';
 
 /**

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
-import type { EmailDeps } from '../delivery/email/contract.ts';
-import { makeLargeEmails } from '../delivery/email/large-emails.ts';
-import { makeSendingDomains } from '../delivery/email/sending-domains.ts';
-import { makeProviderPauses } from '../delivery/pauses.ts';
-import type { Config } from '../config.ts';
-import { type SecretKeys, secretKeysOf } from '../lib/secret-key.ts';
-import { makeUnsubscribeTokens, unsubscribeUrl } from '../domain/email/unsubscribe-token.ts';
-import { dkimSeal } from '../sender-domains/deps.ts';
-import { makeEmailContents } from '../store/emails/contents.ts';
-import type { FileStore } from '../store/files/file-store.ts';
-import type { Tracer } from '../telemetry/tracer.ts';
+import type { EmailDeps } from '../../delivery/email/contract.ts';
+import { makeLargeEmails } from '../../delivery/email/large-emails.ts';
+import { makeSendingDomains } from '../../delivery/email/sending-domains.ts';
+import { makeProviderPauses } from '../../delivery/pauses.ts';
+import type { Config } from '../../config.ts';
+import { type SecretKeys, secretKeysOf } from '../../lib/secret-key.ts';
+import { makeUnsubscribeTokens, unsubscribeUrl } from '../../domain/email/unsubscribe-token.ts';
+import { dkimSeal } from '../../sender-domains/deps.ts';
+import { makeEmailContents } from '../../store/emails/contents.ts';
+import type { FileStore } from '../../store/files/file-store.ts';
+import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
 /** What the process has that delivers email. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { dashboard } from '../dashboard/app.ts';
-import type { DashboardDeps } from '../dashboard/page.ts';
-import { openToAll } from '../http/plugins/auth.ts';
+import { dashboard } from '../../dashboard/app.ts';
+import type { DashboardDeps } from '../../dashboard/page.ts';
+import { openToAll } from '../../http/plugins/auth.ts';
 
 /** Serves the dashboard beside the API. It knows its visitors by their sessions, not by keys. */
 export async function serveDashboard(app: FastifyInstance, deps: DashboardDeps): Promise<void> {

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
 import { msToNumber } from '@temporalio/common/lib/time.js';
 import type { Logger } from 'pino';
-import type { Chore } from '../../workflows/index.ts';
-import type { Pool } from '../store/postgres/pool.ts';
-import { registerUpkeepTasks, type UpkeepTask } from '../store/upkeep/tasks.ts';
+import type { Chore } from '../../../workflows/index.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.ts';
 
 /** When chores are done, by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {

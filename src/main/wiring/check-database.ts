@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Pool } from '../store/postgres/pool.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 
 /**
  * Logs at startup why Postgres refuses our connections. A proxy or a managed Postgres that rejects one of our connection

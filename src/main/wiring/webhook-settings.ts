@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { readDevFile, readGeneratedSecretKey } from './dev-file.ts';
-import { readSettings } from './env.ts';
-import { secretKeysOf, type SecretKeys } from '../lib/secret-key.ts';
+import { readDevFile, readGeneratedSecretKey } from '../dev-file.ts';
+import { readSettings } from '../env.ts';
+import { secretKeysOf, type SecretKeys } from '../../lib/secret-key.ts';
 
 /** Where webhooks are received that are being developed. */
 export const LOOPBACK = '127.0.0.0/8,::1';

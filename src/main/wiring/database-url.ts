@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isUnreachable } from '../store/postgres/pool.ts';
-import { readSettings } from './env.ts';
-import { endWith } from './process.ts';
+import { isUnreachable } from '../../store/postgres/pool.ts';
+import { readSettings } from '../env.ts';
+import { endWith } from '../process.ts';
 
 /** Where the database is: `DATABASE_URL`, else that of the `npm start` that runs in `SENDWRIGHT_HOME`. */
 export async function databaseUrl(): Promise<string> {

@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts';
-import type { NumberClaim, NumberVerification } from '../domain/chat/chat.ts';
-import { verifyMetaNumber } from '../providers/meta/numbers.ts';
-import { verifyTwilioNumber } from '../providers/twilio/senders.ts';
+import type { Config } from '../../config.ts';
+import type { NumberClaim, NumberVerification } from '../../domain/chat/chat.ts';
+import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
+import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
 
 /** Asks providers, where the settings name them, whether a number belongs to the account of a token. */
 export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { ChatProviderName } from '../domain/chat/chat.ts';
-import { isPublicUrl } from '../lib/public-url.ts';
-import { secretKeysOf } from '../lib/secret-key.ts';
-import { chatSeal } from '../accounts/chat-numbers.ts';
-import type { ChatProvider } from '../providers/chat-provider.ts';
-import { metaProvider } from '../providers/meta/meta.ts';
-import { observedChat } from '../providers/observed.ts';
-import type { TwilioAccount } from '../providers/twilio/client.ts';
-import { twilioProvider } from '../providers/twilio/twilio.ts';
-import type { SendingNumber } from '../store/chat/attempts.ts';
-import { findContent } from '../store/chat/contents.ts';
-import type { Pool } from '../store/postgres/pool.ts';
-import type { Tracer } from '../telemetry/tracer.ts';
+import type { Config } from '../../config.ts';
+import type { ChatProviderName } from '../../domain/chat/chat.ts';
+import { isPublicUrl } from '../../lib/public-url.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
+import { chatSeal } from '../../accounts/chat-numbers.ts';
+import type { ChatProvider } from '../../providers/chat-provider.ts';
+import { metaProvider } from '../../providers/meta/meta.ts';
+import { observedChat } from '../../providers/observed.ts';
+import type { TwilioAccount } from '../../providers/twilio/client.ts';
+import { twilioProvider } from '../../providers/twilio/twilio.ts';
+import type { SendingNumber } from '../../store/chat/attempts.ts';
+import { findContent } from '../../store/chat/contents.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
 
 /** Numbers whose ways out are kept in memory. */

@@ -1,5 +1,5 @@
 import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
-import type { FailingWorkflow, Workflows, WorkflowState } from '../upkeep/workflow-state.ts';
+import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
 const PROBLEMS = 'TemporalReportedProblems';

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { EmailProviderName } from '../domain/email/email.ts';
-import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
-import type { EmailProvider } from '../providers/email-provider.ts';
-import { observedEmail } from '../providers/observed.ts';
-import { postmark, type PostmarkSettings } from '../providers/postmark/postmark.ts';
-import { postmarkSuppressions } from '../providers/postmark/suppressions.ts';
-import { smtp } from '../providers/smtp/smtp.ts';
-import type { Tracer } from '../telemetry/tracer.ts';
-import { readSettings } from './env.ts';
+import type { Config } from '../../config.ts';
+import type { EmailProviderName } from '../../domain/email/email.ts';
+import { makeMetadataSigner } from '../../domain/email/metadata-signature.ts';
+import type { EmailProvider } from '../../providers/email-provider.ts';
+import { observedEmail } from '../../providers/observed.ts';
+import { postmark, type PostmarkSettings } from '../../providers/postmark/postmark.ts';
+import { postmarkSuppressions } from '../../providers/postmark/suppressions.ts';
+import { smtp } from '../../providers/smtp/smtp.ts';
+import type { Tracer } from '../../telemetry/tracer.ts';
+import { readSettings } from '../env.ts';
 
 /**
  * The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. Logs an error for each without

@@ -2,9 +2,9 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
 import type { ActivityInterceptors, ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { TRACE_HEADER } from '../../workflows/interceptors.ts';
-import type { Config } from '../config.ts';
-import type { Tracer } from '../telemetry/tracer.ts';
+import { TRACE_HEADER } from '../../../workflows/interceptors.ts';
+import type { Config } from '../../config.ts';
+import type { Tracer } from '../../telemetry/tracer.ts';
 
 /** UTF-16 units of what OpenTelemetry says of a failure: a stack is among it. */
 const REASON_LENGTH = 300;
@@ -17,7 +17,7 @@ export async function openTracer(
 ): Promise<(Tracer & { readonly stop: () => Promise<void> }) | undefined> {
   if (endpoint === undefined) return undefined;
   // Loaded only here: who wants no traces pays nothing for them.
-  const { startTracer } = await import('../telemetry/otel.ts');
+  const { startTracer } = await import('../../telemetry/otel.ts');
   return startTracer(name, (reason) => log.warn({ reason: reason.slice(0, REASON_LENGTH) }, 'traces cannot be sent'));
 }
 

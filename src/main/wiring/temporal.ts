@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { type LogMetadata, type MetricsExporterConfig, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { SEARCH_ATTRIBUTES } from '../relay/temporal.ts';
+import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 
 /** A connection to Temporal and the namespace to use on it. */
 export interface Temporal {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { FileStore } from '../store/files/file-store.ts';
-import { openFileStore } from '../store/files/open.ts';
+import type { Config } from '../../config.ts';
+import type { FileStore } from '../../store/files/file-store.ts';
+import { openFileStore } from '../../store/files/open.ts';
 
 /** The store that the settings name, or the folder `attachments` in SENDWRIGHT_HOME. */
 export function openAttachmentStore(config: Config): Promise<FileStore> {

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { TwilioAccount } from '../providers/twilio/client.ts';
-import { fetchTwilioTemplates, type TwilioContent } from '../providers/twilio/templates.ts';
-import { addContents, findContent } from '../store/chat/contents.ts';
-import type { Pool } from '../store/postgres/pool.ts';
+import type { TwilioAccount } from '../../providers/twilio/client.ts';
+import { fetchTwilioTemplates, type TwilioContent } from '../../providers/twilio/templates.ts';
+import { addContents, findContent } from '../../store/chat/contents.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 
 /** Milliseconds before Twilio is asked again for the templates of a number. */
 const ASK_EVERY = 60_000;

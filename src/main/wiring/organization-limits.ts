@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import type { OrganizationLimits } from '../accounts/organization-limits.ts';
+import type { Config } from '../../config.ts';
+import type { OrganizationLimits } from '../../accounts/organization-limits.ts';
 
 const BYTES_PER_MB = 1_048_576;
 
