@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/settings.ts';
 import { Problem } from '../dev/environment/problem.ts';
@@ -13,23 +12,23 @@ import { duration, makeProgress } from '../dev/environment/progress.ts';
 import { findChromium } from './support/chromium.ts';
 import { compiled } from './support/compiled.ts';
 import { findS3Server } from './support/s3-server.ts';
-import { END_TO_END, testFiles } from './support/selection.ts';
+import { END_TO_END, type Selection, testFiles } from './support/selection.ts';
 import { startServers } from './support/servers.ts';
 
 /**
- * `npm test [-- --quick] [files and flags of node --test]`: starts the servers that tests need, runs all test files, the
- * quick ones or the given ones, and stops the servers. Files under test/e2e/ and test/browser/ start the whole service and
- * wait most of their time: they run beside the others, and what they print comes after it.
+ * `npm test [-- --quick | --services] [files and flags of node --test]`: starts the servers that tests need, runs test files,
+ * and stops the servers. Files under test/e2e/ and test/browser/ start the whole service, some of them several times, and take
+ * most of the time of all tests: `--services` runs them. Without it, all others are run, with `--quick` the quick ones.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const IN_BROWSER = /^test\/browser\//;
 const IN_S3 = 'test/store/files/s3.test.ts';
 /** Milliseconds after which a file is taken to hang. It is no limit of speed: the machine may be busy. */
 const HANG_MS = 1_800_000;
-/** Most files wait for something a part of their time. */
-const CONCURRENCY = availableParallelism() + 1;
+/** Files wait for something half of their time. */
+const CONCURRENCY = 2 * availableParallelism();
 /** Each file that starts the whole service has half a dozen processes. */
-const END_TO_END_CONCURRENCY = 2;
+const SERVICES_CONCURRENCY = 3;
 /** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
 const STOPS_WITHIN = 12_000;
 
@@ -39,8 +38,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const given = process.argv.slice(2);
-const isQuick = given.includes('--quick');
-const flags = given.filter((argument) => argument.startsWith('-') && argument !== '--quick');
+const SELECTIONS: Readonly<Record<string, Selection>> = { '--quick': 'quick', '--services': 'services' };
+const selection = given.map((argument) => SELECTIONS[argument]).find((name) => name !== undefined) ?? 'usual';
+const flags = given.filter((argument) => argument.startsWith('-') && !(argument in SELECTIONS));
 const files = given.filter((argument) => !argument.startsWith('-')).map((file) => file.replace(/^\.\//, ''));
 
 process.exitCode = await main().catch((error: unknown) => {
@@ -55,16 +55,17 @@ async function main(): Promise<number> {
   const servers = await startServers(process.env, progress, stopping.signal);
   try {
     const environment = { ...withoutSettings(process.env), ...servers.environment };
-    const all = files.length > 0 ? files : await testFiles(isQuick);
+    const all = files.length > 0 ? files : await testFiles(selection);
     // Those tests look for it too, and fail with what to install; here it may be fetched in its own time.
     if (all.some((file) => IN_BROWSER.test(file)))
       await findChromium(process.env, progress, stopping.signal).catch(say);
     if (all.includes(IN_S3)) await findS3Server(progress);
-    const endToEnd = all.filter((file) => END_TO_END.test(file));
+    const starts = all.filter((file) => END_TO_END.test(file));
     const others = all.filter((file) => !END_TO_END.test(file));
-    const first = runFiles('others', others, CONCURRENCY, environment);
-    const second = runFiles('end-to-end', endToEnd, END_TO_END_CONCURRENCY, environment, others.length > 0 && first);
-    const ends = await Promise.all([first, second]);
+    const ends = [
+      await runFiles(others, CONCURRENCY, environment),
+      await runFiles(starts, SERVICES_CONCURRENCY, environment),
+    ];
     const failures = ends.map((end) => end.failures).join('');
     if (failures !== '') console.log(`\nWhat failed:\n\n${failures.trimEnd()}`);
     return ends.find(({ code }) => code !== 0)?.code ?? 0;
@@ -94,19 +95,12 @@ interface End {
   readonly failures: string;
 }
 
-/** @param before what prints first; what these files print is kept until it has ended */
-async function runFiles(
-  name: string,
-  paths: string[],
-  concurrency: number,
-  environment: NodeJS.ProcessEnv,
-  before: Promise<unknown> | false = false,
-): Promise<End> {
+async function runFiles(paths: string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<End> {
   if (paths.length === 0) return { code: 0, failures: '' };
   stopping.signal.throwIfAborted();
   const folder = String(environment['TEST_COMPILED']);
   const programs = paths.map((path) => join(folder, compiled(path)));
-  const failures = join(folder, `failures-${name}.txt`);
+  const failures = join(folder, 'failures.txt');
   const options = [
     ...[`--test-concurrency=${concurrency}`, `--test-timeout=${HANG_MS}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
@@ -116,17 +110,14 @@ async function runFiles(
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,
-    stdio: ['ignore', before ? 'pipe' : 'inherit', 'inherit'],
+    stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   });
-  const output = child.stdout?.pipe(new PassThrough({ highWaterMark: Number.MAX_SAFE_INTEGER }));
   const interrupt = () => signalGroup(child, 'SIGINT');
   stopping.signal.addEventListener('abort', interrupt, { once: true });
   const [code] = (await once(child, 'exit')) as [number | null];
   stopping.signal.removeEventListener('abort', interrupt);
   await endGroup(child);
-  await before;
-  for await (const chunk of output ?? []) process.stdout.write(chunk as Buffer);
   return { code: code ?? 1, failures: await readFile(failures, 'utf8').catch(() => '') };
 }
 

@@ -42,7 +42,9 @@ describe('an email that ends the process that delivers it', () => {
     const { status, error } = await email(poison);
     assert.equal(status, 'failed');
     assert.match(error ?? '', /^Quarantined: delivering this email ended a worker process twice; /);
-    assert.deepEqual(await outcomes(poison), ['lost', 'lost', 'lost']);
+    // On a busy machine a process may also be ended as hanging before it has begun the email.
+    const lost = await outcomes(poison);
+    assert.ok(lost.length >= 3 && lost.every((outcome) => outcome === 'lost'), lost.join());
   });
 });
 

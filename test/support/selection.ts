@@ -27,11 +27,19 @@ const SLOW = new Set(
   ].map((name) => `test/${name}.test.ts`),
 );
 
-/** All test files, from the project's folder. Node 20 knows no patterns for them. @param isQuick only those of `--quick` */
-export async function testFiles(isQuick: boolean): Promise<string[]> {
+/** Which files a run of tests is of. */
+export type Selection = 'quick' | 'usual' | 'services';
+
+/** Test files as paths from the project's folder. Node 20 knows no patterns for them. */
+export async function testFiles(selection: Selection): Promise<string[]> {
   const paths = await readdir(fileURLToPath(new URL('..', import.meta.url)), { recursive: true });
   return paths
     .map((path) => `test/${path}`)
-    .filter((path) => FILE.test(path) && (!isQuick || (QUICK.test(path) && !SLOW.has(path))))
+    .filter((path) => FILE.test(path) && isSelected(path, selection))
     .sort();
+}
+
+function isSelected(path: string, selection: Selection): boolean {
+  if (selection === 'quick') return QUICK.test(path) && !SLOW.has(path);
+  return END_TO_END.test(path) === (selection === 'services');
 }

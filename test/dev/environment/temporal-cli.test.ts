@@ -97,7 +97,7 @@ test('the Go module and the pom name the versions that are written on what they 
   assert.ok(
     (await read('time-skipping-server/pom.xml')).includes(`<version>${await versionIn('time-skipping.ts')}</version>`),
   );
-  const { devDependencies } = JSON.parse(await read('../../../package.json')) as {
+  const { devDependencies } = JSON.parse(await read('../../package.json')) as {
     devDependencies: Record<string, string>;
   };
   assert.ok(
