@@ -1,7 +1,7 @@
 import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
 import type { ChatTransition } from '../../domain/chat/states.ts';
 import type { Db } from '../postgres/pool.ts';
-import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
 /** One message in a change that the projection makes. */
 export interface ChangedChat {
@@ -78,7 +78,7 @@ const CHANGE_CHATS = `
              'error', error, 'errorCode', error_code
            )) AS data
     FROM changed
-  )${TELL_ENDPOINTS}, moved AS (
+  )${ENQUEUE_WEBHOOKS}, moved AS (
     UPDATE chat_messages AS message SET
       status              = first.next_status,
       error               = CASE WHEN first.moves THEN first.error ELSE message.error END,

@@ -3,7 +3,7 @@ import { wireTime } from '../emails/emails.ts';
 import type { Once } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
-import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
 /** A valid request on its way into the table, with what intake decided about it. */
 export interface NewChat {
@@ -93,7 +93,7 @@ const accepting = (also = ''): string => `
            jsonb_build_object('messageId', id, 'from', "from", 'to', "to", 'country', country, 'type', type,
              'status', 'queued') AS data
     FROM accepted
-  )${TELL_ENDPOINTS}${also}
+  )${ENQUEUE_WEBHOOKS}${also}
   SELECT accepted.id, 'queued' AS status, type, "from", country, now()::timestamptz(3) AS created_at,
          CASE WHEN (SELECT is_suspended FROM organization) THEN 'suspended'
               WHEN fits.count = 0 THEN 'none' WHEN fits.count = 2 THEN 'several' END AS refusal

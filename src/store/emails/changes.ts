@@ -6,7 +6,7 @@ import { COUNT_CHANGED } from './hours.ts';
 import { fitsClaim } from './callbacks.ts';
 import type { Db } from '../postgres/pool.ts';
 import { wireTime } from './emails.ts';
-import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
 /** One email in a change that the projection makes to many. */
 export interface ChangedEmail {
@@ -154,7 +154,7 @@ const CHANGE_EMAILS = `
              'bounceReason', bounce_reason, 'click', CASE WHEN link IS NOT NULL THEN jsonb_build_object('link', link) END
            )) AS data
     FROM changed WHERE $4::text IS NOT NULL
-  )${TELL_ENDPOINTS}, moved AS (
+  )${ENQUEUE_WEBHOOKS}, moved AS (
     UPDATE emails AS email SET
       status              = CASE WHEN first.moves THEN $1 ELSE email.status END,
       error               = CASE WHEN first.moves THEN first.error ELSE email.error END,
@@ -207,7 +207,7 @@ export async function moveEmail(
        INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
        SELECT $8, org_id, $9, $10, 'emails.reschedule', id, jsonb_build_object('scheduled_at', scheduled_at)
        FROM changed WHERE $8::text IS NOT NULL
-     )${TELL_ENDPOINTS}
+     )${ENQUEUE_WEBHOOKS}
      SELECT scheduled_at FROM changed`,
     [
       id,

@@ -10,7 +10,7 @@ import type { Db } from '../postgres/pool.ts';
 import { COUNT_AGAINST_QUOTA } from '../limits/quota.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
-import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
 /** What the database judges an email by. */
 export interface SenderAndTime {
@@ -186,7 +186,7 @@ const ACCEPT_EMAILS = `
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
            jsonb_strip_nulls(jsonb_build_object('status', status, 'scheduledAt', ${wireTime('scheduled_at')})) AS data
     FROM accepted
-  )${TELL_ENDPOINTS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}, remembered AS (
+  )${ENQUEUE_WEBHOOKS}, ${STORE_TAGS}, ${COUNT_ACCEPTED}, remembered AS (
     INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
     SELECT $1, key, fingerprint, json_build_object(
       'id', id, 'status', status, 'created_at', ${wireTime('now()')}, 'scheduled_at', ${wireTime('scheduled_at')})

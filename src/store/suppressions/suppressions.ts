@@ -1,7 +1,7 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import type { Db } from '../postgres/pool.ts';
-import { TELL_ENDPOINTS } from '../webhooks/events.ts';
+import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
 /** An entry of an organization's list, as the API shows it. */
 export interface Suppression {
@@ -50,7 +50,7 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
                     jsonb_strip_nulls(jsonb_build_object('suppressionId', added.id, 'email', added.email,
                       'origin', added.origin, 'bounceReason', added.reason, 'emailId', added.message_id)) AS data
              FROM added JOIN wish USING (id)
-           )${TELL_ENDPOINTS}
+           )${ENQUEUE_WEBHOOKS}
            SELECT id FROM added`,
     values: [
       suppressions.map(({ id }) => id),
@@ -183,7 +183,7 @@ export async function removeSuppressions(
                     now()::timestamptz(3) AS created_at, NULL::text AS message_id,
                     jsonb_build_object('suppressionId', id, 'email', email, 'origin', origin) AS data
              FROM removed
-           )${TELL_ENDPOINTS}
+           )${ENQUEUE_WEBHOOKS}
            SELECT id, email, origin FROM removed`,
     values: [orgId, named, origins, eventIds],
   });

@@ -82,7 +82,7 @@ export async function findAttempts(db: Db, deliveryId: string): Promise<Delivery
 
 /**
  * Parts of a statement around one that writes deliveries of the endpoint `$1`: before it, the endpoint is held, as
- * TELL_ENDPOINTS does, and after it the relay is told if that is asleep.
+ * ENQUEUE_WEBHOOKS does, and after it the relay is told if that is asleep.
  */
 const HOLD = `
   held AS MATERIALIZED (

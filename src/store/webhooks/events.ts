@@ -9,7 +9,7 @@ import type { Db } from '../postgres/pool.ts';
  * of which a busy organization always has one.
  * Who finds it asleep leaves word for the relay.
  */
-export const TELL_ENDPOINTS = `
+export const ENQUEUE_WEBHOOKS = `
   , listening AS MATERIALIZED (
     SELECT id, org_id, events, idle FROM webhook_endpoints
     WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled' ORDER BY id FOR KEY SHARE
@@ -43,7 +43,7 @@ export async function tellEndpoints(db: Db, happenings: readonly Happening[]): P
     text: `WITH happened AS MATERIALIZED (
              SELECT event_id, org_id, type, date_trunc('milliseconds', now()) AS created_at, NULL::text AS message_id, data
              FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS wish(event_id, org_id, type, data)
-           )${TELL_ENDPOINTS}
+           )${ENQUEUE_WEBHOOKS}
            SELECT`,
     values: [
       happenings.map(({ event_id }) => event_id),
