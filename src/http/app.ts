@@ -222,7 +222,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const { method, routeOptions, caller } = request;
     const { statusCode: status, elapsedTime } = reply;
     if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
-    answered.tell({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
+    answered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
     const line = { method, route: routeOptions.url, status, ms: Math.round(elapsedTime) };
     const made = request.madeId ?? undefined;
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id, made }, 'request');

@@ -67,7 +67,7 @@ export async function acceptBatch(
     if (tokens > 0) deps.limits.mails?.giveBack(caller.orgId, tokens);
     throw error;
   });
-  accepted.tell({ kind: 'email', by: 'batch', count: total });
+  accepted.publish({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
   return batch;
 }

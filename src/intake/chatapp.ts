@@ -56,7 +56,7 @@ export async function sendChat(
     : await acceptChat(pool, orgId, chat);
   if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
   if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);
-  accepted.tell({ kind: 'chatapp', by: 'single', count: 1 });
+  accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
   wakeRelay();
   const { id, status, created_at } = acceptance;
   return { id, status, type, from: acceptance.from, country: chat.country, created_at };

@@ -135,7 +135,7 @@ export async function acceptEmail(
     if (tokens > 0) limits.mails?.giveBack(orgId, tokens);
     throw error;
   });
-  accepted.tell({ kind: 'email', by: 'single', count: 1 });
+  accepted.publish({ kind: 'email', by: 'single', count: 1 });
   deps.wakeRelay();
   return acceptance;
 }

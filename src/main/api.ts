@@ -12,7 +12,7 @@ import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { makeTagRegistry } from '../intake/tag-registry.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
-import { temporalCarrier } from '../relay/temporal.ts';
+import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyRing } from '../store/accounts/key-cache.ts';
 import { makePool } from '../store/postgres/pool.ts';
@@ -46,11 +46,12 @@ const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
 );
 const ending = new AbortController();
 
-let carryOut: ReturnType<typeof temporalCarrier> = () => Promise.reject(new TemporalUnreachable('not connected yet'));
+let dispatch: ReturnType<typeof makeTemporalDispatcher> = () =>
+  Promise.reject(new TemporalUnreachable('not connected yet'));
 const relay = startRelay({
   pool,
   log,
-  carryOut: (row) => carryOut(row),
+  dispatch: (row) => dispatch(row),
   startsPerSecond: config.WORKFLOW_STARTS_PER_SECOND,
 });
 const connected = connect();
@@ -159,7 +160,7 @@ async function connect(): Promise<NativeConnection | undefined> {
       initialInterval: config.SEND_INITIAL_INTERVAL,
       maximumInterval: config.SEND_MAX_INTERVAL,
     };
-    carryOut = temporalCarrier(client, retry, tracer);
+    dispatch = makeTemporalDispatcher(client, retry, tracer);
     relay.wake();
     return connection;
   } catch (error) {

@@ -141,7 +141,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
   void ready.then(() => clearTimeout(startTimer));
 
   function handle(message: Exclude<IsolatedMessage, { ready: true }>): void {
-    if ('topic' in message) FORWARDED_TOPICS[message.topic]?.tell(message.news);
+    if ('topic' in message) FORWARDED_TOPICS[message.topic]?.publish(message.news);
     else if ('pong' in message) {
       const begun = pending.get(message.pong);
       if (begun) begun.isBeginning = false;

@@ -33,7 +33,7 @@ export async function projectChat(
   const transition = CHAT_TRANSITIONS[change];
   const changed = await changeChats(db, transition, wishes);
   const event = transition.event.slice('chatapp.'.length);
-  if (changed.length > 0) afterCommit(db, () => noted.tell({ kind: 'chatapp', event, count: changed.length }));
+  if (changed.length > 0) afterCommit(db, () => noted.publish({ kind: 'chatapp', event, count: changed.length }));
   return new Map(changed.map(({ id, status }) => [id, status]));
 }
 

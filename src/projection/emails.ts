@@ -62,7 +62,7 @@ export async function projectClaims(
 function tell(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
   const { event } = TRANSITIONS[change];
   if (event === null || count === 0) return;
-  noted.tell({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
+  noted.publish({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
 }
 
 /** Why recipients are suppressed after a change, where they are. */

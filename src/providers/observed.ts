@@ -92,14 +92,14 @@ async function observe<T>(
 ): Promise<T> {
   const began = performance.now();
   const tell = (outcomes: ReadonlyMap<string, number>): void => {
-    providerCalled.tell({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
+    providerCalled.publish({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
   };
   const run = async (span?: OpenSpan): Promise<T> => {
     try {
       const result = await work();
       const outcomes = tally(outcomesOf(result));
       tell(outcomes);
-      for (const [outcome, count] of outcomes) span?.note({ [`sendwright.outcome.${outcome}`]: count });
+      for (const [outcome, count] of outcomes) span?.setAttributes({ [`sendwright.outcome.${outcome}`]: count });
       if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
       return result;
     } catch (error) {

@@ -1,69 +1,67 @@
 import { groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
 
-/** Emails that share one workflow at most: what Postmark takes in one call. */
+/** The maximum number of emails in one workflow: what Postmark accepts in one call. */
 export const GROUP_SIZE = 500;
 
-/** What to do with the outbox rows that a relay holds. */
+/** How the relay dispatches the outbox rows that it has locked. */
 export interface Plan {
-  /** Carried out one by one. */
+  /** Dispatched one by one. */
   readonly alone: readonly EmailRow[];
   /** Each becomes one workflow. */
   readonly groups: readonly (readonly EmailRow[])[];
-  /** Rows that wait for the budget. */
-  readonly later: number;
+  /** The number of rows that wait for a token. */
+  readonly deferred: number;
 }
 
 /**
- * What starts that need budget do: `each` gets its own workflow while the budget reaches for all of them; they go
- * `together`, whatever the budget is; or they go `later`.
+ * How starts that need a token are planned: `each` starts one workflow per email while there are enough tokens, `group`
+ * always groups them, `defer` leaves them in the outbox.
  */
-export type Mode = 'each' | 'together' | 'later';
+export type Mode = 'each' | 'group' | 'defer';
 
 /**
- * Decides which emails get a workflow of their own and which share one. When the budget does not reach for all that is
- * waiting, one start takes up to 500 that are due at the same instant: those of batches first of all, and single emails
- * too where it does not reach for each of them beside the batches. Single emails come before batches. An email that was
- * sent singly for later, and whatever is no start, needs no budget.
+ * Decides which emails get a workflow of their own and which share one. Without enough tokens for all of them, one start
+ * takes up to 500 emails with the same due time: first the emails of batches, then also single emails if the tokens do not
+ * suffice for each of them beside the batches. Single emails precede batches. Emails that were scheduled singly, and rows
+ * that start no workflow, need no token.
  */
-export function plan(rows: readonly EmailRow[], budget: number, mode: Mode = 'each'): Plan {
-  const burst = firstOfEach(rows.filter(needsBudget));
-  if (mode === 'each' && burst.length <= budget) return { alone: rows, groups: [], later: 0 };
+export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'each'): Plan {
+  const burst = firstRowOfEachEmail(rows.filter(needsToken));
+  if (mode === 'each' && burst.length <= tokens) return { alone: rows, groups: [], deferred: 0 };
 
-  const bulk = bunches(burst.filter(({ batch_id }) => batch_id !== null));
+  const batchGroups = groupRows(burst.filter(({ batch_id }) => batch_id !== null));
   const singles = burst.filter(({ batch_id }) => batch_id === null);
-  const isEach = mode === 'each' && singles.length + bulk.length <= budget;
-  const bunched = [...(isEach ? singles.map((row) => [row]) : bunches(singles)), ...bulk];
-  const groups = mode === 'later' ? [] : bunched.slice(0, budget);
-  // One by itself needs no group.
-  const single = groups.filter((group) => group.length === 1).flat();
-  const taken = groups.reduce((sum, group) => sum + group.length, 0);
+  const isEach = mode === 'each' && singles.length + batchGroups.length <= tokens;
+  const starts = [...(isEach ? singles.map((row) => [row]) : groupRows(singles)), ...batchGroups];
+  const groups = mode === 'defer' ? [] : starts.slice(0, tokens);
+  const groupsOfOne = groups.filter((group) => group.length === 1).flat();
+  const plannedCount = groups.reduce((sum, group) => sum + group.length, 0);
   return {
-    alone: [...rows.filter((row) => !needsBudget(row)), ...single],
+    alone: [...rows.filter((row) => !needsToken(row)), ...groupsOfOne],
     groups: groups.filter((group) => group.length > 1),
-    later: burst.length - taken,
+    deferred: burst.length - plannedCount,
   };
 }
 
-/** Whether a row is one of possibly many that are to be started at once. */
-export function needsBudget({ action, open, waits, batch_id }: EmailRow): boolean {
+/** True for a start that may be one of many at the same time. */
+export function needsToken({ action, open, waits, batch_id }: EmailRow): boolean {
   return action === 'start' && open && (!waits || batch_id !== null);
 }
 
-/** One row per email: a group that names an email twice would send it twice. The other rows stay for another look. */
-function firstOfEach(rows: readonly EmailRow[]): EmailRow[] {
+/** Returns one row per email, because a group that contains an email twice would send it twice. Later rows stay in the outbox. */
+function firstRowOfEachEmail(rows: readonly EmailRow[]): EmailRow[] {
   const firsts = new Map<string, EmailRow>();
   for (const row of rows) if (!firsts.has(row.message_id)) firsts.set(row.message_id, row);
   return [...firsts.values()];
 }
 
-/** Rows that may share a workflow. */
-function bunches(rows: readonly EmailRow[]): EmailRow[][] {
+function groupRows(rows: readonly EmailRow[]): EmailRow[][] {
   const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
   return [...dueTogether.values()].flatMap((due) => chunks(byOrganization(due)));
 }
 
-/** Emails of one organization stay together, so that its share of the workers can be told. */
+/** Keeps the emails of one organization together, so that most groups have one fairness key. */
 function byOrganization(rows: readonly EmailRow[]): EmailRow[] {
   return [...groupBy(rows, (row) => row.org_id).values()].flat();
 }

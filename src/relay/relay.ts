@@ -17,85 +17,84 @@ import {
   whatWaits,
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
-import { carried } from '../telemetry/topics.ts';
-import { type Budget, makeBudget } from './budget.ts';
-import { type Mode, needsBudget, plan } from './plan.ts';
+import { dispatched } from '../telemetry/topics.ts';
+import { type Mode, needsToken, plan } from './plan.ts';
+import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
 
 export interface RelayDeps {
   readonly pool: Pool;
-  /** Asks Temporal for what a row says. Rejects with TemporalUnreachable when no row could succeed now. */
-  readonly carryOut: (row: OutboxRow) => Promise<void>;
-  /** Workflows that it may start in a second while more emails than that are waiting. */
+  /** Makes the request to Temporal that a row describes. Rejects with TemporalUnreachable if no row could succeed now. */
+  readonly dispatch: (row: OutboxRow) => Promise<void>;
+  /** The rate limit of workflow starts. Emails above it are grouped. */
   readonly startsPerSecond: number;
   readonly log: Logger;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Temporal cannot be reached or is overloaded: nothing is wrong with the rows. */
+/** Temporal cannot be reached or is overloaded; the rows are valid. */
 export class TemporalUnreachable extends Error {}
 
 export interface Relay {
-  /** Says that the outbox may have rows. Cheap; many calls make one look. */
+  /** Signals that the outbox may have rows. Cheap: calls are coalesced into one poll. */
   readonly wake: () => void;
-  /** Ends the relay after the rows it holds; resolves when it has let go of them. */
+  /** Stops the relay; resolves once the rows that it has locked are dispatched and released. */
   readonly stop: () => Promise<void>;
 }
 
-/** Rows looked at together: what a burst is judged by. */
-const LOOK = 2_000;
-/** Rows asked for at once, so this is also the number of Temporal calls under way. */
-const TAKE = 100;
-/** Rows about endpoints, or about chores, at once; many of them may speak of one. */
-const WAKES = 500;
-/** Rows about domains at once. */
-const DOMAINS = 50;
-/** Milliseconds after which it looks without being woken. */
-const SWEEP = 1_000;
+/** Rows locked together when they may have to be grouped. */
+const MAX_PLANNED_ROWS = 2_000;
+/** Rows dispatched together; also the number of concurrent calls to Temporal. */
+const MAX_DISPATCHED_ROWS = 100;
+/** Rows of endpoints and maintenance tasks locked together; many of them may concern the same one. */
+const MAX_WAKE_ROWS = 500;
+const MAX_DOMAIN_ROWS = 50;
+/** The outbox is polled this often even without a notification. */
+const POLL_INTERVAL_MS = 1_000;
 /**
- * Milliseconds between two rounds in which what waits is put together. A workflow costs some 40 ms of processor time
- * whatever it carries, so while more emails come than may have their own, all that come in this time share one.
+ * Time between two rounds of grouping. A workflow costs about 40 ms of CPU time whatever its size, so while emails arrive
+ * faster than the rate limit, all that arrive in this time share one.
  */
-const GROUPS_APART = 100;
-const LONGEST_PAUSE = 10_000;
-/** Milliseconds between two looks of which the first had nothing left to do: it is woken with every request. */
-const LOOKS_APART = 10;
+const GROUP_INTERVAL_MS = 100;
+const MAX_BACKOFF_MS = 10_000;
+/** Time between two polls if the first found nothing left to do: every API request wakes the relay. */
+const MIN_POLL_INTERVAL_MS = 10;
 
 /**
- * Carries outbox rows to Temporal, the oldest first, for as long as it runs; what the budget of starts does not reach
- * for is put together into groups. Any number of relays may share an outbox:
- * each holds the rows it works on, and a row leaves only once Temporal has acknowledged it, so one may be carried out
- * twice and none is forgotten. While Postgres or Temporal is away it tries again, ever more slowly.
+ * Dispatches outbox rows to Temporal, oldest first, until it is stopped. Emails above the rate limit of workflow starts are
+ * grouped. Any number of relays may share an outbox: each locks the rows it dispatches and deletes a row only after
+ * Temporal has acknowledged it, so that a row may be dispatched twice but is never lost. While Postgres or Temporal is
+ * unreachable, the relay retries with exponential backoff.
  */
 export function startRelay(deps: RelayDeps): Relay {
   const { now = () => performance.now() } = deps;
   const stopping = new AbortController();
   let woken = false;
-  let rouse: (() => void) | undefined;
+  let interruptPause: (() => void) | undefined;
 
   const wake = (): void => {
     woken = true;
-    rouse?.();
+    interruptPause?.();
   };
 
-  const pause = async (milliseconds: number): Promise<void> => {
+  const pauseUntilWoken = async (ms: number): Promise<void> => {
     const waking = new AbortController();
-    rouse = () => waking.abort();
+    interruptPause = () => waking.abort();
     if (!woken) {
       const signal = AbortSignal.any([stopping.signal, waking.signal]);
-      await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
+      await sleep(ms, undefined, { signal }).catch(() => undefined);
     }
-    rouse = undefined;
+    interruptPause = undefined;
   };
 
-  const rest = async (milliseconds: number): Promise<void> => {
-    await sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const pause = async (ms: number): Promise<void> => {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
   };
 
   const pace: Pace = {
     now,
-    emails: makeBudget(deps.startsPerSecond, now),
-    chats: makeBudget(deps.startsPerSecond, now),
+    emails: makeTokenBucket(deps.startsPerSecond, now),
+    chats: makeTokenBucket(deps.startsPerSecond, now),
     groupedAt: -Infinity,
   };
   const run = async (): Promise<void> => {
@@ -103,18 +102,17 @@ export function startRelay(deps: RelayDeps): Relay {
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        const next = await look(deps, pace);
-        if (failures > 0) deps.log.info({ failures }, 'the relay works again');
+        const next = await poll(deps, pace);
+        if (failures > 0) deps.log.info({ failures }, 'relay resumed');
         failures = 0;
         if (next === 'wait') {
-          await rest(LOOKS_APART);
-          await pause(SWEEP);
+          await pause(MIN_POLL_INTERVAL_MS);
+          await pauseUntilWoken(POLL_INTERVAL_MS);
         }
-        if (typeof next === 'number') await rest(next);
+        if (typeof next === 'number') await pause(next);
       } catch (error) {
-        if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'the relay cannot work now and tries again');
-        const backOff = Math.min(SWEEP * 2 ** (failures - 1), LONGEST_PAUSE);
-        await rest(backOff);
+        if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'relay paused');
+        await pause(Math.min(POLL_INTERVAL_MS * 2 ** (failures - 1), MAX_BACKOFF_MS));
       }
     }
   };
@@ -131,85 +129,87 @@ export function startRelay(deps: RelayDeps): Relay {
 
 interface Pace {
   readonly now: () => number;
-  readonly emails: Budget;
-  /** Chat-app messages cannot share a workflow: with a budget of their own, a burst of them takes nothing from email. */
-  readonly chats: Budget;
-  /** When emails were last put together, by the monotonic clock. */
+  readonly emails: TokenBucket;
+  /** Chat-app messages cannot be grouped. With their own bucket, a burst of them takes no tokens from email. */
+  readonly chats: TokenBucket;
+  /** The time of the last grouping, by the monotonic clock. */
   groupedAt: number;
 }
 
-/** What to do before it looks again: nothing, wait to be woken, or wait so many milliseconds. */
-type Next = 'go on' | 'wait' | number;
+/** The delay before the next poll: none, until woken, or a number of milliseconds. */
+type Next = 'immediately' | 'wait' | number;
 
-/** Takes rows and puts them together or carries them out. */
-async function look(deps: RelayDeps, pace: Pace): Promise<Next> {
-  const waiting = await whatWaits(deps.pool);
-  if (!Object.values(waiting).includes(true)) return 'wait';
-  const { next, unreachable } = await transaction(deps.pool, async (client): Promise<Looked> => {
-    // First, since they are few, and putting a burst together takes its time.
-    const wakes = waiting.wakes ? await lockWakes(client, WAKES) : [];
-    const domains = waiting.domains ? await lockDomains(client, DOMAINS) : [];
-    const room = Math.min(TAKE, pace.chats.available());
-    const chats = waiting.chats ? await lockChats(client, room) : [];
-    pace.chats.spend(chats.length);
-    const unreachable = await carryOut(deps, client, [...wakes, ...domains, ...chats]);
+/** Locks pending rows and dispatches or groups them. */
+async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
+  const pending = await whatWaits(deps.pool);
+  if (!Object.values(pending).includes(true)) return 'wait';
+  const { next, unreachable } = await transaction(deps.pool, async (client): Promise<PollResult> => {
+    // First, since they are few and grouping a burst takes time.
+    const wakes = pending.wakes ? await lockWakes(client, MAX_WAKE_ROWS) : [];
+    const domains = pending.domains ? await lockDomains(client, MAX_DOMAIN_ROWS) : [];
+    const chatLimit = Math.min(MAX_DISPATCHED_ROWS, pace.chats.available());
+    const chats = pending.chats ? await lockChats(client, chatLimit) : [];
+    pace.chats.take(chats.length);
+    const unreachable = await dispatchRows(deps, client, [...wakes, ...domains, ...chats]);
     if (unreachable) return { next: 'wait', unreachable };
-    const emails = await lookAtEmails(deps, client, pace, waiting);
-    const chatsWait = waiting.chats && chats.length === room ? pace.chats.untilNext() : Infinity;
-    return { ...emails, next: sooner(emails.next, chatsWait) };
+    const emails = await pollEmails(deps, client, pace, pending);
+    const chatDelayMs = pending.chats && chats.length === chatLimit ? pace.chats.msUntilNext() : Infinity;
+    return { ...emails, next: earlier(emails.next, chatDelayMs) };
   });
   if (unreachable) throw unreachable;
   return next;
 }
 
-async function lookAtEmails(deps: RelayDeps, client: Db, pace: Pace, waiting: Waiting): Promise<Looked> {
-  const { emails: budget } = pace;
-  // Before more is put together: workers have something to do meanwhile.
-  const ready = waiting.groups ? await lockGroups(client, TAKE) : [];
-  const away = await carryOut(deps, client, ready);
-  if (away) return { next: 'wait', unreachable: away };
-  // Who can start all that it carries out at once leaves the rest to other relays.
-  const limit = budget.available() < TAKE ? LOOK : TAKE;
-  const oldest = waiting.emails ? await lockOutbox(client, limit) : [];
+async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Waiting): Promise<PollResult> {
+  const { emails: bucket } = pace;
+  // Existing groups are started before new ones are formed, so that workers are not idle meanwhile.
+  const readyGroups = pending.groups ? await lockGroups(client, MAX_DISPATCHED_ROWS) : [];
+  const groupsUnreachable = await dispatchRows(deps, client, readyGroups);
+  if (groupsUnreachable) return { next: 'wait', unreachable: groupsUnreachable };
+  // With enough tokens for all rows that it dispatches together, a relay leaves the other rows to other relays.
+  const limit = bucket.available() < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
+  const oldest = pending.emails ? await lockOutbox(client, limit) : [];
   const isFull = oldest.length === limit;
-  // A password that somebody waits for does not stand behind a newsletter of 10,000.
-  const rows = isFull ? [...oldest, ...(await lockLateSingles(client, oldest.at(-1)?.id ?? '0', TAKE))] : oldest;
-  const apart = pace.groupedAt + GROUPS_APART - pace.now();
-  const mode = isFull ? 'each' : modeOf(apart, rows.length > (deps.startsPerSecond * GROUPS_APART) / 1_000);
-  const { alone, groups, later } = plan(rows, budget.available(), mode);
-  const taken = alone.slice(0, TAKE);
-  budget.spend(groups.length + taken.filter(needsBudget).length);
-  const unreachable = await carryOut(deps, client, taken);
-  if (groups.length > 0) await fold(client, groups);
+  // A one-time password must not wait behind a newsletter of 10,000.
+  const lateSingles = isFull ? await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS) : [];
+  const rows = [...oldest, ...lateSingles];
+  const untilGroupingMs = pace.groupedAt + GROUP_INTERVAL_MS - pace.now();
+  const isBurst = rows.length > (deps.startsPerSecond * GROUP_INTERVAL_MS) / 1_000;
+  const mode = isFull ? 'each' : modeOf(untilGroupingMs, isBurst);
+  const { alone, groups, deferred } = plan(rows, bucket.available(), mode);
+  const next = alone.slice(0, MAX_DISPATCHED_ROWS);
+  bucket.take(groups.length + next.filter(needsToken).length);
+  const unreachable = await dispatchRows(deps, client, next);
+  if (groups.length > 0) await insertGroups(client, groups);
   if (groups.some(([row]) => row?.batch_id === null)) pace.groupedAt = pace.now();
-  if (groups.length > 0 || alone.length > TAKE) return { next: 'go on', unreachable };
-  if (later > 0) return { next: Math.max(budget.untilNext(), apart, 0), unreachable };
-  return { next: isFull || ready.length === TAKE ? 'go on' : 'wait', unreachable };
+  if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
+  if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), untilGroupingMs, 0), unreachable };
+  return { next: isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait', unreachable };
 }
 
 /**
- * What becomes of emails while the last ones that were put together are not long gone.
- * @param apart milliseconds until it is time for the next round
- * @param areMany whether more have come than the budget gets in the time between two rounds
+ * Chooses the mode shortly after a grouping.
+ * @param untilGroupingMs time until the next round of grouping; negative if it has passed
+ * @param isBurst whether more rows arrived than tokens in the time between two rounds
  */
-function modeOf(apart: number, areMany: boolean): Mode {
-  if (apart > 0) return 'later';
-  return areMany && apart >= -GROUPS_APART ? 'together' : 'each';
+function modeOf(untilGroupingMs: number, isBurst: boolean): Mode {
+  if (untilGroupingMs > 0) return 'defer';
+  return isBurst && untilGroupingMs >= -GROUP_INTERVAL_MS ? 'group' : 'each';
 }
 
-function sooner(next: Next, wait: number): Next {
-  if (next === 'go on' || wait === Infinity) return next;
-  return next === 'wait' ? wait : Math.min(next, wait);
+function earlier(next: Next, delayMs: number): Next {
+  if (next === 'immediately' || delayMs === Infinity) return next;
+  return next === 'wait' ? delayMs : Math.min(next, delayMs);
 }
 
-interface Looked {
+interface PollResult {
   readonly next: Next;
   readonly unreachable?: TemporalUnreachable | undefined;
 }
 
-/** Groups become rows of their own, carried out next: a group whose start is repeated has the same id and members. */
-async function fold(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
-  const joining = groups.flatMap((rows) => {
+/** Stores groups as rows that the next poll dispatches, so that a repeated start has the same id and members. */
+async function insertGroups(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
+  const members = groups.flatMap((rows) => {
     const group = newId('grp', Date.now());
     return rows.map((row) => ({
       outboxId: row.id,
@@ -219,33 +219,33 @@ async function fold(client: Db, groups: readonly (readonly EmailRow[])[]): Promi
       traceparent: row.traceparent,
     }));
   });
-  await foldOutbox(client, joining);
+  await foldOutbox(client, members);
 }
 
-/** Carries rows out at once, and deletes those that went through. @returns why no other could */
-async function carryOut(
+/** Dispatches rows concurrently and deletes the successful ones. @returns the error if Temporal is unreachable */
+async function dispatchRows(
   deps: RelayDeps,
   client: Db,
   rows: readonly OutboxRow[],
 ): Promise<TemporalUnreachable | undefined> {
-  const results = await Promise.allSettled(rows.map((row) => deps.carryOut(row)));
+  const results = await Promise.allSettled(rows.map((row) => deps.dispatch(row)));
   const done: string[] = [];
   const refused: string[] = [];
   let unreachable: TemporalUnreachable | undefined;
   for (const [index, result] of results.entries()) {
     const row = rows[index] as OutboxRow;
     const ids = 'more_ids' in row ? [row.id, ...row.more_ids] : [row.id];
-    const tell = (outcome: 'done' | 'refused' | 'unreachable') =>
-      carried.tell({ action: row.action, outcome, count: ids.length });
+    const report = (outcome: 'done' | 'refused' | 'unreachable') =>
+      dispatched.publish({ action: row.action, outcome, count: ids.length });
     if (result.status === 'fulfilled') {
       done.push(...ids);
-      tell('done');
+      report('done');
     } else if (result.reason instanceof TemporalUnreachable) {
       unreachable = result.reason;
-      tell('unreachable');
+      report('unreachable');
     } else {
       refused.push(...ids);
-      tell('refused');
+      report('refused');
       deps.log.error(
         { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
         'Temporal refused an outbox row',

@@ -32,46 +32,43 @@ const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
 const CHANNEL = defineSearchAttributeKey('Channel', 'KEYWORD');
 const BATCH_ID = defineSearchAttributeKey('BatchId', 'KEYWORD');
 
-/** The search attributes that a namespace must have before workflows start. */
+/** The search attributes that a namespace must have before workflows can start. */
 export const SEARCH_ATTRIBUTES = ['OrgId', 'Channel', 'Provider', 'BatchId'] as const;
 
-/** The task queue of workflows; activities have queues of their own. */
+/** The task queue of workflow tasks; activities have their own queues. */
 const WORKFLOW_QUEUE = 'messages';
-/** Milliseconds for one request. A row is held meanwhile. */
-const DEADLINE = 10_000;
+/** The timeout of one request. Its row is locked meanwhile. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** Priority keys of workflows and their activities; Temporal runs lower ones first. */
+const SINGLE_PRIORITY = 2;
+const WEBHOOK_PRIORITY = 3;
+const BULK_PRIORITY = 4;
 
 /**
- * Priorities of workflows and their activities, the lower the sooner: what somebody waits for never stands behind a
- * newsletter.
+ * Turns outbox rows into requests to Temporal. Each request is idempotent.
+ * @param tracer set when tracing is enabled
  */
-const SINGLE = 2;
-const WEBHOOKS = 3;
-const BULK = 4;
-
-/**
- * Turns outbox rows into requests to Temporal. Each may be repeated: a workflow that was started is not started again.
- * @param tracer there where requests are followed
- */
-export function temporalCarrier(
+export function makeTemporalDispatcher(
   client: Client,
   retry: RetryPolicy,
   tracer?: Tracer,
 ): (row: OutboxRow) => Promise<void> {
   const { workflow } = client;
 
-  /** `again`: it may have had a workflow of its own before; what guards against sending twice is the claim, not the id. */
-  async function start(row: EmailRow, again: boolean): Promise<void> {
+  /** @param isRestart the email may have had a workflow before. The claim, not the workflow id, prevents a second send. */
+  async function start(row: EmailRow, isRestart: boolean): Promise<void> {
     if (!row.open) return;
-    await unlessStarted(
+    await ignoreAlreadyStarted(
       workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
         ...emailOptions(row, retry),
-        workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+        workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
     );
   }
 
   async function group(row: GroupRow): Promise<void> {
-    await unlessStarted(
+    await ignoreAlreadyStarted(
       workflow.start<(input: DeliverGroup) => Promise<unknown>>('deliverGroup', {
         ...groupOptions(row, retry),
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -79,7 +76,7 @@ export function temporalCarrier(
     );
   }
 
-  /** Also starts the workflow when there is none, as for an email that a group carried until now. */
+  /** Also starts the workflow if there is none, for example for an email that its group delivered until now. */
   async function reschedule(row: EmailRow): Promise<void> {
     if (!row.open) return;
     await workflow.signalWithStart<(input: DeliverEmail) => Promise<unknown>, [Schedule]>('deliverEmail', {
@@ -91,14 +88,14 @@ export function temporalCarrier(
   }
 
   async function cancel(row: EmailRow): Promise<void> {
-    // A group finds out when it is due.
+    // The workflow of a group finds canceled members when it is due.
     if (row.workflow_id !== row.message_id) return;
-    await unlessNotFound(workflow.getHandle(row.message_id).signal('cancel'));
+    await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
   }
 
   async function wake(row: WebhookRow): Promise<void> {
     if (row.url === null) {
-      await unlessNotFound(workflow.getHandle(row.message_id).signal('wake'));
+      await ignoreNotFound(workflow.getHandle(row.message_id).signal('wake'));
       return;
     }
     await workflow.signalWithStart<(input: WebhookEndpoint) => Promise<unknown>>('webhookEndpoint', {
@@ -109,10 +106,10 @@ export function temporalCarrier(
     });
   }
 
-  /** Starts it where it has none; one that is not to be watched (any more) lets its workflow see that. */
+  /** Starts the workflow if there is none. For a deleted domain it only signals, so that a running workflow ends. */
   async function watch(row: DomainRow): Promise<void> {
     if (row.org_id === null || row.name === null) {
-      await unlessNotFound(workflow.getHandle(row.message_id).signal('lookAgain'));
+      await ignoreNotFound(workflow.getHandle(row.message_id).signal('lookAgain'));
       return;
     }
     await workflow.signalWithStart<(input: WatchDomain) => Promise<unknown>>('watchDomain', {
@@ -123,9 +120,9 @@ export function temporalCarrier(
     });
   }
 
-  /** One that is being done may have looked before this was asked: then the schedule of chores makes up for it. */
-  async function chore({ message_id: name }: ChoreRow): Promise<void> {
-    await unlessStarted(
+  /** If the task is running already and has missed this work, the next scheduled run does it. */
+  async function runUpkeepTask({ message_id: name }: ChoreRow): Promise<void> {
+    await ignoreAlreadyStarted(
       workflow.start<(chores: readonly Chore[]) => Promise<unknown>>('upkeep', {
         workflowId: `upkeep-${name}`,
         taskQueue: WORKFLOW_QUEUE,
@@ -137,7 +134,7 @@ export function temporalCarrier(
 
   async function chat(row: ChatRow): Promise<void> {
     if (!row.open) return;
-    await unlessStarted(
+    await ignoreAlreadyStarted(
       workflow.start<(input: DeliverChat) => Promise<unknown>>('deliverChat', {
         ...chatOptions(row, retry),
         workflowIdReusePolicy: row.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
@@ -151,39 +148,39 @@ export function temporalCarrier(
     reschedule,
     cancel,
   };
-  const act = (row: OutboxRow): Promise<void> => {
+  const send = (row: OutboxRow): Promise<void> => {
     if (row.action === 'group') return group(row);
     if (row.action === 'webhook') return wake(row);
     if (row.action === 'chat') return chat(row);
     if (row.action === 'domain') return watch(row);
-    return row.action === 'chore' ? chore(row) : actions[row.action](row);
+    return row.action === 'chore' ? runUpkeepTask(row) : actions[row.action](row);
   };
   return async (row) => {
-    const ask = () => follow(tracer, row, () => act(row));
+    const request = () => traced(tracer, row, () => send(row));
     try {
-      await client.connection.withDeadline(Date.now() + DEADLINE, ask);
+      await client.connection.withDeadline(Date.now() + REQUEST_TIMEOUT_MS, request);
     } catch (error) {
       throw isTemporary(error) ? new TemporalUnreachable('Temporal cannot be reached', { cause: error }) : error;
     }
   };
 }
 
-/** Goes on with the traces of the requests that messages came in. A group is a trace of its own that is linked with theirs. */
-async function follow(tracer: Tracer | undefined, row: OutboxRow, act: () => Promise<void>): Promise<void> {
-  if (!tracer) return act();
+/** Continues the traces of the API requests. A group with members of several requests gets a new trace with links to theirs. */
+async function traced(tracer: Tracer | undefined, row: OutboxRow, send: () => Promise<void>): Promise<void> {
+  if (!tracer) return send();
   const attributes = { 'sendwright.workflow.id': row.message_id, 'sendwright.outbox.action': row.action };
   if (row.action === 'group' && row.traceparents.length > 0) {
     const [first, ...others] = row.traceparents;
     const members = { 'sendwright.messages': row.members.length };
-    // All of one request, as of a batch, stay in its trace.
-    const led = others.length === 0 ? { parent: first } : { links: row.traceparents };
-    return tracer.span('start group', { kind: 'producer', ...led, attributes: { ...attributes, ...members } }, act);
+    // Members of one request, for example of a batch, stay in its trace.
+    const origin = others.length === 0 ? { parent: first } : { links: row.traceparents };
+    return tracer.span('start group', { kind: 'producer', ...origin, attributes: { ...attributes, ...members } }, send);
   }
-  if (!('traceparent' in row) || row.traceparent === null) return act();
-  return tracer.span(`${row.action} message`, { kind: 'producer', parent: row.traceparent, attributes }, act);
+  if (!('traceparent' in row) || row.traceparent === null) return send();
+  return tracer.span(`${row.action} message`, { kind: 'producer', parent: row.traceparent, attributes }, send);
 }
 
-async function unlessStarted(starting: Promise<unknown>): Promise<void> {
+async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
   try {
     await starting;
   } catch (error) {
@@ -191,8 +188,8 @@ async function unlessStarted(starting: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Nobody waits for the signal then, so nobody needs to be told. */
-async function unlessNotFound(signaling: Promise<unknown>): Promise<void> {
+/** A workflow that has ended needs no signal. */
+async function ignoreNotFound(signaling: Promise<unknown>): Promise<void> {
   try {
     await signaling;
   } catch (error) {
@@ -225,7 +222,7 @@ function chatOptions({ message_id: id, org_id, to, type }: ChatRow, retry: Retry
     workflowId: id,
     taskQueue: WORKFLOW_QUEUE,
     args: [{ id, retry }] as [DeliverChat],
-    priority: { priorityKey: SINGLE, fairnessKey: org_id },
+    priority: { priorityKey: SINGLE_PRIORITY, fairnessKey: org_id },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: 'chatapp' },
       { key: ORG_ID, value: org_id },
@@ -239,7 +236,7 @@ function domainOptions(id: string, orgId: string, name: string) {
     workflowId: id,
     taskQueue: WORKFLOW_QUEUE,
     args: [{ id }] as [WatchDomain],
-    priority: { priorityKey: BULK, fairnessKey: orgId },
+    priority: { priorityKey: BULK_PRIORITY, fairnessKey: orgId },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: 'domain' },
       { key: ORG_ID, value: orgId },
@@ -253,12 +250,12 @@ function webhookOptions({ message_id: id, org_id }: WebhookRow, url: string) {
     workflowId: id,
     taskQueue: WORKFLOW_QUEUE,
     args: [{ id }] as [WebhookEndpoint],
-    priority: { priorityKey: WEBHOOKS, ...(org_id !== null && { fairnessKey: org_id }) },
+    priority: { priorityKey: WEBHOOK_PRIORITY, ...(org_id !== null && { fairnessKey: org_id }) },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: 'webhook' },
       ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
     ]),
-    // The rest of the URL may hold a secret.
+    // Only the host: the rest of the URL may contain a secret.
     staticSummary: `Webhooks to ${new URL(url).host}`,
   };
 }
@@ -267,12 +264,12 @@ function due(at: string | null): string {
   return at === null ? 'at once' : `at ${at}`;
 }
 
-/** What Temporal is told about every workflow that carries email. */
+/** The start options of every workflow that delivers email. */
 function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: boolean) {
   return {
     workflowId: message_id,
     taskQueue: WORKFLOW_QUEUE,
-    priority: { priorityKey: bulk ? BULK : SINGLE, ...(org_id !== null && { fairnessKey: org_id }) },
+    priority: { priorityKey: bulk ? BULK_PRIORITY : SINGLE_PRIORITY, ...(org_id !== null && { fairnessKey: org_id }) },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: 'email' },
       ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
@@ -281,12 +278,12 @@ function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: bo
   };
 }
 
-/** gRPC status codes that speak of the server or the way to it, not of the request. */
-const TEMPORARY = new Set([1, 4, 8, 14]);
+/** gRPC status codes that report a problem of the server or the network, not of the request. */
+const TEMPORARY_CODES = new Set([1, 4, 8, 14]);
 
 function isTemporary(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (isGrpcServiceError(at)) return TEMPORARY.has(at.code);
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause)) return TEMPORARY_CODES.has(cause.code);
   }
   return false;
 }

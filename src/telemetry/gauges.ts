@@ -5,16 +5,16 @@ import { EMAIL_PROVIDERS } from '../domain/email/email.ts';
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
 const SCOPES = ['account', 'sender'];
 
-/** Milliseconds for which an answer of the database is good enough, and those that a scrape waits for one. */
-const FRESH = 5_000;
-const PATIENCE = 3_000;
+/** A scrape reuses results of the database that are at most this old. */
+const MAX_AGE_MS = 5_000;
+const QUERY_TIMEOUT_MS = 3_000;
 
-/** What waits for a fleet of workers. */
-export interface Waiting {
+/** The pending work of one fleet of workers. */
+export interface PendingWork {
   readonly fleet: string;
-  /** Rows, or a number that they are more than. */
+  /** The number of rows, at most 10,001. */
   readonly count: number;
-  /** Seconds for which the oldest has waited; 0 when there is none. */
+  /** The age in seconds of the oldest row; 0 without rows. */
   readonly oldest: number;
 }
 
@@ -32,22 +32,22 @@ export interface PausedAccount {
   readonly sender: string;
 }
 
-/** What waits in the database, whichever process looks. */
-export interface WaitingInDatabase {
+/** Gauges read from the database. They are the same in every process. */
+export interface DatabaseGauges {
   readonly upkeep: readonly UpkeepAge[];
   readonly pauses: readonly PausedAccount[];
-  readonly outbox: readonly Waiting[];
-  readonly backlog: readonly Waiting[];
+  readonly outbox: readonly PendingWork[];
+  readonly backlog: readonly PendingWork[];
 }
 
-/** As the driver's pool says it. */
+/** The counters of `pg.Pool`. */
 export interface PoolCounts {
   readonly totalCount: number;
   readonly idleCount: number;
   readonly waitingCount: number;
 }
 
-/** Says how a process's database connections are used. */
+/** Adds gauges for the use of this process's database connections. */
 export function watchPool(registry: Registry, pool: PoolCounts): void {
   const registers = [registry];
   new Gauge({
@@ -71,20 +71,20 @@ export function watchPool(registry: Registry, pool: PoolCounts): void {
 }
 
 /**
- * Says what waits in the database, asked when the metrics are and at most every five seconds. While the database does not
- * answer in time, nothing is said but that.
+ * Adds gauges for pending work in the database, which is queried by a scrape and at most every five seconds. While the
+ * database does not answer in time, only `sendwright_database_up` has a value.
  */
-export function watchDatabase(registry: Registry, read: () => Promise<WaitingInDatabase>): void {
+export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGauges>): void {
   const registers = [registry];
-  const look = latest(read);
-  const each = (name: string, help: string, valueOf: (waiting: WaitingInDatabase) => [Waiting, number][]): void => {
+  const readCached = cached(read);
+  const each = (name: string, help: string, valueOf: (waiting: DatabaseGauges) => [PendingWork, number][]): void => {
     new Gauge({
       name,
       help,
       labelNames: ['fleet'],
       registers,
       async collect() {
-        const waiting = await look();
+        const waiting = await readCached();
         this.reset();
         for (const [{ fleet }, value] of waiting ? valueOf(waiting) : []) this.set({ fleet }, value);
       },
@@ -95,7 +95,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
     help: 'Whether Postgres says what waits: 1, or 0 when it does not within 3 seconds.',
     registers,
     async collect() {
-      this.set((await look()) ? 1 : 0);
+      this.set((await readCached()) ? 1 : 0);
     },
   });
   each(
@@ -118,7 +118,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
       labelNames: ['task'],
       registers,
       async collect() {
-        const waiting = await look();
+        const waiting = await readCached();
         this.reset();
         for (const age of waiting?.upkeep ?? []) this.set({ task: age.task }, valueOf(age));
       },
@@ -140,10 +140,10 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
     labelNames: ['provider', 'scope'],
     registers,
     async collect() {
-      const waiting = await look();
+      const waiting = await readCached();
       this.reset();
       if (!waiting) return;
-      // A series that is 0 while nothing is paused: an alert can tell that from a metric that is missing.
+      // The series are 0 while nothing is paused, so that an alert can distinguish this from a missing metric.
       for (const provider of PROVIDERS) for (const scope of SCOPES) this.set({ provider, scope }, 0);
       for (const { provider, sender } of waiting.pauses)
         this.inc({ provider, scope: sender === '' || sender.startsWith('stream:') ? 'account' : 'sender' });
@@ -154,23 +154,23 @@ export function watchDatabase(registry: Registry, read: () => Promise<WaitingInD
   );
 }
 
-/** One question at a time, and none while the last answer is fresh. @returns undefined when there is no answer in time */
-function latest<T>(read: () => Promise<T>): () => Promise<T | undefined> {
-  let asked: Promise<T | undefined> | undefined;
-  let at = -Infinity;
+/** Runs at most one query at a time and caches its result. @returns undefined if the query fails or times out */
+function cached<T>(read: () => Promise<T>): () => Promise<T | undefined> {
+  let result: Promise<T | undefined> | undefined;
+  let queriedAt = -Infinity;
   return () => {
-    if (!asked || performance.now() - at > FRESH) {
-      at = performance.now();
-      asked = inTime(read());
+    if (!result || performance.now() - queriedAt > MAX_AGE_MS) {
+      queriedAt = performance.now();
+      result = withTimeout(read());
     }
-    return asked;
+    return result;
   };
 }
 
-async function inTime<T>(answer: Promise<T>): Promise<T | undefined> {
+async function withTimeout<T>(result: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, PATIENCE, undefined);
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, QUERY_TIMEOUT_MS, undefined);
   });
-  return Promise.race([answer.catch(() => undefined), late]).finally(() => clearTimeout(timer));
+  return Promise.race([result.catch(() => undefined), timeout]).finally(() => clearTimeout(timer));
 }

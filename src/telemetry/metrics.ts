@@ -5,7 +5,7 @@ import { TRANSITIONS } from '../domain/email/states.ts';
 import {
   accepted,
   answered,
-  carried,
+  dispatched,
   claimed,
   handedOver,
   type MessageKind,
@@ -19,15 +19,15 @@ import {
   AMBIGUOUS_OUTCOMES,
 } from './topics.ts';
 
-/** Seconds: from a call within a machine to a provider call that hangs. */
+/** Buckets in seconds, from a call on the same host to a provider call that hangs. */
 const CALL_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Seconds: from an email that is sent immediately to one that was retried for three hours. */
+/** Buckets in seconds, from an email that is sent immediately to one that was retried for three hours. */
 const WAIT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 10_800];
 
 /**
- * Counts what the topics report in this process. Label values come from short lists, never from callers. A test compares
+ * Counts the events of the topics in this process. Label values come from fixed lists, never from callers. A test compares
  * `docs/metrics.md` with these metrics.
- * @returns the registry, to which gauges can be added, and a function that ends the counting
+ * @returns the registry, to which gauges can be added, and a function that stops the counting
  */
 export function startMetrics(): { readonly registry: Registry; readonly stop: () => void } {
   const registry = new Registry();
@@ -123,7 +123,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     'status',
   );
 
-  // Prometheus sees no increase when a counter appears with its first value.
+  // A counter that first appears with the value 1 shows no increase in Prometheus, so each starts at 0.
   const emailEvents = Object.values(TRANSITIONS).flatMap(({ event }) => event?.slice('email.'.length) ?? []);
   const kinds: readonly [MessageKind, readonly string[], readonly string[]][] = [
     ['email', emailEvents, EMAIL_PROVIDERS],
@@ -143,13 +143,13 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     accepted.listen(({ kind, by, count }) => messages.inc({ kind, by }, count)),
     noted.listen(({ kind, event, count, reasons = [] }) => {
       events.inc({ kind, event }, count);
-      for (const [reason, of] of reasons) bounces.inc({ reason }, of);
+      for (const [reason, bounceCount] of reasons) bounces.inc({ reason }, bounceCount);
     }),
     claimed.listen((claim) => {
-      for (const seconds of claim.lateness) lateness.observe(seconds);
+      for (const seconds of claim.latenessSeconds) lateness.observe(seconds);
     }),
-    handedOver.listen(({ kind, after }) => {
-      for (const seconds of after) toProvider.observe({ kind }, seconds);
+    handedOver.listen(({ kind, secondsAfterDue }) => {
+      for (const seconds of secondsAfterDue) toProvider.observe({ kind }, seconds);
     }),
     providerCalled.listen(({ provider, operation, seconds, outcomes: counts }) => {
       calls.observe({ provider, operation }, seconds);
@@ -158,7 +158,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     ambiguousEnded.listen(({ kind, provider, outcome, count }) => ambiguous.inc({ kind, provider, outcome }, count)),
     rescued.listen(({ kind, state, count }) => rescues.inc({ kind, state }, count)),
     quarantined.listen(({ kind, count }) => quarantines.inc({ kind }, count)),
-    carried.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
+    dispatched.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
     posted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
     answered.listen(({ method, route, status, seconds }) => requests.observe({ method, route, status }, seconds)),
   ];

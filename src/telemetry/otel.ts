@@ -15,14 +15,14 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { SpanOptions, Tracer } from './tracer.ts';
 
-/** Milliseconds for the last spans of a process. */
-const LAST_WORDS = 1_000;
+/** A process that ends waits at most this long until its last spans are exported. */
+const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 /**
- * The one file that knows OpenTelemetry; loaded only where traces are wanted. Where to, how much of them and under which
- * name is for OpenTelemetry's own settings (`OTEL_…`) to say.
- * @param name what the process is called, unless `OTEL_SERVICE_NAME` says otherwise
- * @param warn told of spans that could not be sent; they are dropped
+ * Only this file imports OpenTelemetry; it is loaded when tracing is enabled. OpenTelemetry's own settings (`OTEL_…`)
+ * control the exporter, sampling and the service name.
+ * @param name the service name unless `OTEL_SERVICE_NAME` is set
+ * @param warn called when spans could not be exported; they are dropped
  */
 export function startTracer(
   name: string,
@@ -42,21 +42,21 @@ export function startTracer(
 
   return {
     span: (spanName, options, work) => {
-      const { parent, links = [], ago = 0, attributes, kind } = options;
-      const above = parent === undefined ? context.active() : contextOf(parent);
-      const started = ago === 0 ? {} : { startTime: Date.now() - ago };
+      const { parent, links = [], startedAgoMs = 0, attributes, kind } = options;
+      const parentContext = parent === undefined ? context.active() : contextOf(parent);
+      const started = startedAgoMs === 0 ? {} : { startTime: Date.now() - startedAgoMs };
       const spanOptions = {
         kind: KINDS[kind],
         attributes,
         links: links.flatMap((link) => trace.getSpanContext(contextOf(link)) ?? []).map((each) => ({ context: each })),
         ...started,
       };
-      return tracer.startActiveSpan(spanName, spanOptions, above, async (span) => {
+      return tracer.startActiveSpan(spanName, spanOptions, parentContext, async (span) => {
         const fail = (): void => void span.setStatus({ code: SpanStatusCode.ERROR });
         try {
-          return await work({ note: (more) => void span.setAttributes(more), fail });
+          return await work({ setAttributes: (more) => void span.setAttributes(more), fail });
         } catch (error) {
-          // Its message may quote what was to be stored or sent.
+          // Only the name: the message may quote addresses or content.
           span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
           fail();
           throw error;
@@ -70,8 +70,9 @@ export function startTracer(
       propagation.inject(context.active(), carrier);
       return carrier.traceparent;
     },
-    // Who ends a process does not wait for a collector that is gone.
-    stop: () => Promise.race([provider.shutdown().catch(ignore), sleep(LAST_WORDS, undefined, { ref: false })]),
+    // A collector that is down must not delay the end of the process.
+    stop: () =>
+      Promise.race([provider.shutdown().catch(ignore), sleep(SHUTDOWN_TIMEOUT_MS, undefined, { ref: false })]),
   };
 }
 
@@ -82,7 +83,7 @@ const KINDS: Readonly<Record<SpanOptions['kind'], SpanKind>> = {
   client: SpanKind.CLIENT,
 };
 
-/** The context of a span of another process; a root when what is given is none. */
+/** The context of a span of another process; a root context if `traceparent` is malformed. */
 function contextOf(traceparent: string): Context {
   return propagation.extract(ROOT_CONTEXT, { traceparent });
 }

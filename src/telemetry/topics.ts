@@ -1,65 +1,66 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/** Messages of one kind, as `docs/metrics.md` calls them. */
+/** The label `kind` of `docs/metrics.md`. */
 export type MessageKind = 'email' | 'chatapp';
 
 /**
- * News of one kind, told within this process to whoever listens. Who tells them knows no metrics, and pays next to
- * nothing where nobody listens. No news names an address, an id or an organization.
+ * Events of one type within this process. Publishers do not depend on the metrics, and publishing costs almost nothing
+ * without a listener. An event contains no address, id or organization.
  */
 export interface Topic<T> {
-  readonly tell: (news: T) => void;
-  /** @returns what ends it */
-  readonly listen: (listener: (news: T) => void) => () => void;
+  readonly publish: (event: T) => void;
+  /** @returns a function that removes the listener */
+  readonly listen: (listener: (event: T) => void) => () => void;
 }
 
-function topic<T>(about: string): Topic<T> {
-  const name = `sendwright:${about}`;
-  const lane = channel(name);
+function topic<T>(topicName: string): Topic<T> {
+  const name = `sendwright:${topicName}`;
+  const diagnostics = channel(name);
   return {
-    tell: (news) => lane.publish(news),
+    publish: (event) => diagnostics.publish(event),
     listen(listener) {
-      const hear = (news: unknown): void => listener(news as T);
-      subscribe(name, hear);
+      const onMessage = (event: unknown): void => listener(event as T);
+      subscribe(name, onMessage);
       return () => {
-        unsubscribe(name, hear);
+        unsubscribe(name, onMessage);
       };
     },
   };
 }
 
-/** Messages were accepted, and that is committed. */
+/** Messages were accepted. Published after the commit. */
 export const accepted = topic<{
   readonly kind: MessageKind;
   readonly by: 'single' | 'batch';
   readonly count: number;
 }>('accepted');
 
-/** Timelines have a new line, and that is committed: `event` is its type without the kind, as in `delivered`. */
+/** Timelines got a new entry. Published after the commit. `event` is its type without the kind, for example `delivered`. */
 export const noted = topic<{
   readonly kind: MessageKind;
   readonly event: string;
   readonly count: number;
-  /** Of bounces: how many for which reason. */
+  /** The number of bounces per reason. */
   readonly reasons?: ReadonlyMap<string, number>;
 }>('noted');
 
-/** Scheduled messages were claimed: how many seconds after their time each. */
-export const claimed = topic<{ readonly lateness: readonly number[] }>('claimed');
+/** Scheduled messages were claimed, each so many seconds after its time. */
+export const claimed = topic<{ readonly latenessSeconds: readonly number[] }>('claimed');
 
-/** A provider took messages: how many seconds after each was due. */
-export const handedOver = topic<{ readonly kind: MessageKind; readonly after: readonly number[] }>('handed over');
+/** A provider accepted messages, each so many seconds after it was due. */
+export const handedOver = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(
+  'handed over',
+);
 
-/** A provider was called. */
 export const providerCalled = topic<{
   readonly provider: string;
   readonly operation: 'send' | 'find' | 'report';
   readonly seconds: number;
-  /** The number of messages per outcome; of a question, whether it was answered. */
+  /** The number of messages per outcome; for `find` and `report`, whether the provider answered. */
   readonly outcomes: ReadonlyMap<string, number>;
 }>('provider called');
 
-/** Messages ended the processes that delivered them, and are not tried again. */
+/** Messages crashed the processes that delivered them, and are not tried again. */
 export const quarantined = topic<{ readonly kind: MessageKind; readonly count: number }>('quarantined');
 
 /** How ambiguous calls were resolved: calls that a provider may have taken, and whose end was not recorded. */
@@ -91,20 +92,20 @@ export const rescued = topic<{
   readonly count: number;
 }>('rescued');
 
-/** The relay asked Temporal for what an outbox row says. */
-export const carried = topic<{
+/** The relay made the request to Temporal that an outbox row describes. */
+export const dispatched = topic<{
   readonly action: string;
   readonly outcome: 'done' | 'refused' | 'unreachable';
   readonly count: number;
-}>('carried');
+}>('dispatched');
 
-/** A customer's endpoint was posted to. */
+/** A webhook was posted to a customer's endpoint. */
 export const posted = topic<{
   readonly outcome: 'delivered' | 'refused' | 'unanswered' | 'gone';
   readonly seconds: number;
 }>('posted');
 
-/** A request was answered; `route` as the route table has it, `none` where no route was meant. */
+/** An HTTP request was answered. `route` is the pattern of the route table, or `none` if no route matched. */
 export const answered = topic<{
   readonly method: string;
   readonly route: string;
@@ -112,7 +113,7 @@ export const answered = topic<{
   readonly seconds: number;
 }>('answered');
 
-/** How many of each. */
+/** Counts how often each value occurs. */
 export function tally(values: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -1,29 +1,29 @@
-/** What a span says of itself. It leaves this machine: ids, names and numbers; no addresses, no content. */
+/** Attributes of a span. They leave this host: ids, names and numbers only, no addresses and no content. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanOptions {
-  /** What it is to others: it answers them, leaves them work, takes up work that was left, or calls them. */
+  /** The span kinds of OpenTelemetry. */
   readonly kind: 'server' | 'producer' | 'consumer' | 'client';
-  /** The span that it goes on from, as `traceparent` of W3C Trace Context; without it, the one that is under way. */
+  /** The parent span as a `traceparent` of W3C Trace Context; by default the current span. */
   readonly parent?: string | undefined;
-  /** Other spans that led to it. */
+  /** Other spans that caused this one. */
   readonly links?: readonly string[];
-  /** Milliseconds since it began; 0 by default. */
-  readonly ago?: number;
+  /** The span started so long ago; 0 by default. */
+  readonly startedAgoMs?: number;
   readonly attributes: Attributes;
 }
 
-/** A span that is under way. */
+/** A span that has not ended. */
 export interface OpenSpan {
-  readonly note: (attributes: Attributes) => void;
-  /** Says that what it stands for has failed, although nothing was thrown. */
+  readonly setAttributes: (attributes: Attributes) => void;
+  /** Marks the span as failed although nothing was thrown. */
   readonly fail: () => void;
 }
 
-/** Follows messages through the processes. There is one only where traces are wanted. */
+/** Traces messages across processes. Exists only when tracing is enabled. */
 export interface Tracer {
-  /** Does some work as a span: the one that is under way for all that the work does. What it throws is noted and thrown. */
+  /** Runs `work` in a new span, which is the current one meanwhile. An error is recorded and rethrown. */
   readonly span: <T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>) => Promise<T>;
-  /** The span that is under way, for another process to go on from; undefined where none is. */
+  /** The `traceparent` of the current span, to be passed to another process; undefined without one. */
   readonly current: () => string | undefined;
 }

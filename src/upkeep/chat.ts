@@ -56,7 +56,7 @@ export function makeChatChores(deps: ChatChoreDeps) {
         if (state === 'idle' || state === 'failing') await workflows.terminate(id, 'replaced by upkeep: no progress');
         const open = await putBackChats(pool, [id]);
         if (open.length === 0) continue;
-        rescued.tell({ kind: 'chatapp', state, count: open.length });
+        rescued.publish({ kind: 'chatapp', state, count: open.length });
         log.warn({ message: id, state }, 'an overdue message gets a new workflow');
       }
       await noteChatLooks(pool, ids);

@@ -90,7 +90,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
   await deps.workflows.terminate(id, REPLACED);
   if (type === 'deliverChat') {
     const open = await putBackChats(deps.pool, [id]);
-    rescued.tell({ kind: 'chatapp', state: 'failing', count: open.length });
+    rescued.publish({ kind: 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
   if (type === 'webhookEndpoint') await wakeWorkflow(deps.pool, 'webhook', id);
@@ -108,7 +108,7 @@ async function putBack(
   if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, REPLACED);
   const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;
-  rescued.tell({ kind: 'email', state, count: open.length });
+  rescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'emails get a new workflow');
   return open.length;
 }

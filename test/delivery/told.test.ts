@@ -14,8 +14,8 @@ function heard(t: TestContext) {
     ambiguous: [],
   };
   const whole = (seconds: readonly number[]) => seconds.map(Math.floor);
-  t.after(claimed.listen(({ lateness }) => news.late.push(...whole(lateness))));
-  t.after(handedOver.listen(({ after: seconds }) => news.after.push(...whole(seconds))));
+  t.after(claimed.listen(({ latenessSeconds }) => news.late.push(...whole(latenessSeconds))));
+  t.after(handedOver.listen(({ secondsAfterDue: seconds }) => news.after.push(...whole(seconds))));
   t.after(ambiguousEnded.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
   return news;
 }

@@ -13,7 +13,7 @@ import { acceptEmail, cancelEmail, type IntakeDeps, unlimited } from '../../src/
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
-import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { testDatabase } from '../support/database.ts';
@@ -72,7 +72,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
     Worker.create({ connection, namespace, taskQueue: 'email', activities }),
   ]);
-  const relay = startRelay({ pool, log, carryOut: temporalCarrier(client, RETRY), startsPerSecond: 1_000_000 });
+  const relay = startRelay({ pool, log, dispatch: makeTemporalDispatcher(client, RETRY), startsPerSecond: 1_000_000 });
   const running = Promise.all(workers.map((worker) => worker.run()));
   t.after(async () => {
     await relay.stop();

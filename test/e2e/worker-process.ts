@@ -8,7 +8,7 @@ import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { SMTPServer } from 'smtp-server';
 import { startRelay } from '../../src/relay/relay.ts';
-import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { open } from '../providers/servers.ts';
 import { testDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
@@ -137,7 +137,7 @@ export async function startWorkerProcess(
       relay.current = startRelay({
         pool: database.pool,
         log,
-        carryOut: temporalCarrier(client, RETRY),
+        dispatch: makeTemporalDispatcher(client, RETRY),
         startsPerSecond,
       });
     },

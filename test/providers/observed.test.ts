@@ -29,7 +29,7 @@ function recorder(): { tracer: Tracer; spans: { name: string; attributes: Attrib
       const span = { name, attributes, failed: false };
       spans.push(span);
       return work({
-        note: (more) => void (span.attributes = { ...span.attributes, ...more }),
+        setAttributes: (more) => void (span.attributes = { ...span.attributes, ...more }),
         fail: () => void (span.failed = true),
       });
     },

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { projectChatReports } from '../../src/projection/chat.ts';
 import { type Relay, type RelayDeps, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
-import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import type { ChatRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
@@ -37,7 +37,7 @@ describe('the relay carries chat-app messages', () => {
     const relay = startRelay({
       pool,
       log: pino({ level: 'silent' }),
-      carryOut: async (row) => {
+      dispatch: async (row) => {
         await act(row);
         carried.push(row);
       },
@@ -135,7 +135,7 @@ describe('what Temporal is asked for', () => {
   before(async () => {
     silenceTemporal();
     namespace = await testNamespace();
-    carry = temporalCarrier(namespace.client, RETRY);
+    carry = makeTemporalDispatcher(namespace.client, RETRY);
   });
   after(() => namespace.close());
 

@@ -3,7 +3,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
-import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { type DomainRow, lockDomains, type OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { wakeDomain } from '../../src/store/domains/domains.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
@@ -36,8 +36,8 @@ describe('domains are watched', () => {
   const add = (trusted = false) => addDomain(pool, orgId, `d${++count}.example.com`, trusted);
   const left = async () => (await pool.query(`SELECT FROM outbox WHERE action = 'domain'`)).rows.length;
 
-  function start(carryOut: (row: OutboxRow) => Promise<void>): void {
-    relays.push(startRelay({ pool, log: pino({ level: 'silent' }), startsPerSecond: 1_000_000, carryOut }));
+  function start(dispatch: (row: OutboxRow) => Promise<void>): void {
+    relays.push(startRelay({ pool, log: pino({ level: 'silent' }), startsPerSecond: 1_000_000, dispatch }));
   }
 
   test('from their registration on; a domain once, however many rows speak of it', async () => {
@@ -99,7 +99,7 @@ describe('what Temporal is asked for a domain', () => {
 
   test('its workflow is started where there is none, woken where there is, and only told when it is not watched', async () => {
     const { client } = namespace;
-    const carry = temporalCarrier(client, RETRY);
+    const carry = makeTemporalDispatcher(client, RETRY);
     const row: DomainRow = {
       ...{ id: '1', action: 'domain', message_id: 'dm_1', tries: 0, more_ids: [] },
       org_id: 'org_1',

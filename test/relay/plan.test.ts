@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GROUP_SIZE, needsBudget, plan } from '../../src/relay/plan.ts';
+import { GROUP_SIZE, needsToken, plan } from '../../src/relay/plan.ts';
 import type { EmailRow } from '../../src/store/outbox/outbox.ts';
 
 let count = 0;
@@ -33,49 +33,49 @@ const sizes = (groups: readonly (readonly unknown[])[]) => groups.map((group) =>
 describe('which emails share a workflow', () => {
   test('while the budget reaches for all that waits, each has its own', () => {
     const waiting = [...rows(25), ...rows(25, { batch_id: 'bt_1' })];
-    assert.deepEqual(plan(waiting, 50), { alone: waiting, groups: [], later: 0 });
+    assert.deepEqual(plan(waiting, 50), { alone: waiting, groups: [], deferred: 0 });
   });
 
   test('one more than the budget, and all of them share one', () => {
-    const { alone, groups, later } = plan(rows(51), 50);
-    assert.deepEqual([alone.length, sizes(groups), later], [0, [51], 0]);
+    const { alone, groups, deferred } = plan(rows(51), 50);
+    assert.deepEqual([alone.length, sizes(groups), deferred], [0, [51], 0]);
   });
 
   test('a batch of 10,000 becomes twenty workflows', () => {
-    const { alone, groups, later } = plan(rows(10_000, { batch_id: 'bt_1' }), 50);
-    assert.deepEqual([alone.length, sizes(groups), later], [0, Array(20).fill(GROUP_SIZE), 0]);
+    const { alone, groups, deferred } = plan(rows(10_000, { batch_id: 'bt_1' }), 50);
+    assert.deepEqual([alone.length, sizes(groups), deferred], [0, Array(20).fill(GROUP_SIZE), 0]);
   });
 
   test('what the budget does not reach for waits, batches before single emails', () => {
     const [bulk, singles] = [rows(700, { batch_id: 'bt_1' }), rows(600)];
-    const { groups, later } = plan([...bulk, ...singles], 3);
+    const { groups, deferred } = plan([...bulk, ...singles], 3);
     assert.deepEqual(sizes(groups), [500, 100, 500]);
     assert.ok([...(groups[0] ?? []), ...(groups[1] ?? [])].every((each) => each.batch_id === null));
-    assert.equal(later, 200);
+    assert.equal(deferred, 200);
   });
 
   test('single emails have their own beside a batch, while the budget reaches for them and its groups', () => {
     const waiting = [...rows(1_200, { batch_id: 'bt_1' }), ...rows(4)];
-    const { alone, groups, later } = plan(waiting, 7);
+    const { alone, groups, deferred } = plan(waiting, 7);
     assert.deepEqual(alone, waiting.slice(1_200));
-    assert.deepEqual([sizes(groups), later], [[500, 500, 200], 0]);
+    assert.deepEqual([sizes(groups), deferred], [[500, 500, 200], 0]);
     assert.deepEqual(sizes(plan(waiting, 6).groups), [4, 500, 500, 200]);
   });
 
   test('together, they share one also while the budget reaches for each', () => {
     const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
-    const { alone, groups, later } = plan(waiting, 50, 'together');
-    assert.deepEqual([alone.length, sizes(groups), later], [3, [20], 0]);
+    const { alone, groups, deferred } = plan(waiting, 50, 'group');
+    assert.deepEqual([alone.length, sizes(groups), deferred], [3, [20], 0]);
   });
 
   test('later, only what needs no budget goes', () => {
     const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
-    const { alone, groups, later } = plan(waiting, 50, 'later');
-    assert.deepEqual([alone, groups, later], [waiting.slice(2), [], 2]);
+    const { alone, groups, deferred } = plan(waiting, 50, 'defer');
+    assert.deepEqual([alone, groups, deferred], [waiting.slice(2), [], 2]);
   });
 
   test('without budget nothing starts', () => {
-    assert.deepEqual(plan(rows(3), 0), { alone: [], groups: [], later: 3 });
+    assert.deepEqual(plan(rows(3), 0), { alone: [], groups: [], deferred: 3 });
   });
 
   test('a batch shares a workflow for each instant at which its emails are due', () => {
@@ -105,8 +105,8 @@ describe('which emails share a workflow', () => {
       row({ action: 'leave' }),
       row({ open: false }),
     ];
-    assert.ok(!free.some(needsBudget));
-    assert.deepEqual(plan(free, 0), { alone: free, groups: [], later: 0 });
+    assert.ok(!free.some(needsToken));
+    assert.deepEqual(plan(free, 0), { alone: free, groups: [], deferred: 0 });
     assert.deepEqual(plan([...free, ...rows(3)], 1).alone, free);
   });
 
@@ -127,13 +127,13 @@ describe('which emails share a workflow', () => {
     fc.assert(
       fc.property(fc.array(anyRow, { maxLength: 40 }), fc.nat(20), (fields, budget) => {
         const waiting = fields.map(row);
-        const { alone, groups, later } = plan(waiting, budget);
+        const { alone, groups, deferred } = plan(waiting, budget);
         const planned = [...alone, ...groups.flat()];
         assert.equal(new Set(planned).size, planned.length);
-        assert.equal(planned.length + later, waiting.length);
-        assert.ok(alone.filter(needsBudget).length + groups.length <= budget);
+        assert.equal(planned.length + deferred, waiting.length);
+        assert.ok(alone.filter(needsToken).length + groups.length <= budget);
         for (const group of groups) {
-          assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsBudget));
+          assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsToken));
           assert.equal(new Set(group.map(({ waits, due_at }) => (waits ? due_at : null))).size, 1);
           assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);
         }

@@ -46,7 +46,7 @@ describe('the relay', () => {
     const relay = startRelay({
       pool,
       log: pino({ level: 'info' }, out),
-      carryOut: async (row) => {
+      dispatch: async (row) => {
         await act(row);
         carried.push(row.message_id);
       },
@@ -260,7 +260,7 @@ describe('the relay', () => {
     await empty();
     assert.deepEqual([...carried].sort(), ids);
     assert.equal(warnings().length, 1, 'one warning for the whole time');
-    await eventually('it says so', () => lines.some(({ msg }) => msg === 'the relay works again'));
+    await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
   });
 
   test('does not repeat what went through before Temporal went away', async () => {
@@ -376,7 +376,7 @@ describe('the relay', () => {
     await proxy.open();
     await eventually('carried', () => carried.length === 1);
     assert.deepEqual(carried, [id]);
-    await eventually('it says so', () => lines.some(({ msg }) => msg === 'the relay works again'));
+    await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
     await relays.splice(0)[0]?.stop();
     await proxy.close();
   });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { Client, Connection, type WorkflowExecutionDescription, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { temporalCarrier, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { eventually } from '../support/eventually.ts';
@@ -69,7 +69,7 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
   before(async () => {
     namespace = await testNamespace();
     client = namespace.client;
-    carry = temporalCarrier(client, RETRY);
+    carry = makeTemporalDispatcher(client, RETRY);
   });
   after(() => namespace.close());
 
@@ -284,7 +284,7 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
   });
 
   test('what Temporal refuses about a row is not taken for its absence', async () => {
-    const elsewhere = temporalCarrier(
+    const elsewhere = makeTemporalDispatcher(
       new Client({ connection: namespace.connection, namespace: 'no-such-place' }),
       RETRY,
     );
@@ -295,7 +295,7 @@ describe('what Temporal is asked for', { concurrency: true }, () => {
         action,
       );
     const bare = await bareNamespace(namespace);
-    const refused = temporalCarrier(new Client({ connection: namespace.connection, namespace: bare }), RETRY);
+    const refused = makeTemporalDispatcher(new Client({ connection: namespace.connection, namespace: bare }), RETRY);
     await assert.rejects(refused(outboxRow()), (error) => !(error instanceof TemporalUnreachable));
     await namespace.connection.operatorService.deleteNamespace({ namespace: bare });
   });
@@ -315,7 +315,7 @@ describe('a Temporal that is away', { concurrency: true }, () => {
   test('since nobody listens there', async (t) => {
     const connection = Connection.lazy({ address: `127.0.0.1:${await closedPort()}` });
     t.after(() => connection.close());
-    const carry = temporalCarrier(new Client({ connection }), RETRY);
+    const carry = makeTemporalDispatcher(new Client({ connection }), RETRY);
     await assert.rejects(carry(outboxRow()), TemporalUnreachable);
   });
 
@@ -323,7 +323,7 @@ describe('a Temporal that is away', { concurrency: true }, () => {
     const server = await startServer(t);
     const connection = await NativeConnection.connect({ address: server.address });
     t.after(() => connection.close());
-    const carry = temporalCarrier(new Client({ connection }), RETRY);
+    const carry = makeTemporalDispatcher(new Client({ connection }), RETRY);
     await eventually('it takes a workflow', () =>
       carry(outboxRow()).then(
         () => true,
@@ -350,7 +350,7 @@ describe('a Temporal that is away', { concurrency: true }, () => {
     const server = await startServer(t);
     const connection = await NativeConnection.connect({ address: server.address });
     t.after(() => connection.close());
-    const carry = temporalCarrier(new Client({ connection }), RETRY);
+    const carry = makeTemporalDispatcher(new Client({ connection }), RETRY);
     await eventually('it takes a workflow', () =>
       carry(outboxRow()).then(
         () => true,

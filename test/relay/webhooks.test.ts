@@ -3,7 +3,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeWebhookIntake, createEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
-import { temporalCarrier } from '../../src/relay/temporal.ts';
+import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { lockWakes, type OutboxRow, type WebhookRow } from '../../src/store/outbox/outbox.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
@@ -43,8 +43,8 @@ describe('endpoints are woken', () => {
     );
   const left = async () => (await pool.query(`SELECT FROM outbox WHERE action = 'webhook'`)).rows.length;
 
-  function start(carryOut: (row: OutboxRow) => Promise<void>): void {
-    relays.push(startRelay({ pool, log: pino({ level: 'silent' }), startsPerSecond: 1_000_000, carryOut }));
+  function start(dispatch: (row: OutboxRow) => Promise<void>): void {
+    relays.push(startRelay({ pool, log: pino({ level: 'silent' }), startsPerSecond: 1_000_000, dispatch }));
   }
 
   test('once, however many deliveries ask for it', async () => {
@@ -116,7 +116,7 @@ describe('what Temporal is asked for an endpoint', () => {
 
   test('its workflow is woken, started where there is none, and only told when it is disabled', async () => {
     const { client } = namespace;
-    const carry = temporalCarrier(client, RETRY);
+    const carry = makeTemporalDispatcher(client, RETRY);
     const row: WebhookRow = {
       id: '1',
       action: 'webhook',

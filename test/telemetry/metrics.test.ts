@@ -5,7 +5,7 @@ import { startMetrics } from '../../src/telemetry/metrics.ts';
 import {
   accepted,
   answered,
-  carried,
+  dispatched,
   claimed,
   handedOver,
   noted,
@@ -24,17 +24,22 @@ async function samples(page: Promise<string>, pattern: RegExp): Promise<string[]
 test('what is told is counted, under labels from short lists', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
-  accepted.tell({ kind: 'email', by: 'batch', count: 10_000 });
-  accepted.tell({ kind: 'chatapp', by: 'single', count: 1 });
-  noted.tell({ kind: 'email', event: 'sent', count: 500 });
-  noted.tell({ kind: 'email', event: 'bounced', count: 3, reasons: tally(['unknown', 'mailbox_full', 'unknown']) });
-  claimed.tell({ lateness: [0.2, 3] });
-  handedOver.tell({ kind: 'email', after: [0.1, 0.1, 7] });
-  providerCalled.tell({ provider: 'smtp', operation: 'send', seconds: 0.5, outcomes: tally(['sent', 'busy', 'sent']) });
-  ambiguousEnded.tell({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
-  carried.tell({ action: 'group', outcome: 'done', count: 1 });
-  posted.tell({ outcome: 'gone', seconds: 0.25 });
-  answered.tell({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
+  accepted.publish({ kind: 'email', by: 'batch', count: 10_000 });
+  accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
+  noted.publish({ kind: 'email', event: 'sent', count: 500 });
+  noted.publish({ kind: 'email', event: 'bounced', count: 3, reasons: tally(['unknown', 'mailbox_full', 'unknown']) });
+  claimed.publish({ latenessSeconds: [0.2, 3] });
+  handedOver.publish({ kind: 'email', secondsAfterDue: [0.1, 0.1, 7] });
+  providerCalled.publish({
+    provider: 'smtp',
+    operation: 'send',
+    seconds: 0.5,
+    outcomes: tally(['sent', 'busy', 'sent']),
+  });
+  ambiguousEnded.publish({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
+  dispatched.publish({ action: 'group', outcome: 'done', count: 1 });
+  posted.publish({ outcome: 'gone', seconds: 0.25 });
+  answered.publish({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), [
     'sendwright_ambiguous_sends_total{kind="email",provider="smtp",outcome="risked"} 2',
     'sendwright_bounces_total{reason="mailbox_full"} 1',
@@ -76,7 +81,7 @@ test('what rarely happens is there as 0 before it does, so that its first time i
 test('nothing is counted once the counting has ended', async () => {
   const { registry, stop } = startMetrics();
   stop();
-  accepted.tell({ kind: 'email', by: 'single', count: 1 });
+  accepted.publish({ kind: 'email', by: 'single', count: 1 });
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), []);
 });
 

@@ -127,8 +127,8 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
   const ending = endingOf(claimed, outcome);
   await deps.recorder.record([ending]);
   await deps.pauses.note(accountAnswers(claimed, outcome));
-  const after = (claimed.message.late + performance.now() - claimed.claimedAt) / 1_000;
-  if (outcome.kind === 'sent') handedOver.tell({ kind: 'chatapp', after: [after] });
+  const afterDue = (claimed.message.late + performance.now() - claimed.claimedAt) / 1_000;
+  if (outcome.kind === 'sent') handedOver.publish({ kind: 'chatapp', secondsAfterDue: [afterDue] });
   logOutcome(deps.log, claimed, outcome);
   if (outcome.kind !== 'sent' && outcome.kind !== 'refused') return toResult(deps, outcome);
   const { message_id, detail, code = null, provider_message_id = null } = ending;

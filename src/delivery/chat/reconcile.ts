@@ -105,7 +105,7 @@ async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attemp
 }
 
 function countOutcome({ provider }: Attempt, outcome: AmbiguousOutcome): void {
-  ambiguousEnded.tell({ kind: 'chatapp', provider, outcome, count: 1 });
+  ambiguousEnded.publish({ kind: 'chatapp', provider, outcome, count: 1 });
 }
 
 function ending({ message_id, n }: Attempt, outcome: AttemptOutcome, detail: string | null) {

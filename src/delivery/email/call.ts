@@ -49,7 +49,7 @@ async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<C
   await deps.recorder.record(sent.map(endingOf));
   await deps.pauses.note(sent.flatMap(accountAnswerOf));
   const taken = sent.filter(({ outcomes }) => outcomeOf(outcomes).kind === 'sent');
-  handedOver.tell({ kind: 'email', after: taken.map(({ email }) => secondsAfterDue(email)) });
+  handedOver.publish({ kind: 'email', secondsAfterDue: taken.map(({ email }) => secondsAfterDue(email)) });
   let results: CallResult[] = [];
   try {
     await persist(async () => {

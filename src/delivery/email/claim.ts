@@ -143,8 +143,8 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
       'claimed',
       scheduled.map(({ id }) => ({ id })),
     );
-    const lateness = scheduled.map(({ late }) => late / 1_000);
-    afterCommit(client, () => claimed.tell({ lateness }));
+    const latenessSeconds = scheduled.map(({ late }) => late / 1_000);
+    afterCommit(client, () => claimed.publish({ latenessSeconds }));
     const { ready, ended } = await assign(deps, client, due, attempts, contents, gate);
     const quarantined = await quarantine(deps, client, toQuarantine, attempts);
     return { ready, ambiguous, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };

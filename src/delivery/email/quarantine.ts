@@ -63,7 +63,7 @@ export async function quarantine(
   );
   afterCommit(db, () => {
     for (const { id, org_id: org, crashes } of emails) deps.log.error({ email: id, org, crashes }, 'email quarantined');
-    quarantined.tell({ kind: 'email', count: emails.length });
+    quarantined.publish({ kind: 'email', count: emails.length });
   });
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }

@@ -238,7 +238,7 @@ function countOutcomes(
   outcome: AmbiguousOutcome,
   { length: count }: readonly AttemptedEmail[],
 ): void {
-  if (provider !== undefined && count > 0) ambiguousEnded.tell({ kind: 'email', provider, outcome, count });
+  if (provider !== undefined && count > 0) ambiguousEnded.publish({ kind: 'email', provider, outcome, count });
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {

@@ -87,7 +87,7 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
       telling: health.telling || (!took && delivery.tries + 1 >= TELLING_TRIES),
     };
     ended.push(toTry(delivery, result, performance.now() - began));
-    posted.tell({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
+    posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
         delivery: delivery.id,

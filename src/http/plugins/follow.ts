@@ -14,7 +14,7 @@ export function followed(tracer: Tracer, handler: Route['handler']): Route['hand
     const options = {
       kind: 'server',
       parent: typeof traceparent === 'string' ? traceparent : undefined,
-      ago: reply.elapsedTime,
+      startedAgoMs: reply.elapsedTime,
       attributes: {
         'http.request.method': method,
         'http.route': routeOptions.url ?? '',
@@ -22,14 +22,14 @@ export function followed(tracer: Tracer, handler: Route['handler']): Route['hand
       },
     } as const;
     // A refusal is an answer like others: thrown inside, it would be a failure of the span.
-    const [settled] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ note, fail }) => {
+    const [settled] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
       const results = await Promise.allSettled([handler(request, reply)]);
       const [result] = results;
       const status = result.status === 'fulfilled' ? reply.statusCode : STATUS[toServiceError(result.reason).code];
-      note({ 'http.response.status_code': status });
+      setAttributes({ 'http.response.status_code': status });
       if (status >= 500) fail();
       const { id: made } = ((result.status === 'fulfilled' && result.value) || {}) as { id?: unknown };
-      if (typeof made === 'string') note({ 'sendwright.message.id': made });
+      if (typeof made === 'string') setAttributes({ 'sendwright.message.id': made });
       return results;
     });
     if (settled.status === 'rejected') throw settled.reason as Error;

@@ -1,34 +1,33 @@
 import { createServer } from 'node:http';
 import { request } from 'undici';
 import type { Metrics } from '../../http/routes/health.ts';
-import { type PoolCounts, watchDatabase, type WaitingInDatabase, watchPool } from '../../telemetry/gauges.ts';
+import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '../../telemetry/gauges.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 
-/** Milliseconds for which a page of metrics is good enough: nobody can keep us busy by asking for more. */
-const FRESH = 1_000;
-/** Milliseconds that Temporal's SDK gets to say its part. */
-const PATIENCE = 1_000;
+/** A page of metrics is cached this long, so that many scrapes cost no more than one. */
+const MAX_AGE_MS = 1_000;
+const SDK_TIMEOUT_MS = 1_000;
 
 interface Sources {
   readonly pool: PoolCounts;
-  /** What waits in the database, where this process is one to tell it. */
-  readonly waiting?: () => Promise<WaitingInDatabase>;
-  /** Where Temporal's SDK tells its own. */
+  /** Set in processes that report pending work in the database. */
+  readonly waiting?: () => Promise<DatabaseGauges>;
+  /** `host:port` at which Temporal's SDK serves its metrics. */
   readonly sdk: string;
 }
 
-/** The metrics of this process, with those of Temporal's SDK, as one page. */
+/** Serves the metrics of this process and of Temporal's SDK as one page. */
 export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
   const { registry } = startMetrics();
   watchPool(registry, pool);
   if (waiting) watchDatabase(registry, waiting);
   let page: Promise<string> | undefined;
-  let at = -Infinity;
+  let collectedAt = -Infinity;
   return {
     type: registry.contentType,
     text() {
-      if (!page || performance.now() - at > FRESH) {
-        at = performance.now();
+      if (!page || performance.now() - collectedAt > MAX_AGE_MS) {
+        collectedAt = performance.now();
         page = Promise.all([registry.metrics(), sdkMetrics(sdk)]).then((parts) => parts.join('\n'));
       }
       return page;
@@ -36,10 +35,10 @@ export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
   };
 }
 
-/** Temporal's SDK is native code, and serves its metrics itself. Without them the rest is still worth reading. */
+/** Temporal's SDK is native code and serves its own metrics. If they are unavailable, the other metrics are still returned. */
 async function sdkMetrics(address: string): Promise<string> {
   try {
-    const { body } = await request(`http://${address}/metrics`, { signal: AbortSignal.timeout(PATIENCE) });
+    const { body } = await request(`http://${address}/metrics`, { signal: AbortSignal.timeout(SDK_TIMEOUT_MS) });
     return await body.text();
   } catch {
     return '';
@@ -47,8 +46,8 @@ async function sdkMetrics(address: string): Promise<string> {
 }
 
 /**
- * Answers `/metrics`, and `/healthz` as long as this process lives, for a process that serves nothing else.
- * @param isReady whether it does its work; `/readyz` says so
+ * Serves `/metrics`, `/healthz` and `/readyz` for a process that has no other HTTP server.
+ * @param isReady determines the response of `/readyz`
  */
 export async function serveMetrics(
   { type, text }: Metrics,

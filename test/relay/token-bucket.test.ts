@@ -1,40 +1,40 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { makeBudget } from '../../src/relay/budget.ts';
+import { makeTokenBucket } from '../../src/relay/token-bucket.ts';
 
-describe('the budget of workflow starts', () => {
+describe('the token bucket of workflow starts', () => {
   test('begins with 2.5 seconds of income and never saves more', () => {
     let now = 0;
-    const budget = makeBudget(20, () => now);
-    assert.equal(budget.available(), 50);
+    const bucket = makeTokenBucket(20, () => now);
+    assert.equal(bucket.available(), 50);
     now += 3_600_000;
-    assert.equal(budget.available(), 50);
+    assert.equal(bucket.available(), 50);
   });
 
   test('gets its income evenly', () => {
     let now = 0;
-    const budget = makeBudget(20, () => now);
-    budget.spend(50);
-    assert.equal(budget.available(), 0);
-    assert.equal(budget.untilNext(), 50);
+    const bucket = makeTokenBucket(20, () => now);
+    bucket.take(50);
+    assert.equal(bucket.available(), 0);
+    assert.equal(bucket.msUntilNext(), 50);
     now += 49;
-    assert.equal(budget.available(), 0);
+    assert.equal(bucket.available(), 0);
     now += 1;
-    assert.equal(budget.available(), 1);
-    assert.equal(budget.untilNext(), 0);
+    assert.equal(bucket.available(), 1);
+    assert.equal(bucket.msUntilNext(), 0);
     now += 1_000;
-    assert.equal(budget.available(), 21);
+    assert.equal(bucket.available(), 21);
   });
 
   test('holds one token at least, however slow it is', () => {
     let now = 0;
-    const budget = makeBudget(0.1, () => now);
-    assert.equal(budget.available(), 1);
-    budget.spend(1);
-    assert.equal(budget.untilNext(), 10_000);
+    const bucket = makeTokenBucket(0.1, () => now);
+    assert.equal(bucket.available(), 1);
+    bucket.take(1);
+    assert.equal(bucket.msUntilNext(), 10_000);
     now += 10_000;
-    assert.equal(budget.available(), 1);
+    assert.equal(bucket.available(), 1);
   });
 
   test('over any time, no more is spent than what it began with and what came in', () => {
@@ -43,11 +43,11 @@ describe('the budget of workflow starts', () => {
       fc.property(fc.integer({ min: 1, max: 1_000 }), steps, (perSecond, wanted) => {
         let now = 0;
         let spent = 0;
-        const budget = makeBudget(perSecond, () => now);
+        const bucket = makeTokenBucket(perSecond, () => now);
         for (const { wait, want } of wanted) {
           now += wait;
-          const tokens = Math.min(want, budget.available());
-          budget.spend(tokens);
+          const tokens = Math.min(want, bucket.available());
+          bucket.take(tokens);
           spent += tokens;
           assert.ok(spent <= Math.max(1, perSecond * 2.5) + (now / 1_000) * perSecond + 1e-6);
         }
