@@ -52,7 +52,7 @@ import { pathOf, routable } from './plugins/target.ts';
 import { makeValidatorCompiler } from './plugins/validation.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 
-/** Milliseconds that a request may take to arrive, its body included: 43 MB at 1.2 Mbit/s. */
+/** A slow upload of the largest body fits: 43 MB at 1.2 Mbit/s. */
 const REQUEST_WITHIN = 300_000;
 
 export interface HttpDeps
@@ -63,16 +63,16 @@ export interface HttpDeps
     domains.DomainRoutesDeps,
     chatNumbers.NumberRoutesDeps {
   readonly log: FastifyBaseLogger;
-  /** The setting `SECRET_KEY`: signs what callers carry and give back. */
+  /** The setting `SECRET_KEY`. It signs cursors and links that callers send back. */
   readonly secretKey: SecretKeys;
   readonly maxBodyBytes: number;
-  /** Domain of the sender in the examples of the API description; `example.com` where it is undefined. */
+  /** Sender domain in the examples of the API description; undefined means `example.com`. */
   readonly docsSenderDomain: string | undefined;
   readonly keys: KeyRing;
   readonly networks: NetworkLimits;
-  /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none, and the caller is who connects. */
+  /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
   readonly trustedProxies: Ranges;
-  /** What Postmark must give to be believed; without it every callback is refused. */
+  /** Credentials that Postmark must present. Without them every callback is refused. */
   readonly postmarkCallbacks: callbacks.PostmarkCallbacks;
   readonly chatCallbacks: chatCallbacks.ChatCallbackSecrets;
   readonly metrics: health.Metrics;
@@ -86,7 +86,7 @@ declare module 'fastify' {
   }
 }
 
-/** Every address of the API: method, path, who may call it, and what it does. */
+/** Lists every route of the API: method, path, required scope and handler. */
 export function routeTable(deps: HttpDeps, describeApi: CurrentDescription): RouteRow[] {
   return [
     ['POST', '/v1/emails', 'send', emails.sendEmail(deps)],
@@ -159,14 +159,14 @@ export function routeTable(deps: HttpDeps, describeApi: CurrentDescription): Rou
   ];
 }
 
-/** HTTP Strict Transport Security (RFC 6797). Browsers ignore it on plain http. */
+/** Sets HTTP Strict Transport Security (RFC 6797). Browsers ignore it on plain http. */
 function requireHttps(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply) => {
     reply.header('strict-transport-security', 'max-age=31536000');
   });
 }
 
-/** Leads people who open the address of the service to its dashboard. */
+/** Redirects browsers that open the address of the service to its dashboard. */
 const toDashboard = route({ tags: ['Health'], summary: 'The dashboard', hide: true }, async (_request, reply) =>
   reply.redirect('/dashboard', 303),
 );
@@ -178,7 +178,7 @@ function apiDescription(describeApi: CurrentDescription): Route {
   });
 }
 
-/** The HTTP API. Nothing listens yet. */
+/** Composes the HTTP API. It does not listen yet. */
 export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: deps.log,
@@ -190,7 +190,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestTimeout: REQUEST_WITHIN,
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isAllowed(address, deps.trustedProxies)),
     rewriteUrl: (request) => routable(request.url as string),
-    // A longer id is one that does not exist; the whole request line is limited anyway.
+    // A longer id does not exist; the request line is limited anyway.
     routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
@@ -245,7 +245,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
   const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
   const described = { ...schema, ...answers };
-  // What changes the account is noted with who did it.
+  // The audit log records who changed the account.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
   const noting = {
     ...(scope !== 'public' && method !== 'GET' && { preSerialization: noteMade }),
@@ -264,7 +264,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   });
 }
 
-/** Who calls, may he, not too often, and is the body small enough: all of it before a byte of the body is read. */
+/** Authenticates, authorizes, rate-limits and checks Content-Length before the body is read. */
 async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
@@ -279,7 +279,7 @@ async function admit(deps: HttpDeps, request: FastifyRequest, reply: FastifyRepl
   if (scope !== 'public' && !request.is404) refuseCompression(request, reply);
 }
 
-/** Refuses a network that has used up its limit, unless the guard of the route knows who calls. */
+/** Refuses a network that has used up its limit, unless the guard of the route accepts the caller. */
 function admitNetwork(networks: NetworkLimits, request: FastifyRequest): void {
   const { guard, networkLimit } = request.routeOptions.config;
   try {
@@ -292,12 +292,12 @@ function admitNetwork(networks: NetworkLimits, request: FastifyRequest): void {
   if (networkLimit === 'failures') networks.check(request.ip);
 }
 
-/** Under /v1 the key comes first, also where there is nothing. */
+/** Under /v1 authentication precedes 404 and 405. */
 function unknownScope(request: FastifyRequest): Scope {
   return /^\/v1(?:\/|$)/.test(decodeURIComponent(pathOf(request.url))) ? 'read' : 'public';
 }
 
-/** No route has this path, or none with this method. */
+/** Returns the error for a path without a route, or for a path that has no route with this method. */
 function nothingHere(table: readonly RouteRow[], request: FastifyRequest, reply: FastifyReply): ServiceError {
   const allowed = methodsOf(table, pathOf(request.url));
   if (allowed.length === 0)

@@ -2,34 +2,34 @@ import { ServiceError } from '../domain/errors.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
-/** Where a page ends: the place of a row in a list that is ordered by (created_at, id) descending. */
+/** The last row of a page in a list that is ordered by (created_at, id) descending. */
 export interface Position {
   /** UTC with milliseconds. */
   readonly created_at: string;
   readonly id: string;
 }
 
-/** What a cursor is bound to: it opens nothing else. */
+/** The list that a cursor belongs to. A cursor is valid for this list only. */
 export interface Listing {
-  /** Which list it is, such as `emails`. */
+  /** The name of the list, such as `emails`. */
   readonly list: string;
   readonly orgId: string;
-  /** Everything that decides which rows are in the list, as JSON. Whoever can write a filter in two ways picks one. */
+  /** All parameters that select the rows, as JSON. Equivalent filters must have the same form. */
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
 export interface Cursors {
-  /** The cursor that leads on from a position. The same position has the same cursor, in every process. */
+  /** Returns the cursor that continues after a position. The result is the same in every process. */
   readonly seal: (listing: Listing, position: Position) => string;
-  /** @throws ServiceError validation_error for a cursor that is broken, changed, or of another listing */
+  /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
   readonly open: (listing: Listing, cursor: string) => Position;
 }
 
-/** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
+/** HMAC-SHA256 truncated to 128 bits (RFC 2104 §5). */
 const SIGNATURE = 16;
 
 /**
- * Cursors that anybody can carry and nobody can make up: base64url of a signature and the position it signs.
+ * Creates cursors that callers cannot forge: base64url of a signature and the signed position.
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
 export function makeCursors(secretKey: SecretKeys): Cursors {
@@ -46,7 +46,7 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.subarray(SIGNATURE).toString();
       const signature = bytes.subarray(0, SIGNATURE);
-      // Decoding drops what is no base64url and spare bits: only the spelling that was given out is taken.
+      // Decoding ignores spare bits and characters that are not base64url: only the issued spelling is accepted.
       const isOurs = bytes.length > SIGNATURE && bytes.toString('base64url') === cursor;
       if (!isOurs || !signer.verify(signed(listing, position), signature)) {
         throw new ServiceError(
@@ -61,15 +61,15 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
   };
 }
 
-/** What a list answers besides its rows. */
+/** The fields of a list response besides its rows. */
 export interface PageEnd {
   readonly has_more: boolean;
   readonly next_cursor: string | null;
 }
 
 /**
- * Cuts one row more than a page holds off, and tells where to go on if there was one.
- * @param rows at most `limit` + 1 of them, in the list's order
+ * Removes the row that exceeds the page, and returns a cursor if there was one.
+ * @param rows at most `limit` + 1 rows in the list's order
  */
 export function endPage<Row extends Position>(
   cursors: Cursors,

@@ -5,20 +5,20 @@ import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import type { Scope } from './plugins/auth.ts';
 
-/** What a route takes and gives, for validation and for the API description alike. */
+/** The schema of a route, for validation and for the API description. */
 export interface RouteSchema {
-  /** Names the operation in generated clients. */
+  /** The operation's name in generated clients. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description?: string;
   readonly tags: readonly string[];
   readonly params?: TSchema;
   readonly querystring?: TSchema;
-  /** The headers of its own that a route looks at: Idempotency-Key, or none. */
+  /** The request headers that the route describes: Idempotency-Key, or none. */
   readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly response?: Readonly<Record<number, TSchema>>;
-  /** Left out of the API description. */
+  /** Excludes the route from the API description. */
   readonly hide?: boolean;
 }
 
@@ -34,20 +34,20 @@ export type Guard = (request: FastifyRequest) => void;
 
 export interface Route {
   readonly schema: RouteSchema;
-  /** A check of its own, on a public route, before a byte of the body is read. Throws ServiceError. */
+  /** Authenticates callers of a public route before the body is read. Throws ServiceError. */
   readonly guard?: Guard;
-  /** Whether the handler is called although the schema refuses the request, and finds `validationError` set. */
+  /** Calls the handler even if validation fails, with `validationError` set. */
   readonly attachValidation?: boolean;
   /**
-   * What a public route asks of the limit of the caller's network: a token for every request, or only that there is one,
-   * since a wrong credential (401) takes it later.
+   * How a public route uses the rate limit of the caller's network: each request takes a token, or only each failed
+   * authentication (401) does.
    */
   readonly networkLimit?: 'requests' | 'failures';
-  /** Bytes of the largest body that it takes, when that is less than others take. */
+  /** The largest accepted body, if smaller than on other routes. */
   readonly bodyLimit?: number;
-  /** Whether people open it in a browser: it takes any body, and its errors are pages. */
+  /** A page for browsers: it accepts any body, and its errors are pages. */
   readonly isPage?: true;
-  /** Whether its body is the bytes that came, of any type. */
+  /** The handler gets the body as raw bytes of any content type. */
   readonly isRaw?: true;
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
@@ -55,7 +55,9 @@ export interface Route {
 /** One row of the route table in `app.ts`. */
 export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
 
-/** A route whose handler's types follow from its schema. Query parameters that it does not name are refused. */
+/**
+ * Creates a route whose handler types follow from its schema. Query parameters that the schema does not list are refused.
+ */
 export function route<S extends RouteSchema>(
   schema: S,
   handler: (request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
@@ -63,7 +65,7 @@ export function route<S extends RouteSchema>(
 ): Route {
   return {
     schema: { querystring: NO_QUERY, ...schema },
-    // The schema's types are what validation makes sure of before the handler runs.
+    // Validation guarantees the schema's types before the handler runs.
     handler: handler as unknown as Route['handler'],
     ...(guard && { guard }),
   };

@@ -4,7 +4,7 @@ import { html, Html } from '../lib/html.ts';
 import { maskAddress } from '../lib/mask.ts';
 import { type Language, WORDS, type Words } from './unsubscribe-words.ts';
 
-/** Colours by custom properties: phones that are too old for `light-dark()` read email too. */
+/** Colors are custom properties: older phones do not support `light-dark()`. */
 const STYLE = `
 :root { color-scheme: light dark; --page: #f3f4f6; --card: #fff; --line: #d8dce2; --text: #1d2127; --soft: #565e69;
   --button: #1f5fbf; --label: #fff; }
@@ -26,7 +26,7 @@ button { width: 100%; min-height: 3rem; padding: 0.5rem 1rem; margin: 0 0 1.25re
 button:focus-visible { outline: 3px solid var(--text); outline-offset: 3px; }
 `;
 
-/** Nothing but the page's own style is loaded, and its form goes nowhere else; nobody may frame it. */
+/** The page loads only its inline style, posts only to its own origin and cannot be framed. */
 export const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -35,15 +35,15 @@ export const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Whom a page is about. */
+/** The sender and recipient that a page names. */
 interface Names {
   /** A domain as an A-label. */
   readonly sender: string;
-  /** A bare address. It is not shown in full: a link may be passed on. */
+  /** A bare address. The page masks it, since links may be forwarded. */
   readonly address: string;
 }
 
-/** The page that asks whether to unsubscribe. Its form says the same as a mail program with one click (RFC 8058). */
+/** The page that asks for confirmation. Its form posts the same as one-click unsubscribe (RFC 8058). */
 export function askPage(language: Language, names: Names): string {
   const { ask, button, rest } = WORDS[language];
   return page(
@@ -58,7 +58,7 @@ export function askPage(language: Language, names: Names): string {
   );
 }
 
-/** The page that says that it is done. */
+/** The page that confirms the unsubscription. */
 export function donePage(language: Language, names: Names): string {
   const { done, rest } = WORDS[language];
   return page(
@@ -69,7 +69,7 @@ export function donePage(language: Language, names: Names): string {
   );
 }
 
-/** The page of an error: a link that leads nowhere, or what is our fault. */
+/** The error page for an invalid link or an internal error. */
 export function errorPage(language: Language, which: keyof Pick<Words, 'unknown' | 'trouble'>): string {
   const { title, text } = WORDS[language][which];
   return page(language, title, html`<p>${text}</p>`);
@@ -94,7 +94,7 @@ function page(language: Language, title: string, content: Html): string {
     </html>`.text;
 }
 
-/** A sentence with the names in it. */
+/** Fills a sentence's placeholders. */
 function say(sentence: string, { sender, address }: Names): Html[] {
   const names = { '{sender}': domainToUnicode(sender) || sender, '{address}': maskAddress(address) };
   return sentence

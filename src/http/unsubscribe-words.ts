@@ -1,17 +1,17 @@
-/** What the unsubscribe page says. `{sender}` stands for a domain, `{address}` for an address of which most is hidden. */
+/** Texts of the unsubscribe page. `{sender}` is replaced by a domain, `{address}` by a masked address. */
 export interface Words {
   readonly ask: { readonly title: string; readonly text: string };
   readonly button: string;
-  /** That this is about marketing email only. */
+  /** States that only marketing email is affected. */
   readonly rest: string;
   readonly done: { readonly title: string; readonly text: string };
-  /** For a link that leads nowhere. */
+  /** For an invalid link. */
   readonly unknown: { readonly title: string; readonly text: string };
-  /** For what is our fault. */
+  /** For an internal error. */
   readonly trouble: { readonly title: string; readonly text: string };
 }
 
-/** By language, the first one for whoever reads none of them. */
+/** By language. The first one is the default. */
 export const WORDS = {
   en: {
     ask: {

@@ -1,4 +1,4 @@
-/** Example times are written for this date. */
+/** The date for which example times are written. */
 const EXAMPLE_DATE = Date.parse('2026-03-02T00:00:00Z');
 const EXAMPLE_DATES = /2026-03-\d\d(?=T)/g;
 const EXAMPLE_SENDER = 'hello@example.com';
@@ -8,8 +8,8 @@ const DAY_MS = 86_400_000;
 export type CurrentDescription = () => string;
 
 /**
- * Moves all example times by the days since they were written, so that a `scheduled_at` is always a day ahead.
- * @param senderDomain domain of the sender in examples; a newcomer's requests are then accepted without changes
+ * Shifts all example times by the days since EXAMPLE_DATE, so that `scheduled_at` is always a day ahead.
+ * @param senderDomain sender domain in examples, so that a new user's requests are accepted without changes
  */
 export function makeCurrentDescription(
   describe: () => object,

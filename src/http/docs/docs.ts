@@ -5,7 +5,7 @@ import { openToAll } from '../plugins/auth.ts';
 import type { CurrentDescription } from './current-examples.ts';
 import { sendError } from '../plugins/errors.ts';
 
-/** Everything comes from here, nothing is sent elsewhere, and nobody may frame it. The page styles its own elements. */
+/** The page loads and contacts its own origin only and cannot be framed. Swagger UI sets inline styles. */
 const POLICY = {
   'default-src': "'self'",
   'img-src': ["'self'", 'data:'],
@@ -18,7 +18,7 @@ const POLICY = {
 
 /** Serves the API description as a page at /docs, where requests can be tried with a key. */
 export async function serveDocs(app: FastifyInstance, describeApi: CurrentDescription): Promise<void> {
-  // A file that the page does not have; other addresses have been answered before.
+  // Only missing files of the page get here; other addresses were handled before.
   app.setNotFoundHandler((request, reply) =>
     sendError(new ServiceError('not_found', 'there is nothing at this address'), request, reply),
   );
@@ -30,7 +30,7 @@ export async function serveDocs(app: FastifyInstance, describeApi: CurrentDescri
     await docs.register(swaggerUi, {
       routePrefix: '/docs',
       staticCSP: POLICY,
-      // The page may call only the address it was loaded from, which need not be PUBLIC_URL.
+      // The policy allows the page's own origin only, which may differ from PUBLIC_URL.
       transformSpecification: () => ({ ...(JSON.parse(describeApi()) as object), servers: [{ url: '/' }] }),
       transformSpecificationClone: false,
       theme: { title: 'Sendwright API' },

@@ -2,12 +2,12 @@ import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { envelope, STATUS } from '../plugins/errors.ts';
 
 interface ErrorDoc {
-  /** When it is answered. */
+  /** The condition under which the error is returned. */
   readonly when: string;
-  /** What an answer may say, and of which field. */
+  /** An example message, and the field in `param`. */
   readonly message: string;
   readonly param?: string;
-  /** The only operations that answer it; without them, all that list its status. */
+  /** The only operations that return this error. By default, all operations that list its status do. */
   readonly only?: readonly string[];
 }
 
@@ -15,7 +15,7 @@ const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp'];
 const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
 
-/** Operations whose results an organization may have a limited number of; sending brings tags and files. */
+/** Operations that count against a limit of the organization. Sending adds tags and files. */
 const CREATING = [
   ...SENDING_EMAIL,
   'POST /v1/webhooks',
@@ -30,7 +30,7 @@ const WAKING = [
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
 ];
 
-/** What the API description says about errors. Those without an operation are answered where there is none. */
+/** The documentation of every error code. Codes without an operation are returned where no route matches. */
 const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON at line 2, character 5' },
   invalid_idempotency_key: {
@@ -153,7 +153,7 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
 
 const REQUEST_ID = 'req_01kajc8wz6h3xkq3m1x8e6v5tn';
 
-/** What an operation's errors of one status mean, with an answer for each code. */
+/** Describes the errors of one operation and status, with an example for each code. */
 export function describeErrors(
   operation: string,
   status: number,

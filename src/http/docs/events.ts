@@ -97,7 +97,7 @@ const header = (name: string, description: string) => ({
   schema: { type: 'string' as const },
 });
 
-/** Standard Webhooks 1.0.0; the same three values come as `service-…` too. */
+/** Headers of Standard Webhooks 1.0.0. The same values are also sent with the prefix `service-`. */
 const HEADERS = [
   header('webhook-id', 'The id of the event, the same for every attempt'),
   header('webhook-timestamp', 'When this attempt was made, in Unix seconds'),
@@ -107,7 +107,7 @@ const HEADERS = [
   ),
 ];
 
-/** What is posted to customers' endpoints, as the API description tells it. */
+/** Describes the requests that are posted to customers' endpoints, for the API description. */
 export function describeEvents() {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([name, schema]) => {

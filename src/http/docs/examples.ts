@@ -1,4 +1,4 @@
-/** A request of an operation, and the answer to it. Tests send the one and check the form of the other. */
+/** A request of an operation and its response. Tests send the request and compare the form of the response. */
 export interface Example {
   readonly request?: unknown;
   readonly answer: unknown;
@@ -172,7 +172,7 @@ const wholeDomain = {
   ],
 };
 
-/** By operation, as the API description writes them. */
+/** Examples in the API description, by operation id. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
     request: {

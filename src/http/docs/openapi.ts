@@ -5,8 +5,8 @@ import { EXAMPLES } from './examples.ts';
 import { type Describable, nameSchemas } from './openapi-schemas.ts';
 
 /**
- * The API description, except for the schemas of the routes.
- * @param publicUrl address of the API; without one the description names the address it was fetched from
+ * Returns the API description without the schemas of the routes.
+ * @param publicUrl address of the API; without it the description names the address that it was fetched from
  */
 export function openapi(publicUrl: string | undefined): SwaggerOptions {
   return {
@@ -61,7 +61,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
   };
 }
 
-/** The parts of a description that are completed. */
+/** The parts of a description that `complete` changes. */
 interface Media {
   readonly schema?: { readonly format?: string };
   example?: unknown;
@@ -82,7 +82,7 @@ interface Document extends Describable {
   readonly paths: Paths;
 }
 
-/** The payload of a delivery is that of one of the events. */
+/** Sets the payload of a delivery to the union of all events. */
 function describePayloads({ webhooks, components }: ReturnType<typeof nameSchemas>): void {
   const oneOf = Object.values(webhooks).map(({ post }) => post.requestBody.content['application/json'].schema);
   const { properties } = components.schemas['Delivery'] as { properties: Record<string, unknown> };
@@ -91,7 +91,7 @@ function describePayloads({ webhooks, components }: ReturnType<typeof nameSchema
 
 const whole = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 
-/** Headers of answers, besides those that every HTTP server gives. */
+/** Response headers that the description lists. */
 const HEADERS = {
   'X-Request-Id': { description: 'Names the request in our log', schema: { type: 'string' as const } },
   'RateLimit-Limit': whole('Requests that may be made at once after a pause; of an answer 429 about emails: emails'),
@@ -105,7 +105,7 @@ const HEADERS = {
   'Retry-After': whole('Seconds after which to try again'),
 };
 
-/** Which headers an answer has, of a status, on an operation that needs a key or does not. */
+/** Returns the headers of a response by its status and by whether the operation requires an API key. */
 function headersOf(status: number, needsKey: boolean): Record<string, { $ref: string }> {
   const limits = needsKey && status !== 401 ? Object.keys(HEADERS).filter((name) => name.startsWith('RateLimit-')) : [];
   const names = ['X-Request-Id', ...limits, ...(status === 429 || status === 503 ? ['Retry-After'] : [])];
@@ -114,7 +114,7 @@ function headersOf(status: number, needsKey: boolean): Record<string, { $ref: st
 
 const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Success', 201: 'Created', 202: 'Accepted', 204: 'Deleted' };
 
-/** Adds examples, and says what each answer means. */
+/** Adds examples, and the meaning of each response. */
 function complete(paths: Paths): void {
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, { requestBody, responses, security }] of Object.entries(methods)) {
@@ -128,7 +128,7 @@ function complete(paths: Paths): void {
         if (Number(status) < 400) {
           response.description = SUCCESSES[status] ?? response.description ?? '';
           if (media && example) media.example = example.answer;
-          // Schemas say nothing of media types, and the describer takes every answer for JSON.
+          // Schemas contain no media type, and the generator describes every response as JSON.
           if (media?.schema?.format === 'binary') response.content = { 'application/octet-stream': media };
         } else {
           const { description, examples } = describeErrors(operation, Number(status));

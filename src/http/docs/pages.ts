@@ -4,8 +4,8 @@ import { errorPage, POLICY } from '../unsubscribe-page.ts';
 import { type Language, WORDS } from '../unsubscribe-words.ts';
 
 /**
- * Makes routes speak to people: a body of any type is read and dropped, since whoever posts here has said all by the
- * address, and a browser gets an error as a page. Programs get the same JSON as everywhere.
+ * Lets browsers use the routes. Bodies of any type are discarded, since the URL identifies the request, and browsers get
+ * errors as pages. Programs get JSON errors.
  */
 export function speakHtml(pages: FastifyInstance): void {
   pages.removeAllContentTypeParsers();
@@ -13,7 +13,7 @@ export function speakHtml(pages: FastifyInstance): void {
     done(null, undefined);
   });
   pages.addHook('onRequest', async ({ headers }) => {
-    // One that is malformed would be refused before any parser is asked.
+    // Fastify refuses a malformed content type before it selects a parser.
     delete headers['content-type'];
   });
   pages.addHook('onSend', async (request, reply, payload) => {
@@ -23,7 +23,7 @@ export function speakHtml(pages: FastifyInstance): void {
   });
 }
 
-/** Answers with a page in the reader's language. */
+/** Sends a page in the reader's language. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -47,7 +47,7 @@ function dress(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
-/** A browser names HTML; who takes anything is a program. */
+/** Browsers list HTML in Accept; programs that accept anything do not. */
 function readsHtml(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
 }

@@ -4,19 +4,19 @@ import type { Db } from '../../store/postgres/pool.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The id of what a request has made or changed, for the log and the audit log. */
+    /** The id of the object that the request created or changed, for the log and the audit log. */
     madeId: string | null;
   }
 }
 
-/** Remembers the id in an answer. */
+/** Stores the id in a response for the log. */
 export async function noteMade(request: FastifyRequest, _reply: FastifyReply, payload: unknown): Promise<unknown> {
   const { id } = (payload ?? {}) as { id?: unknown };
   if (typeof id === 'string') request.madeId = id;
   return payload;
 }
 
-/** Writes a change that succeeded into the audit log, before its answer leaves. A log that cannot be written is told. */
+/** Writes a successful change to the audit log before the response is sent. A failure to write is logged. */
 export function noteChange(db: Db) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
     const { caller, method, routeOptions, params, madeId } = request;
@@ -31,7 +31,7 @@ export function noteChange(db: Db) {
       detail: {},
     } as const;
     await insertAudit(db, change).catch((error: unknown) => {
-      // The change is made: an error now would make its caller try again.
+      // The change is committed: an error response would make the caller retry it.
       request.log.error({ err: error, ...change }, 'a change is missing in the audit log');
     });
     return payload;
@@ -41,7 +41,7 @@ export function noteChange(db: Db) {
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
 
 /**
- * What a route does, in the words of its path: `DELETE /v1/webhooks/:id` is `webhooks.delete`, and
+ * Returns the name of an action by its route: `DELETE /v1/webhooks/:id` is `webhooks.delete`, and
  * `POST /v1/webhooks/:id/test` is `webhooks.test`.
  */
 export function actionOf(method: string, url: string): string {

@@ -10,15 +10,15 @@ import type { KeyRing } from '../../store/accounts/key-cache.ts';
 import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
- * What a route asks of a key: `send` email or change what was sent, send `chat`-app messages, `manage` the account itself.
- * A key for certain domains may not `manage` what concerns the whole organization; `manage-bounded` routes admit it and
- * keep it to what belongs to its domains. `public` routes are called without a key.
+ * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages), `manage` (change
+ * the account). A key for certain domains is refused on `manage` routes, which affect the whole organization;
+ * `manage-bounded` routes accept it and restrict it to its domains. `public` routes need no key.
  */
 export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The key that calls; set on every route that is not public. */
+    /** The API key of the request. It is set on every route that is not public. */
     caller: ApiKey | null;
   }
 }
@@ -30,13 +30,14 @@ const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
 };
 
 /**
- * Finds the key of a request by its Authorization header.
- * @throws ServiceError rate_limit_exceeded when the caller's network has used too many wrong keys; unauthorized, in the same words whatever is wrong with it, also when it is used from elsewhere
+ * Finds the API key of a request by its Authorization header.
+ * @throws ServiceError rate_limit_exceeded when the caller's network has used too many invalid keys; unauthorized for an
+ *   invalid key or a forbidden address, with one message for all reasons
  */
 export async function authenticate(keys: KeyRing, networks: NetworkLimits, request: FastifyRequest): Promise<ApiKey> {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const parts = token === undefined ? undefined : parseApiKey(token);
-  // Only an id that may cost a query for nothing: a known key is never refused for what its network does.
+  // Only an uncached id may cost a query: a cached key is never refused because of its network.
   if (parts && !keys.isKnown(parts.id)) networks.check(request.ip);
   const key = parts && (await keys.find(parts.id));
   const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
@@ -68,26 +69,26 @@ export function authorize(key: ApiKey, scope: Scope): void {
   }
 }
 
-/** @throws ServiceError insufficient_scope for a domain that the key is not for */
+/** @throws ServiceError insufficient_scope for a domain that the key is not restricted to */
 export function authorizeDomain({ domain_ids: domainIds }: ApiKey, id: string): void {
   if (domainIds === null || domainIds.includes(id)) return;
   throw new ServiceError('insufficient_scope', 'this API key is not for this domain');
 }
 
-/** Lets every route of a plugin be called without a key: it has its own way to know who calls, or needs none. */
+/** Makes every route of a plugin public. The plugin authenticates callers itself, or needs no authentication. */
 export function openToAll(plugin: FastifyInstance): void {
   plugin.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: 'public' };
   });
 }
 
-/** The key that calls, on a route that needs one. */
+/** Returns the API key of a request on a route that requires one. */
 export function callerOf(request: FastifyRequest): ApiKey {
   if (!request.caller) throw new Error('a route that needs a key was reached without one');
   return request.caller;
 }
 
-/** The key that calls, as it changes emails. */
+/** Returns the API key of a request as the actor of a change to emails. */
 export function changerOf(request: FastifyRequest): Changer {
   const { id, domain_ids: domainIds } = callerOf(request);
   return { domainIds, actor: { actor_kind: 'key', actor_id: id } };

@@ -4,16 +4,16 @@ import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
-/** Bytes of a body that is not counted: a connection costs about as much. */
+/** Smaller bodies are not counted: a connection costs about as much. */
 const UNCOUNTED_BYTES = 16_384;
-/** Bytes from which a body counts against the budget of large ones. */
+/** Smallest body that counts against the budget of large ones. */
 const LARGE_BYTES = 1_048_576;
-/** Bodies of the largest size that are read and processed at a time. Each is in memory up to four times over. */
+/** Largest bodies that are processed concurrently. Each occupies up to four times its size. */
 const LARGEST_IN_FLIGHT = 3;
-/** Of one organization, so that its slow uploads leave capacity for others'. */
+/** Largest bodies of one organization, so that its slow uploads leave capacity for others. */
 const LARGEST_OF_ONE = 2;
 const SMALL_BUDGET_BYTES = 64 * 1_048_576;
-/** All requests without a key share this. */
+/** All requests without a key share this budget. */
 const PUBLIC_BUDGET_BYTES = 32 * 1_048_576;
 /** Part of the public budget that one network may hold. */
 const PUBLIC_SHARE = 1 / 4;
@@ -86,7 +86,7 @@ async function hold({ limit, waitMs, holder }: Budget, bytes: number, reply: Fas
   else reply.raw.once('close', release);
 }
 
-/** Bytes that the body may come to: its announced length, or for a chunked one the limit of its route. */
+/** Returns the announced length of a body, or for a chunked one the limit of its route. */
 function expectedBytes({ method, headers, routeOptions }: FastifyRequest): number {
   if (method === 'GET' || method === 'HEAD') return 0;
   if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit;

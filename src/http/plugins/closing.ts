@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Makes `app.close()` wait for the requests under way and for nothing else. Node by itself would also wait for
- * connections on which nobody has asked anything yet, and keep those that it answers for a next request.
+ * Makes `app.close()` wait only for requests in progress. Node would also wait for connections without a request, and
+ * keep connections alive after their response.
  */
 export function closeWithLastAnswer(app: FastifyInstance): void {
   let ending = false;

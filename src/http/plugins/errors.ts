@@ -7,15 +7,15 @@ import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 
-/** Bytes of a refused body that are read and dropped, so that the connection can be used again. */
+/** Largest rest of a refused body that is read and discarded to keep the connection. */
 const SHORT_BODY = 65_536;
-/** Milliseconds between an answer and the end of a connection on which the other side still sends. */
+/** Time between a response and the end of its connection while the client is still sending. */
 const LINGER = 1_000;
 
-/** Longest `param` of an answer: a header's name of the longest kind with all that leads to it. */
+/** Fits the longest header name with the path that leads to it. */
 const PARAM_LENGTH = 200;
 
-/** The one table from error codes to HTTP statuses. */
+/** Maps error codes to HTTP statuses. It is the only such table. */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_json: 400,
   invalid_idempotency_key: 400,
@@ -42,7 +42,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 };
 
-/** What Fastify finds wrong before a handler runs, in the contract's terms. */
+/** Maps errors of Fastify to errors of the contract. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'the request body is too large'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
@@ -53,14 +53,14 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_BAD_URL: ['not_found', 'there is nothing at this address'],
 };
 
-/** @param limit bytes of the largest body that is accepted */
+/** @param limit the largest accepted body in bytes */
 export function tooLarge(limit: number): ServiceError {
   const megabytes = limit >= 1_048_576 ? `${Math.floor(limit / 104_857.6) / 10} MB, ` : '';
   const most = `${megabytes}${limit.toLocaleString('en')} bytes`;
   return new ServiceError('payload_too_large', `the request body is too large; at most ${most} are allowed`);
 }
 
-/** An error as callers get it; `cause` is for the log only. */
+/** Converts an error for the caller; `cause` is for the log only. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const [code, message] = FRAMEWORK_ERRORS[(error as Partial<FastifyError> | null)?.code ?? ''] ?? [];
@@ -72,9 +72,9 @@ export function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', 'something went wrong on our side');
 }
 
-/** Fastify's error handler: logs what is our fault and answers with the contract's envelope. */
+/** Fastify's error handler. It logs internal errors and responds with the contract's envelope. */
 export function sendError(failure: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // The caller hung up while sending, which must not look like a lost connection of ours. Nobody reads this answer.
+  // The caller disconnected while sending. This must not be logged as a lost database connection.
   const hungUp = failure === request.raw.errored;
   const error = hungUp ? new ServiceError('invalid_json', 'the request body ended early') : toServiceError(failure);
   const status = STATUS[error.code];
@@ -94,17 +94,17 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify(envelope(error, request.id)));
 }
 
-/** Whether more of a refused body is to come than it costs to read it. */
+/** Returns whether the rest of a refused body costs more to read than a new connection. */
 function isLong({ raw, headers }: FastifyRequest): boolean {
   return !raw.complete && !(Number(headers['content-length']) <= SHORT_BODY);
 }
 
 /**
- * Leaves the rest of a request unread and ends the connection after its answer, in two steps: one that is closed while
- * the other side still sends is reset, and the answer may be lost with it.
+ * Leaves the rest of a request unread and ends the connection after its response in two steps: closing while the client
+ * still sends would reset the connection and might lose the response.
  */
 function hangUpSlowly(request: IncomingMessage): void {
-  // Node reads and drops a body for which nobody waits, and one that nobody has begun to read.
+  // Without a listener Node reads and discards the body.
   request.on('readable', () => undefined);
   request.read(1);
   const { socket } = request;
@@ -114,14 +114,17 @@ function hangUpSlowly(request: IncomingMessage): void {
   };
 }
 
-/** What Node's parser finds wrong with the HTTP itself; anything else is a bad request. */
+/** Maps errors of Node's HTTP parser; any other error is a bad request. */
 const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'payload_too_large', 'the request headers are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'the request body has too large chunk extensions'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'invalid_json', 'the request did not arrive in time'],
 };
 
-/** Answers what never became a request, in the same envelope, and hangs up. Its bytes may hold a key: none is logged. */
+/**
+ * Responds to bytes that never became a request with the same envelope and closes the connection. The bytes may contain an
+ * API key, so none is logged.
+ */
 export function answerBrokenRequest(
   this: FastifyInstance,
   failure: Pick<ConnectionError, 'code'>,
@@ -149,12 +152,12 @@ export function answerBrokenRequest(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** A field's path as far as an answer repeats it: its name is the caller's and may be as long as his request. */
+/** Truncates a field's path for a response: callers choose the name, and it may be as long as the request. */
 export function shortParam(param: string): string {
   return param.slice(0, PARAM_LENGTH);
 }
 
-/** decisions on every response: `{"error":{code, message, param?, request_id}}`. */
+/** The body of every error response: `{"error":{code, message, param?, request_id}}`. */
 export function envelope(error: ServiceError, requestId: string) {
   const { code, message, param } = error;
   return { error: { code, message, ...(param !== undefined && { param }), request_id: requestId } };

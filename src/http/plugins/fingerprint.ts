@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../domain/errors.ts';
 import { takeTurns } from '../../intake/turns.ts';
 
-/** Deepest nesting of a body that is told apart; no request that is accepted is nested half as deep. */
+/** Deepest nesting of a body. No accepted request is nested half as deep. */
 const DEPTH = 64;
 
 /**
- * SHA-256 of what a request asks for: method, path and body, whatever the order of its keys and however its numbers
- * and strings are written. Made in slices of one item of a list in the body.
+ * Returns the SHA-256 of method, path and body. The order of keys and the spelling of numbers and strings do not change
+ * it. The calculation yields to other requests after each item of a list in the body.
  * @throws ServiceError validation_error for a body that is nested too deeply
  */
 export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {
@@ -36,7 +36,7 @@ function* parts(body: unknown): Generator<string> {
   }
 }
 
-/** A value in a spelling that no other value has: of strings, lists and objects the size comes first. */
+/** Serializes a value unambiguously: strings, lists and objects start with their size. */
 function spell(value: unknown, depth: number): string {
   if (depth === 0) throw new ServiceError('validation_error', 'the request body is nested too deeply');
   if (typeof value === 'string') return `"${value.length}:${value}`;

@@ -4,8 +4,8 @@ import { STATUS, toServiceError } from './errors.ts';
 import type { Route } from '../route.ts';
 
 /**
- * A handler as a span of its request, from the request's first byte on; what the handler leaves behind for others goes on
- * from it. A request that is refused before has none: by now its caller is known, and strangers make no traces.
+ * Wraps a handler in a span that starts with the request's first byte; messages that the handler stores continue the
+ * trace. Requests that are refused before have no span, so unauthenticated callers cannot create traces.
  */
 export function followed(tracer: Tracer, handler: Route['handler']): Route['handler'] {
   return async (request: FastifyRequest, reply: FastifyReply) => {
@@ -21,7 +21,7 @@ export function followed(tracer: Tracer, handler: Route['handler']): Route['hand
         'sendwright.request.id': id,
       },
     } as const;
-    // A refusal is an answer like others: thrown inside, it would be a failure of the span.
+    // A refusal is a valid response; thrown inside, it would mark the span as failed.
     const [settled] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
       const results = await Promise.allSettled([handler(request, reply)]);
       const [result] = results;

@@ -11,16 +11,16 @@ import { fingerprint } from './fingerprint.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's idempotency key, which is its own until it is answered; absent when it gave none. */
+    /** The request's idempotency key, locked until the response; undefined without the header. */
     once: Once | undefined;
     releaseKey: Release | undefined;
   }
 }
 
 /**
- * Honours Idempotency-Key on every route that describes the header: gives an answer once more, or keeps the key for the
- * request until it is answered. Comes after the body is read and before its fields are looked at, so an answer is
- * repeated also when the same request would be refused by now.
+ * Handles Idempotency-Key on every route that describes the header: it repeats the stored response, or locks the key
+ * until the request is answered. It runs after the body is read and before validation, so that a response is repeated even
+ * if the same request would be refused now.
  */
 export function honourKeys(app: FastifyInstance, pool: Pool): void {
   const keys = makeKeyHolder(pool);
@@ -47,19 +47,19 @@ export function honourKeys(app: FastifyInstance, pool: Pool): void {
   });
   app.addHook('onSend', async (request, reply) => {
     const released = request.releaseKey?.();
-    // An answer that is stored is found under the key, locked or not.
+    // A stored response is found by its key even while the lock is held.
     if (reply.statusCode !== 202) await released;
   });
 }
 
 /** @throws ServiceError invalid_idempotency_key */
 function keyOf(request: FastifyRequest): string | undefined {
-  // Node would join two of them to one.
+  // Node would join repeated headers into one.
   const given = request.raw.headersDistinct['idempotency-key'];
   if (!given) return undefined;
   const [header = ''] = given;
   if (given.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');
-  // Node reads a header's bytes as Latin-1, most clients write UTF-8.
+  // Node decodes header bytes as Latin-1; most clients send UTF-8.
   const bytes = Buffer.from(header, 'latin1');
   const key = isUtf8(bytes) ? bytes.toString() : header;
   if (key === '' || characters(key) > IDEMPOTENCY_KEY_LENGTH) {

@@ -8,20 +8,20 @@ import { characters } from '../../lib/text.ts';
 import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';
 
-/** Bytes from which a body is parsed while it comes. A shorter one costs at most some 20 ms, whatever it holds. */
+/** Larger bodies are parsed while they arrive. Parsing a smaller one takes at most about 20 ms. */
 const LARGE = 131_072;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is wrong with a body that is valid JSON and yet was not built. Told where its fields would be checked. */
+    /** The error of a body that is valid JSON but was not built. It is thrown during validation. */
     refusedBody: ServiceError | null;
   }
 }
 
 /**
- * Reads JSON bodies strictly: UTF-8 only (RFC 8259 §8.1), no keys that would reach an object's prototype. A route
- * without a body schema takes an empty body, or none, or `{}`, since some clients always send a content type.
- * @param limit bytes of the largest body
+ * Parses JSON bodies strictly: UTF-8 only (RFC 8259 §8.1), and no keys that would reach an object's prototype. A route
+ * without a body schema accepts an empty body, no body or `{}`, since some clients always send a content type.
+ * @param limit the largest accepted body in bytes
  */
 export function readJson(app: FastifyInstance, limit: number): void {
   app.decorateRequest('refusedBody', null);
@@ -49,7 +49,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
     });
 
   app.addHook('onRequest', async ({ routeOptions, headers }) => {
-    // `curl -d ''` and `fetch` give an empty body a type of their own.
+    // `curl -d ''` and `fetch` set a content type on an empty body.
     if (!routeOptions.schema?.body && headers['content-length'] === '0') delete headers['content-type'];
   });
   app.addHook('preValidation', async ({ body, routeOptions }) => {
@@ -59,7 +59,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
   });
 }
 
-/** Refuses compressed bodies, so that the limits on bodies hold for what is parsed. */
+/** Refuses compressed bodies, so that size limits apply to the parsed data. */
 export function refuseCompression({ method, headers }: FastifyRequest, reply: FastifyReply): void {
   const { 'content-encoding': encoding = 'identity' } = headers;
   if (encoding.toLowerCase() === 'identity' || method === 'GET' || method === 'HEAD') return;
@@ -69,7 +69,7 @@ export function refuseCompression({ method, headers }: FastifyRequest, reply: Fa
   throw new ServiceError('unsupported_media_type', message);
 }
 
-/** Tells what the reader of bodies has found, once it is the fields' turn. */
+/** Throws the errors that the body parser recorded, before validation. */
 export function refuseBodies(app: FastifyInstance): void {
   app.addHook('preValidation', async ({ body, refusedBody, routeOptions }) => {
     if (refusedBody) throw refusedBody;
@@ -77,7 +77,7 @@ export function refuseBodies(app: FastifyInstance): void {
   });
 }
 
-/** Of a body where none is asked for. */
+/** Refuses fields on a route that accepts no body. */
 function refuseFields(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new ServiceError('validation_error', 'the request body must be left out or {}');
@@ -90,8 +90,8 @@ type Received =
   { readonly long: LargeJson; readonly short?: never } | { readonly long?: never; readonly short: Buffer };
 
 /**
- * Reads a body to its end: a short one as it is; a long one is parsed while it comes. The rest of one that turns out to be
- * no JSON is read and dropped, since it may yet turn out to be too long.
+ * Reads a body to its end. Short bodies are parsed as a whole and long ones while they arrive. After a syntax error the rest
+ * is still read, since the body may also be too large, which takes precedence.
  */
 function receive(payload: IncomingMessage, limit: number): Promise<Received> {
   const start: Buffer[] = [];
@@ -150,7 +150,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
   });
 }
 
-/** @param place where it is wrong, as ` at line 2, character 5` */
+/** @param place the position of the error, such as ` at line 2, character 5` */
 function notJson(place: string): ServiceError {
   return new ServiceError('invalid_json', `the request body is not valid JSON${place}`);
 }
@@ -159,7 +159,7 @@ function notUtf8(): ServiceError {
   return new ServiceError('invalid_json', 'the request body must be UTF-8');
 }
 
-/** Where a text that JSON.parse refuses stops being JSON. */
+/** Returns the position at which JSON.parse fails. */
 function placeOf(body: Buffer): string {
   const reader = new LargeJsonReader();
   try {
@@ -173,20 +173,20 @@ function placeOf(body: Buffer): string {
   return '';
 }
 
-/** Reads a body of valid JSON once more, to find the path of a header that is repeated. */
+/** Parses a valid body again to find the path of a repeated header. */
 function reread(body: Buffer): LargeJson {
   const reader = new LargeJsonReader();
   reader.feed(body);
   return reader.end();
 }
 
-/** The error for a body that is parsed while it arrives: its lines are not counted. */
+/** Converts an error of the incremental parser, which does not count lines. */
 function largeProblem(error: unknown, { offset }: LargeJsonReader): Error {
   if (!(error instanceof SyntaxError)) return error as Error;
   return error.message === NOT_UTF8 ? notUtf8() : notJson(` at byte ${offset + 1}`);
 }
 
-/** What Fastify's parser refuses is no JSON, or JSON with a key that it will not have. */
+/** Returns true for text that Fastify's parser refused only because of a forbidden key. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);

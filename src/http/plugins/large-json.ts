@@ -1,24 +1,24 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { REPEATED_HEADER } from '../../domain/rules.ts';
 
-/** Longest array and object that are built: no request may hold longer ones. */
+/** Longest array and object that is built: no valid request contains a longer one. */
 const ITEMS = 10_000;
 const KEYS = 1_000;
-/** All values of a body together: more than 10,000 emails may hold by the limits of each. */
+/** All values of a body: more than 10,000 valid emails can contain. */
 const VALUES = 3_000_000;
-/** Parts of a path that an answer tells. */
+/** Longest path in an error message. */
 const PATH_PARTS = 20;
 
-/** The message of the SyntaxError for bytes that are not UTF-8. */
+/** The message of the SyntaxError for invalid UTF-8. */
 export const NOT_UTF8 = 'not UTF-8';
 
-/** Keys that would reach an object's prototype. */
+/** The error for keys that would reach an object's prototype. */
 export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
 
-/** A value, or what is wrong with JSON that is valid and yet not worth building. */
+/** A parsed value, or the error for valid JSON that exceeds a limit. */
 export type LargeJson = { readonly value: unknown } | Refused;
 interface Refused {
-  /** Dotted path of the part at fault; undefined is the whole. */
+  /** Dotted path of the invalid part; undefined for the whole body. */
   readonly path: string | undefined;
   readonly problem: string;
 }
@@ -27,18 +27,18 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 const WHITE = [0x20, 0x09, 0x0a, 0x0d];
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** Bytes at which a number or a word ends. */
+/** Bytes that end a number or a word. */
 const ENDS = new Uint8Array(256);
 for (const byte of [...WHITE, QUOTE, COMMA, COLON, ARRAY, ARRAY_END, OBJECT, OBJECT_END]) ENDS[byte] = 1;
 
-/** What may stand next (RFC 8259 §2–5). */
+/** The token that may follow (RFC 8259 §2–5). */
 type Next = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'comma' | 'end';
 
 /**
- * Parses a large JSON text as JSON.parse does, but piece by piece as it comes, so that it is never held as a whole and
- * other requests have their turn in between; and without building what no request may hold: of 40 MB of `{}` only the
- * first are made. The rest is read all the same, for a text that breaks off is no JSON. Reads the structure byte by byte
- * and leaves each string, number and word to JSON.parse. Both methods throw SyntaxError when it is no JSON in UTF-8.
+ * Parses large JSON incrementally with the results of JSON.parse. The text is never held as a whole, and other requests run
+ * between pieces. Values beyond the limits are not built: of 40 MB of `{}` only the first are. The rest is still parsed,
+ * since truncated text is not valid JSON. It tokenizes the structure and delegates strings, numbers and words to JSON.parse.
+ * Both methods throw SyntaxError for text that is not JSON in UTF-8.
  */
 export class LargeJsonReader {
   #bytes: Buffer = Buffer.alloc(0);
@@ -48,14 +48,14 @@ export class LargeJsonReader {
   #encoding: 'latin1' | 'utf8' = 'utf8';
   #isFirst = true;
   #next: Next = 'value';
-  /** The bytes that opened the arrays and objects we are in. */
+  /** The opening bytes of the enclosing arrays and objects. */
   #open = new Uint8Array(64);
   #depth = 0;
-  /** What has been read of a string that did not end where it was looked at, or of a number or word. */
+  /** The start of a string, number or word that continues in the next piece. */
   #text: string | undefined;
   #word: string | undefined;
 
-  /** Those arrays and objects themselves, and of each object the key that was read last and the number of its keys. */
+  /** The enclosing arrays and objects, and for each object its latest key and number of keys. */
   #built: (unknown[] | Record<string, unknown>)[] = [];
   #keys: string[] = [];
   #sizes: number[] = [];
@@ -63,7 +63,7 @@ export class LargeJsonReader {
   #whole: unknown;
   #refused: Refused | undefined;
 
-  /** Reads the next piece of the text. */
+  /** Parses the next piece of the text. */
   feed(piece: Buffer): void {
     const rest = this.#bytes.subarray(this.#at);
     this.#bytesBefore += this.#at;
@@ -81,16 +81,16 @@ export class LargeJsonReader {
       if (this.#text === undefined) this.#token();
       else if (!this.#readString()) break;
     }
-    // What could not be read yet: part of a character, or of an escape.
+    // Keeps unread bytes: part of a character or of an escape.
     this.#bytes = bytes;
   }
 
-  /** Bytes that were read. After a SyntaxError the text is wrong there, or just before. */
+  /** Number of bytes read. After a SyntaxError it is the position of the error or just before it. */
   get offset(): number {
     return this.#bytesBefore + this.#at;
   }
 
-  /** @returns what the text says, when all of it has been fed */
+  /** @returns the parsed value, after all pieces were fed */
   end(): LargeJson {
     if (this.#word !== undefined) this.#endWord(this.#word);
     const rest = this.#bytes.subarray(this.#at);
@@ -148,7 +148,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** A number, or one of three words. What is neither, JSON.parse refuses. */
+  /** Reads a number or one of three words; JSON.parse refuses anything else. */
   #readWord(): void {
     let end = this.#at;
     while (end < this.#bytes.length && !ENDS[this.#bytes[end] as number]) end++;
@@ -174,7 +174,7 @@ export class LargeJsonReader {
     this.#step(this.#depth === 0 ? 'end' : 'comma');
   }
 
-  /** A string that holds no escaped quotes and ends in this piece, as nearly all do, is found and read at once. */
+  /** Fast path for a string without escaped quotes that ends in this piece. */
   #string(): void {
     const end = this.#bytes.indexOf(QUOTE, this.#at + 1);
     if (end >= 0 && this.#bytes[end - 1] !== BACKSLASH) {
@@ -187,7 +187,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** Any other one is read up to its end or that of the piece. @returns whether there was anything to read */
+  /** Reads a string up to its end or that of the piece. @returns false when there was nothing to read */
   #readString(): boolean {
     const bytes = this.#bytes;
     let end = this.#at;
@@ -223,13 +223,13 @@ export class LargeJsonReader {
     } else {
       this.#keys[last] = key;
       this.#sizes[last] = (this.#sizes[last] as number) + 1;
-      // A repeated key of any other object keeps its last value, as in JSON.parse.
+      // In other objects a repeated key keeps its last value, as in JSON.parse.
       const isRepeated = this.#keys[last - 1] === 'headers' && Object.hasOwn(this.#built[last] ?? {}, key);
       if (isRepeated) this.#refuse(REPEATED_HEADER, last + 1);
     }
   }
 
-  /** A value that is not opened and closed. */
+  /** Adds a value to the enclosing array or object. */
   #end(value: unknown): void {
     this.#add(value);
     this.#next = this.#depth === 0 ? 'end' : 'comma';
@@ -252,7 +252,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** Builds nothing from here on. @param depth of the array or object at fault, which is the whole where it is left out */
+  /** Records the error and stops building. @param depth the depth of the invalid array or object; 0 is the whole body */
   #refuse(problem: string, depth = 0): void {
     const parts = this.#built
       .slice(0, Math.min(depth, PATH_PARTS))
@@ -269,7 +269,7 @@ function unexpected(): SyntaxError {
   return new SyntaxError('not JSON');
 }
 
-/** Where the last character ends of which all bytes are there. */
+/** Returns the end of the last complete UTF-8 character. */
 function endOfCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] as number;

@@ -1,8 +1,8 @@
 import type { RouteRow } from '../route.ts';
 
 /**
- * Which methods the route table has for a path, in the table's order; none when no route has that path.
- * @param path still escaped, without its query string
+ * Returns the methods of the routes that match a path, in the table's order.
+ * @param path escaped, without its query string
  */
 export function methodsOf(table: readonly RouteRow[], path: string): string[] {
   const parts = path.split('/').map(decodeURIComponent);

@@ -5,7 +5,7 @@ import type { ApiKey } from '../../store/accounts/keys.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The bucket that let the request in or refused it; null while none has. */
+    /** The bucket that admitted or refused the request; null before that. */
     standing: Standing | null;
   }
 }
@@ -17,13 +17,14 @@ declare module 'fastify' {
 export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKey, reply: FastifyReply): void {
   if (!requests) return;
   requests.take(orgId, 1);
-  // As of now: some may flow back until it is answered, and who asked would seem to have asked for nothing.
+  // Read now: tokens refill until the response, and the request would seem to have cost nothing.
   reply.standing = requests.standing(orgId);
 }
 
 /**
- * Tells in every authenticated answer, while any limit is on, where the organization's bucket stands (headers of
- * draft-ietf-httpapi-ratelimit-headers-06): that of requests, or that of emails where it refused the request or is alone.
+ * Reports the organization's bucket in every authenticated response while a limit is set (headers of
+ * draft-ietf-httpapi-ratelimit-headers-06): the bucket of requests, or that of emails if it refused the request or is the
+ * only one.
  */
 export function tellLimits(app: FastifyInstance, limits: RateLimits): void {
   app.decorateReply('standing', null);
@@ -42,7 +43,7 @@ export function tellLimits(app: FastifyInstance, limits: RateLimits): void {
   });
 }
 
-/** All limits that are on: how many tokens a bucket holds, and in how many seconds they come in. */
+/** Lists all limits: the burst of each bucket and the seconds in which it refills. */
 function policies({ requests, mails }: RateLimits): string {
   const policy = ({ rate: { burst, perSecond } }: RateLimit, comment: string) =>
     `${burst};w=${Math.ceil(burst / perSecond)};comment="${comment}"`;

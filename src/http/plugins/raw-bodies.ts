@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Gives routes their bodies as the bytes that came, whatever their type: a signature is over those. */
+/** Passes bodies to handlers as raw bytes of any content type, since signatures cover the bytes. */
 export function keepRaw(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, body);
   });
   app.addHook('onRequest', async ({ headers }) => {
-    // One that is malformed would be refused before any parser is asked.
+    // Fastify refuses a malformed content type before it selects a parser.
     delete headers['content-type'];
   });
 }

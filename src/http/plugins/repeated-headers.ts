@@ -2,8 +2,8 @@ const HEADERS = /"headers"\s*:\s*\{/g;
 const MEMBER = /\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*,?/y;
 
 /**
- * Whether an object named `headers` in a valid JSON text holds a name twice in the same case. JSON.parse keeps only the
- * last of them, so the parsed body does not show it. Reads nothing but these objects, each once.
+ * Returns true if an object named `headers` in valid JSON contains the same key twice. JSON.parse keeps only the last
+ * one, so the parsed body does not show it. It reads each such object once and nothing else.
  */
 export function repeatsHeader(text: string): boolean {
   for (const { index, 0: start } of text.matchAll(HEADERS)) {

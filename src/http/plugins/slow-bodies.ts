@@ -4,9 +4,9 @@ import { answerBrokenRequest } from './errors.ts';
 
 /** Milliseconds between two checks of all bodies. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Checks before the rate counts: a connection may begin slowly. */
+/** Checks before the rate is enforced: a connection may start slowly. */
 const GRACE_CHECKS = 10;
-/** Bytes per check that a body must have averaged after the grace. */
+/** Bytes per check that a body must average after the grace period. */
 const MIN_BYTES_PER_CHECK = 65_536;
 
 interface Upload {
@@ -18,12 +18,15 @@ interface Upload {
   checks: number;
 }
 
-/** Watches one body until it has arrived. `isEnforced` is asked each second whether the minimum rate applies now. */
+/**
+ * Watches one body until it has arrived. `isEnforced` returns whether the minimum rate applies now; it is called each
+ * second.
+ */
 export type WatchBody = (request: IncomingMessage, isEnforced: () => boolean) => void;
 
 /**
- * Enforces a minimum transfer rate: a body that has averaged less than 64 KiB a second after its first 10 s is answered
- * with 408, as one is that exceeds the server's request timeout, and its connection is closed.
+ * Enforces a minimum transfer rate. A body that averages less than 64 KiB a second after its first 10 s gets 408, as if it
+ * had exceeded the server's request timeout, and its connection is closed.
  */
 export function endSlowBodies(app: FastifyInstance): WatchBody {
   const uploads = new Set<Upload>();

@@ -1,7 +1,6 @@
 /**
- * A request's target (RFC 9112 §3.2) as the router reads it: without the scheme and host of an absolute one, and with a
- * path whose %-escapes are broken, or stand for NUL, taken letter by letter. So every request finds its way to a route or
- * to none, and is asked for its key before that shows.
+ * Normalizes a request target (RFC 9112 §3.2) for the router. It removes scheme and host of an absolute target, and escapes
+ * the `%` of a path with invalid or NUL escapes. So every request is routed, and authenticated before a 404.
  */
 export function routable(target: string): string {
   const url = target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
@@ -9,12 +8,12 @@ export function routable(target: string): string {
   return isText(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length);
 }
 
-/** The path of a routable target, still escaped. */
+/** Returns the path of a normalized target, still escaped. */
 export function pathOf(url: string): string {
   return /^[^?#]*/.exec(url)?.[0] ?? '';
 }
 
-/** Postgres takes no NUL in a text, so no id holds one. */
+/** Postgres does not store NUL, so no id contains it. */
 function isText(path: string): boolean {
   try {
     return !decodeURIComponent(path).includes('\0');

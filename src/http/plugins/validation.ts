@@ -8,10 +8,10 @@ import { type RuleName, RULES } from '../../domain/rules.ts';
 import { takeTurns } from '../../intake/turns.ts';
 import { shortParam } from './errors.ts';
 
-/** Where a schema's values stand: in a query string, in a body, or in a long array of a body. */
+/** The location of a schema's values: a query string, a body, or a long array of a body. */
 type Noun = 'parameter' | 'field' | 'item';
 
-/** Which type of value a rule looks at; values of other types are the schema's business. */
+/** The type of value that a rule checks; the schema handles values of other types. */
 const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
   mailbox: 'string',
   'one-line': 'string',
@@ -43,9 +43,8 @@ const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
 };
 
 /**
- * Compiles schemas for request bodies, parameters and query strings. Values are taken as they are, except that a query
- * string, which holds nothing but text, may say a whole number; unknown fields are errors: a caller should learn of his
- * mistake, not find a part of his request dropped.
+ * Compiles schemas for request bodies, parameters and query strings. Values are not coerced, except whole numbers in a
+ * query string, which contains only text. Unknown fields are errors, so that callers notice their mistake.
  */
 export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   const ajv = makeAjv();
@@ -54,7 +53,7 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     return (value: unknown) => (validate(value) ? undefined : toError(validate.errors?.[0], noun));
   };
   return ({ schema, httpPart }) => {
-    // Idempotency-Key is checked by idempotency.ts, before the fields of the body.
+    // `idempotency.ts` checks Idempotency-Key before the fields of the body.
     if (httpPart === 'headers') return () => true;
     const long = Object.entries(schemaProperties(schema)).find(([, property]) => property['x-sliced']);
     if (long) return inSlices(schema, ...long, compile);
@@ -68,7 +67,7 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   };
 }
 
-/** Ajv would also take 1e1, 0x1 and blanks for numbers. What is no number stays text, of the wrong type. */
+/** Ajv would also accept 1e1, 0x1 and blanks as numbers. Other text stays a string, which has the wrong type. */
 function readNumbers(schema: TSchema, query: Record<string, unknown>): void {
   for (const [name, { type }] of Object.entries(schemaProperties(schema))) {
     const text = query[name];
@@ -106,7 +105,7 @@ function schemaProperties(schema: TSchema): Record<string, Property> {
   return (schema as { properties?: Record<string, Property> }).properties ?? {};
 }
 
-/** Checks the whole without the items of one array, then these one by one, while others have their turn. */
+/** Validates the body without the items of one array, then each item, and yields to other requests in between. */
 function inSlices(
   schema: TSchema,
   name: string,
@@ -126,7 +125,7 @@ function inSlices(
     }
     return true;
   };
-  // Fastify takes promises; its types want one of a kind that only it declares.
+  // Fastify accepts promises, but its types require one that only Fastify declares.
   return validate as unknown as FastifyValidationResult;
 }
 
@@ -141,7 +140,7 @@ function toError(error: ErrorObject | undefined, noun: Noun): ServiceError {
   return new ServiceError('validation_error', message, param ? shortParam(param) : undefined);
 }
 
-/** A JSON pointer's parts (RFC 6901). */
+/** Splits a JSON pointer (RFC 6901). */
 function pointer(instancePath: string): string[] {
   return instancePath
     .split('/')
@@ -149,7 +148,7 @@ function pointer(instancePath: string): string[] {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What a broken schema keyword means, in words for people. */
+/** Translates a failed schema keyword into an error message. */
 function describe({ keyword, params, parentSchema, instancePath, data }: ErrorObject, noun: Noun): Problem {
   const schema = (parentSchema ?? {}) as {
     minLength?: number;
@@ -197,7 +196,7 @@ function describe({ keyword, params, parentSchema, instancePath, data }: ErrorOb
   }
 }
 
-/** A list in place of a body that holds one. */
+/** Suggests to wrap an array that was sent in place of an object with one array property. */
 function wrapHint(data: unknown, { properties = {} }: { properties?: Record<string, Property> }): string {
   const [name, ...others] = Object.entries(properties).flatMap(([key, { type }]) => (type === 'array' ? [key] : []));
   return Array.isArray(data) && name !== undefined && others.length === 0 ? `; wrap the array: {"${name}": […]}` : '';
@@ -210,7 +209,7 @@ function withListHint(problem: Problem, data: unknown, types: unknown): Problem 
   return { ...problem, message: `${problem.message}; give several addresses as an array` };
 }
 
-/** Whether a comma stands between two `@`. A regular expression for this takes quadratic time. */
+/** Returns true if a comma is between two `@`. A regular expression for this takes quadratic time. */
 function holdsSeveral(addresses: string): boolean {
   const at = addresses.indexOf('@');
   const comma = addresses.indexOf(',', at);

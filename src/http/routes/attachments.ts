@@ -23,7 +23,7 @@ export interface AttachmentRoutesDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly secretKey: SecretKeys;
-  /** What links begin with; without it, the address at which the caller reached this process. */
+  /** The base of download links; without it, the address at which the caller reached this process. */
   readonly publicUrl: string | undefined;
 }
 
@@ -99,12 +99,12 @@ export function downloadAttachment(deps: AttachmentRoutesDeps) {
   );
 }
 
-/** The same words for a link that is forged, one that has ended, and a file that is gone. */
+/** Returns the same error for a forged link, an expired link and a deleted file. */
 function noFile(): ServiceError {
   return new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');
 }
 
-/** As a file and nothing else: no browser may show it, run it or guess at its type under our address. */
+/** Sends a file as a download: browsers must not display it, run it or guess its type under our origin. */
 function send(reply: FastifyReply, { filename, content_type, size }: Attachment, content: Readable): FastifyReply {
   return reply
     .headers({
@@ -120,7 +120,7 @@ function send(reply: FastifyReply, { filename, content_type, size }: Attachment,
     .send(content);
 }
 
-/** RFC 6266: the name in UTF-8 (RFC 8187), and in plain letters for whoever cannot read that. */
+/** RFC 6266: the name in UTF-8 (RFC 8187), and in ASCII for clients that do not support that. */
 function disposition(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7E]|["%\\]/gu, '_');
   const encoded = encodeURIComponent(filename).replace(
@@ -130,7 +130,7 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Gives files their links, all of which end at the same time. */
+/** Adds download links with a common expiry to files. */
 function linker({ pool, secretKey, publicUrl }: AttachmentRoutesDeps) {
   const links = makeDownloadLinks(secretKey);
   return async (request: FastifyRequest, emailId: string, attachments: readonly ListedAttachment[]) => {
@@ -144,7 +144,7 @@ function linker({ pool, secretKey, publicUrl }: AttachmentRoutesDeps) {
   };
 }
 
-/** Where the caller has reached us, by his connection and not by what he says of it. */
+/** The local address of the caller's connection. The Host header is not trusted. */
 function addressOf({ socket: { localAddress = '', localPort } }: FastifyRequest): string {
   const address = localAddress.replace(/^::ffff:/, '');
   return `http://${address.includes(':') ? `[${address}]` : address}:${localPort}`;

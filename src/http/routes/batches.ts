@@ -39,7 +39,7 @@ export function sendBatch(deps: IntakeDeps): Route {
       const caller = { orgId, domainIds };
       const { validationError: refusal } = request;
       if (refusal) {
-        // The schema saw nothing wrong with those before, but it has no clock.
+        // The schema accepted the members before, but it does not check times.
         const before = refusedMember(refusal);
         if (before > 0) await refuseBadTimes(deps, caller, request.body.emails.slice(0, before).map(toRequest));
         throw refusal;
@@ -52,7 +52,7 @@ export function sendBatch(deps: IntakeDeps): Route {
   return { ...sending, attachValidation: true };
 }
 
-/** The place of the member that a refusal is about; 0 when it is about something else. */
+/** Returns the index of the member that an error is about, or 0 for other errors. */
 function refusedMember(refusal: Error): number {
   const param = refusal instanceof ServiceError ? refusal.param : undefined;
   return Number(/^emails\.(\d+)/.exec(param ?? '')?.[1] ?? 0);

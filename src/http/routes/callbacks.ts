@@ -10,20 +10,20 @@ import { parsePostmarkCallback } from '../../providers/postmark/callbacks.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
 import { type Route, route } from '../route.ts';
 
-/** What is known of the callbacks that Postmark posts. */
+/** Settings of Postmark's callbacks. */
 export interface PostmarkCallbacks {
-  /** User name and password of HTTP Basic authentication (RFC 7617); null while none are set. */
+  /** User name and password of HTTP Basic authentication (RFC 7617); null when they are not set. */
   readonly credentials: { readonly user: string; readonly password: string } | null;
-  /** The message stream that carries marketing email. */
+  /** The message stream for marketing email. */
   readonly broadcastStream: string;
 }
 
-/** Bytes of a record; the whole email that a bounce may carry is not asked for. */
+/** Largest record. Postmark is configured to omit the email from bounces. */
 const RECORD_BYTES = 1_048_576;
 
 /**
- * What Postmark reports after the hand-over. It tries again on 5xx and gives up on other refusals, so what we cannot store
- * now is answered with 503, and what we do not understand is kept and answered with 200.
+ * Receives Postmark's webhooks. Postmark retries on 5xx and gives up on other errors: a callback that cannot be stored now
+ * gets 503, and one that is not understood is kept and gets 200.
  */
 export function postmark(
   { pool, wakeRelay, secretKey }: IntakeDeps & { readonly secretKey: SecretKeys },
@@ -46,7 +46,7 @@ export function postmark(
           ? await projectOne(callback.feedback)
           : callback.is === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
       if (!isAccepted) await keepCallback(pool, 'postmark', JSON.stringify(request.body));
-      // Customers' endpoints may have to be told; those whose reports were gathered wake it together.
+      // The outbox may contain webhook deliveries. Grouped reports notify the relay together.
       wakeRelay();
       return {};
     },

@@ -10,26 +10,26 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { type Route, route } from '../route.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What providers of chat-app messages must know to be believed; without it, what they post is refused. */
+/** Secrets that authenticate callbacks of chat-app providers. Without them, callbacks are refused. */
 export interface ChatCallbackSecrets {
-  /** Of the account that numbers without a token of their own use. */
+  /** The token of the account that numbers without their own token use. */
   readonly twilioAuthToken: string | undefined;
   readonly metaAppSecret: string | undefined;
-  /** What Meta is told to say when it asks whether an address wants its reports. */
+  /** The token that Meta must present when it verifies the callback URL. */
   readonly metaVerifyToken: string | undefined;
 }
 
 interface ChatCallbackDeps {
   readonly pool: Pool;
   readonly secretKey: SecretKeys;
-  /** Where Twilio was told that we are. */
+  /** The base of the callback URL that Twilio signs. */
   readonly publicUrl: string | undefined;
   readonly chatCallbacks: ChatCallbackSecrets;
 }
 
-/** Bytes of Twilio's forms: a few hundred, and some more for what it may add. */
+/** Twilio posts a few hundred bytes, and may add fields. */
 const FORM_BYTES = 65_536;
-/** Bytes that Meta posts at most. */
+/** Meta posts at most this much. */
 const META_BYTES = 3 * 1_048_576;
 
 /** Base64 of an HMAC-SHA1. */
@@ -39,14 +39,14 @@ const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
 
 const MESSAGE_ID = /^wa_[0-9a-z]{26}$/;
 
-/** Providers add to a query what they like. */
+/** Providers may add query parameters. */
 const ANY_QUERY = Type.Object({}, { additionalProperties: true });
 
 const callback = { tags: ['Callbacks'], hide: true, querystring: ANY_QUERY } as const;
 
 /**
- * What Twilio reports after the hand-over, about the message that the query names. It must be signed with the token of
- * the account which that message's number uses: who owns a number can say nothing about others' messages.
+ * Receives Twilio's status callback for the message in the query. It must be signed with the token of the account that the
+ * message's number uses, so that the owner of a number cannot report on others' messages.
  */
 export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallbackDeps): Route {
   const seal = chatSeal(secretKey);
@@ -85,7 +85,7 @@ export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallba
   return { ...posted, bodyLimit: FORM_BYTES, isRaw: true, networkLimit: 'failures' };
 }
 
-/** Meta asks whether this address wants its reports, with the token that it was told to say. */
+/** Answers Meta's verification request, which contains the configured token. */
 export function metaChallenge({ chatCallbacks }: ChatCallbackDeps): Route {
   return route({ ...callback, summary: 'Meta makes sure of this address' }, async (request, reply) => {
     const { metaVerifyToken: token } = chatCallbacks;
@@ -96,7 +96,7 @@ export function metaChallenge({ chatCallbacks }: ChatCallbackDeps): Route {
   });
 }
 
-/** What Meta reports after the hand-over: many messages in one post, in any order, and most of it twice. */
+/** Receives Meta's reports: many messages in one post, in any order, and most of them twice. */
 export function meta({ pool, chatCallbacks }: ChatCallbackDeps): Route {
   const posted = route(
     {
@@ -127,12 +127,12 @@ function unsigned(provider: string): ServiceError {
   return new ServiceError('unauthorized', `a signature of ${provider} is required`);
 }
 
-/** Whether a header has the form of a signature. One that has not is refused before the body is read. */
+/** Returns true for a header in the form of a signature. Others are refused before the body is read. */
 function isOf(form: RegExp, header: string | string[] | undefined): boolean {
   return form.test(only(header) ?? '');
 }
 
-/** A header that stands once. */
+/** Returns a header that occurs exactly once. */
 function only(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? undefined : value;
 }

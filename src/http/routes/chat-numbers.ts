@@ -17,7 +17,6 @@ import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What the routes about numbers need. */
 export interface NumberRoutesDeps extends Pick<ConnectDeps, 'pool' | 'verifyNumber'> {
   readonly limits: Limits;
   readonly secretKey: SecretKeys;

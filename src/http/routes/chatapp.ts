@@ -40,7 +40,7 @@ export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
   return { ...sending, bodyLimit: CHAT_BODY_BYTES };
 }
 
-/** A valid body with its defaults filled in; what was given stays as it was given. */
+/** Fills in the defaults of a valid body and leaves other values unchanged. */
 function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
   return {
     from: body.from ?? null,
@@ -56,7 +56,7 @@ function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
   };
 }
 
-/** Null says that there are no components; a provider would take it for some. */
+/** Null means no components, but a provider would treat it as a value. */
 function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
   return components == null ? template : { ...template, components };
 }
@@ -103,7 +103,7 @@ export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKe
   );
 }
 
-/** A number as rows have it, however the query writes it. */
+/** Converts a number in a query to E.164, as stored. */
 function numberOf(text: string): string {
   const phone = parsePhone(phoneInQuery(text));
   if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'to');

@@ -61,7 +61,7 @@ export function get({ pool }: WebhookRoutesDeps) {
       const found = await findDelivery(pool, id, request.params.deliveryId);
       if (!found) throw noDelivery();
       const { event_id, type, status, created_at, next_attempt_at } = found;
-      // Before its first try it is the one that will be made then.
+      // Before the first attempt the payload is not stored yet.
       const payload = found.payload ?? payloadOf({ ...found, id: event_id }, found.email ?? undefined);
       return {
         id: found.id,

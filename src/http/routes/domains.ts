@@ -18,7 +18,6 @@ import { AddDomainBody, DomainBody, DomainParams, DomainsQuery, DomainSummary } 
 import { listOf } from '../schemas/lists.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What the routes about domains need. */
 export interface DomainRoutesDeps {
   readonly senderDomains: SenderDomainDeps;
   readonly wakeRelay: () => void;

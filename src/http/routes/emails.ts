@@ -55,7 +55,7 @@ function attachmentsOf({ attachments }: Static<typeof SendEmailBody>): Attachmen
   }));
 }
 
-/** A valid body with its defaults filled in; attachments are apart. */
+/** Fills in the defaults of a valid body. Attachments are handled separately. */
 export function toRequest(body: Omit<Static<typeof SendEmailBody>, 'attachments'>): EmailRequest {
   const list = (addresses: string | string[] | null | undefined) => (addresses == null ? null : [addresses].flat());
   const replyTo = list(body.reply_to);

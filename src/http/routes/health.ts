@@ -19,7 +19,7 @@ export const healthz = route(
   async () => ({ status: 'ok' }),
 );
 
-/** What Prometheus reads, made anew when asked, and of which type it is. */
+/** The metrics for Prometheus, rendered for each request, and their content type. */
 export interface Metrics {
   readonly type: string;
   readonly text: () => Promise<string>;
@@ -32,7 +32,7 @@ export function metrics({ type, text }: Metrics): Route {
   });
 }
 
-/** Milliseconds for which an answer of `/readyz` holds, so that asking it often costs nothing. */
+/** Caches the result of `/readyz`, so that frequent requests are cheap. */
 const READY_TTL_MS = 1_000;
 
 export function readyz(db: Db) {

@@ -13,7 +13,6 @@ import { IssuedKey, IssueKeyBody, KeyBody, KeyParams, KeysQuery } from '../schem
 import { listOf } from '../schemas/lists.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What the routes about keys need. */
 interface KeyRoutesDeps {
   readonly pool: Pool;
   readonly limits: Pick<Limits, 'organization'>;

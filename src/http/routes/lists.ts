@@ -42,16 +42,16 @@ export function emails({ pool, secretKey }: ListDeps) {
   );
 }
 
-/** Each tag once and in one order, so that a cursor fits however the filters are written. */
+/** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
 function tagsOf(tag: string | string[] = []): EmailFilters['tags'] {
   const written = new Set([tag].flat().sort());
   return [...written].flatMap((text) => parseTag(text) ?? []);
 }
 
-/** Tags that are in memory at a time: an organization whose tags are not limited may have millions. */
+/** Bounds the memory for a list: an organization without a tag limit may have millions. */
 const TAGS_PER_PAGE = 5_000;
 
-/** The JSON of a list of tags, page by page; no connection is held while a slow reader takes one. */
+/** Yields the JSON of a list of tags page by page. No database connection is held while a slow client reads. */
 async function* tagListParts(pool: Db, orgId: string, first: TagCount[]): AsyncGenerator<string> {
   yield '{"tags":[';
   for (let page = first; page.length > 0;) {
@@ -77,7 +77,7 @@ export function tags({ pool }: ListDeps) {
       const first = await listTags(pool, orgId, null, TAGS_PER_PAGE);
       if (first.length < TAGS_PER_PAGE) return { tags: first };
       reply.type('application/json; charset=utf-8');
-      // Without the schema's serializer, which takes values only.
+      // The schema's serializer does not accept streams.
       return reply.serializer((body: unknown) => body as string).send(Readable.from(tagListParts(pool, orgId, first)));
     },
   );

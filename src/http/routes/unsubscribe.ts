@@ -7,7 +7,7 @@ import { type Route, route } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** Bytes of a body that anybody may send without a key; a mail program's has 26. */
+/** Anyone may send this body without a key. A mail client sends 26 bytes. */
 const BODY_LIMIT = 10_000;
 
 interface UnsubscribeRoutesDeps {
@@ -20,11 +20,11 @@ const schema = {
   tags: ['Unsubscribe'],
   hide: true,
   params: Type.Object({ token: Type.String() }),
-  // Whoever counts clicks hangs parameters of his own on links.
+  // Click trackers add query parameters to links.
   querystring: Type.Object({}),
 };
 
-/** The page behind the link of a marketing email. Changes nothing: scanners follow every link. */
+/** The page behind the link of a marketing email. It changes nothing, since scanners follow every link. */
 export function askToUnsubscribe({ pool, secretKey }: UnsubscribeRoutesDeps): Route {
   const tokens = makeUnsubscribeTokens(secretKey);
   const asking = route({ ...schema, summary: 'Ask whether to unsubscribe' }, async (request, reply) => {
@@ -34,7 +34,7 @@ export function askToUnsubscribe({ pool, secretKey }: UnsubscribeRoutesDeps): Ro
   return { ...asking, isPage: true, networkLimit: 'requests' };
 }
 
-/** Unsubscribes at once: the page's own form, and a mail program's one click (RFC 8058). */
+/** Unsubscribes immediately: for the page's form, and for one-click unsubscribe of mail clients (RFC 8058). */
 export function unsubscribeNow(deps: UnsubscribeRoutesDeps): Route {
   const tokens = makeUnsubscribeTokens(deps.secretKey);
   const doing = route({ ...schema, summary: 'Unsubscribe' }, async (request, reply) => {

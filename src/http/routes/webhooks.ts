@@ -29,10 +29,9 @@ import {
 } from '../schemas/webhooks.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What the routes about endpoints need besides what all do. */
 export interface WebhookRoutesDeps extends IntakeDeps {
   readonly secretKey: SecretKeys;
-  /** Private ranges in which endpoints may be. */
+  /** Private ranges that endpoint URLs may resolve to. */
   readonly webhookAllowCidrs: readonly string[];
 }
 

@@ -34,7 +34,7 @@ const AttachmentField = Type.Object(
   { title: 'AttachmentInput', additionalProperties: false, 'x-rule': 'one-source' },
 );
 
-/** Files as a request gives them. */
+/** Attachments in a request. */
 export const AttachmentsField = Type.Optional(
   Type.Unsafe<(Partial<AttachmentRequest> & Pick<AttachmentRequest, 'filename'>)[] | null>({
     type: ['array', 'null'],
@@ -54,10 +54,10 @@ const metadata = {
   inline: Type.Boolean(),
 };
 
-/** A file as the email shows it. */
+/** An attachment in an email object. */
 export const AttachmentMetadata = Type.Object(metadata, { title: 'AttachmentMetadata' });
 
-/** A file as the attachments endpoints show it. */
+/** An attachment in the attachments endpoints. */
 export const AttachmentWithLink = Type.Object(
   {
     ...metadata,

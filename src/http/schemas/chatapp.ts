@@ -14,7 +14,7 @@ import { paging } from './lists.ts';
 const PHONE = '+14165550123';
 const LINK = 'https://example.com/receipt.pdf';
 
-/** A text that may be left out or null. */
+/** A text that may be omitted or null. */
 const optionalText = (rule: string, maxLength: number, description: string, example: string) =>
   Type.Optional(
     Type.Unsafe<string | null>({
@@ -37,7 +37,7 @@ const link = {
 const caption = optionalText('body', CAPTION_LENGTH, 'What stands below; without it, `text`', 'Your receipt');
 const language = { type: 'string', minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line' };
 
-/** An object that its type asks for. */
+/** An object that is required by one message type. */
 function optionalObject<T>(properties: Record<string, unknown>, required: string[], description: string, more = {}) {
   const schema = { type: ['object', 'null'], properties, required, additionalProperties: false, description, ...more };
   return Type.Optional(Type.Unsafe<T | null>(schema));

@@ -12,14 +12,14 @@ export const Timestamp = Type.String({
 
 export const EventTypeName = Type.Enum([...EVENT_TYPES], { title: 'EventType' });
 
-/** The event types with a prefix, such as `email`, under a name of their own. */
+/** A named enum of the event types with a prefix, such as `email`. */
 export function eventTypes<const Prefix extends string>(prefix: Prefix, title: string) {
   type Prefixed = Extract<EventType, `${Prefix}.${string}`>;
   const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`);
   return Type.Enum(EVENT_TYPES.filter(hasPrefix), { title });
 }
 
-/** One entry of a timeline. */
+/** An entry of a timeline. */
 export function timelineEntry(prefix: string, title: string) {
   return Type.Object(
     { type: eventTypes(prefix, `${title}EventType`), created_at: Timestamp },
@@ -54,7 +54,7 @@ export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody]));
 }
 
-/** The header of requests that may be repeated safely. Described only: `idempotency.ts` checks it. */
+/** The header is only described here: `idempotency.ts` checks it. */
 export const IdempotencyHeader = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({

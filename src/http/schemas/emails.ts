@@ -4,7 +4,7 @@ import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH,
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
 import { Timestamp, timelineEntry } from './common.ts';
 
-/** One address or several; the type keyword lists both so that an error names the very address at fault. */
+/** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
   const rule = { 'x-rule': 'mailbox' };
   return {
@@ -42,7 +42,7 @@ export const Tag = Type.Object(
   { title: 'Tag', additionalProperties: false },
 );
 
-/** What an email may hold in a request of its own and in a batch alike. */
+/** Fields that single emails and batch members share. */
 const emailFields = {
   from: Type.Unsafe<string>({
     type: 'string',

@@ -8,7 +8,7 @@ import { Counts } from './batches.ts';
 import { eventTypes, Timestamp } from './common.ts';
 import { Tag } from './emails.ts';
 
-/** The payload of the event types with a prefix. Absent values are left out; fields may be added in time. */
+/** The payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
 function eventOf(prefix: string, name: string, data: TProperties) {
   return Type.Object(
     {
@@ -23,7 +23,7 @@ function eventOf(prefix: string, name: string, data: TProperties) {
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** What endpoints get, by the first word of the event's type. */
+/** Webhook payloads by the prefix of the event type. */
 export const EVENTS = {
   email: eventOf('email', 'Email', {
     emailId: Type.String(),

@@ -19,7 +19,7 @@ export const paging = {
   ),
 };
 
-/** The answer of a list: a page of items under their plural name. */
+/** The response of a list: a page of items under their plural name. */
 export function listOf<const Name extends string, Item extends TSchema & { title?: string }>(name: Name, item: Item) {
   const items = { [name]: Type.Array(item) } as Record<Name, ReturnType<typeof Type.Array<Item>>>;
   const pageOfItems = {
@@ -63,7 +63,7 @@ export const EmailsQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** An email without what only its own page shows. */
+/** An email without the fields that only its detail shows. */
 export const EmailSummary = Type.Pick(
   EmailBody,
   [

@@ -52,7 +52,7 @@ export const SuppressionBody = Type.Object(
   { title: 'Suppression' },
 );
 
-/** The answer to `email` is what the list says of it, the one to `emails` what it says of each. */
+/** The response is one entry for `email`, and a list of entries for `emails`. */
 export const Suppressed = Type.Union([
   SuppressionBody,
   Type.Object({ suppressions: Type.Array(SuppressionBody) }, { title: 'CreatedSuppressions' }),

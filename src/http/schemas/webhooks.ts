@@ -18,7 +18,7 @@ const url = {
   examples: ['https://example.com/webhooks/sendwright'],
 };
 
-/** What may be left out, or null. */
+/** Fields that may be omitted or null. */
 const optional = {
   events: Type.Optional(
     Type.Unsafe<EventType[] | null>({
