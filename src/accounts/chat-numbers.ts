@@ -20,30 +20,29 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
-/** What seals and opens the tokens of numbers; what is sealed is the token's text, about the number's id. */
+/** Seals the tokens of numbers. The associated data is the number's id. */
 export function chatSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'chat credentials'));
 }
 
-/** A number as it is connected. Fields that its provider does not use are null. */
+/** A request to connect a number. Fields that its provider does not use are null. */
 export interface NumberRequest {
   /** In international form. */
   readonly number: string;
   readonly provider: ChatProviderName;
   readonly phone_number_id: string | null;
   readonly account_sid: string | null;
-  /** A token of its own; without it, that of the settings is used. */
+  /** The number's own token; null uses the token of the settings. */
   readonly token: string | null;
   readonly templates: readonly NumberTemplate[];
 }
 
-/** What connecting a number needs. */
 export interface ConnectDeps {
   readonly pool: Pool;
   readonly seal: Seal;
   /** Asks the provider whether a number belongs to the account of its token. */
   readonly verifyNumber: (claim: NumberClaim) => Promise<NumberVerification>;
-  /** Without them, the organization is not limited. */
+  /** Undefined does not limit the organization. */
   readonly limits?: OrganizationLimits;
 }
 
@@ -52,7 +51,7 @@ export interface ConnectDeps {
  * Without a token of its own it would send on the operator's account, whose numbers may belong to other organizations:
  * only the operator connects those.
  * @throws ServiceError validation_error; conflict when it is connected already, to this organization or another one;
- * unavailable when the provider cannot be asked now; limit_exceeded
+ *   unavailable when the provider does not answer; limit_exceeded
  */
 export async function connectOwnNumber(
   { pool, seal, verifyNumber, limits }: ConnectDeps,
@@ -83,8 +82,8 @@ function toE164(number: string): string {
 }
 
 /**
- * Connects a number that belongs to an organization, from which messages can be sent immediately. It replaces claims to
- * the number that nobody has confirmed.
+ * Connects a number that belongs to an organization, which can then send messages from it. It replaces unconfirmed claims
+ * to the number.
  * @param number E.164
  */
 async function connectNumber(
@@ -106,7 +105,7 @@ async function connectNumber(
     }
     for (const conflict of conflicts) await deleteNumber(client, conflict.org_id, conflict.id);
     await requireCapacity(client, limits, 'numbers', orgId);
-    // The id stays where the organization confirms its own number: messages that wait to be sent refer to it.
+    // Keep the id when the organization confirms its own number: pending messages refer to it.
     const own = conflicts.find((conflict) => conflict.org_id === orgId && conflict.number === number);
     const id = own?.id ?? newId('num', Date.now());
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
@@ -118,7 +117,7 @@ async function connectNumber(
 }
 
 /**
- * Connects a number for an organization on the operator's word.
+ * Connects a number for an organization without asking the provider, on the operator's authority.
  * @throws ServiceError validation_error, not_found for the organization, conflict when it is connected already
  */
 export async function addNumber(
@@ -150,7 +149,7 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
 }
 
 /**
- * Forgets a number. What waits to be sent from it fails.
+ * Deletes a number. Messages that wait to be sent from it fail.
  * @throws ServiceError not_found
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {
@@ -158,7 +157,7 @@ export async function removeNumber(db: Db, orgId: string, id: string): Promise<v
 }
 
 /**
- * Disconnects a number of an organization on the operator's word.
+ * Disconnects a number, which the operator names by its organization and number.
  * @throws ServiceError validation_error, not_found
  */
 export async function removeNumberByName(
@@ -172,7 +171,7 @@ export async function removeNumberByName(
 }
 
 /**
- * Says which contents of its account the templates of a Twilio number are; templates that it has stay as they are.
+ * Adds or replaces templates of a Twilio number, which map to contents of its account; other templates are unchanged.
  * @throws ServiceError validation_error, not_found
  */
 export async function addNumberTemplates(
@@ -198,7 +197,7 @@ async function requireNumberByName(db: Db, orgId: string, given: string): Promis
   return found;
 }
 
-/** There is none, or it is another organization's. */
+/** The message is the same for a number of another organization. */
 function noNumber(): ServiceError {
   return new ServiceError('not_found', 'there is no chat-app number with this id');
 }

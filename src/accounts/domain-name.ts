@@ -3,11 +3,11 @@ import { controlProblem } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 
 /**
- * A domain as it is kept, a lower-case A-label, from what somebody wrote.
+ * Normalizes a domain name to the stored form, a lower-case A-label.
  * @throws ServiceError validation_error
  */
 export function domainName(text: string, param: string): string {
-  // Blanks around it are nobody's mistake; line breaks, which trimming would drop likewise, are.
+  // Surrounding blanks are ignored. Line breaks are refused, although trimming would remove them too.
   const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;
   if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
   return name;

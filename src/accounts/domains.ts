@@ -21,33 +21,31 @@ import { requireOrganization } from './organizations.ts';
 import { domainName } from './domain-name.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
-/** How many domains an organization may have, and how often it may register and check them; null is not limited. */
+/** Limits on the domains of an organization and on the rate of registrations and checks; null means no limit. */
 interface DomainLimits {
   readonly organization: OrganizationLimits;
   readonly domains: { readonly take: (orgId: string, tokens: number) => void } | null;
 }
 
-/** What domains are registered and checked with. */
 export interface DomainIntakeDeps extends SenderDomainDeps {
-  /** Called after each commit that left something in the outbox. */
+  /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
   /** Undefined for the operator's command line, which is not limited. */
   readonly limits?: DomainLimits | undefined;
 }
 
-/** As much of it as showing one takes. */
 type ShowDeps = Pick<DomainIntakeDeps, 'pool' | 'senders'>;
 
-/** A domain as its organization sees it in a list. */
+/** A domain in its organization's list. */
 export type ListedDomain = Omit<Domain, 'org_id'>;
-/** With what belongs into its DNS, and what is there. */
+/** A domain with its required DNS records and their state. */
 export type ShownDomain = ListedDomain & { readonly records: ShownRecord[] };
 
-/** Seconds in which a domain is checked once, however often that is asked for. */
+/** Checks of one domain within this time are answered from the stored result. */
 const CHECKED_ONCE_IN = 5;
 
 /**
- * Registers a domain to send from, which has to prove itself before that.
+ * Registers a sender domain, which must be verified before email can be sent from it.
  * @throws ServiceError rate_limit_exceeded, validation_error for its name, conflict when this organization has it or
  *   another one has verified it, or limit_exceeded
  */
@@ -61,9 +59,9 @@ export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name
 }
 
 /**
- * Registers a domain of an organization that is named by hand.
- * @param trusted verified at once, without looking at DNS now or later
- * @throws ServiceError not_found for the organization, and what registerDomain throws
+ * Registers a domain for the operator.
+ * @param trusted marks it verified immediately and skips DNS checks from then on
+ * @throws ServiceError not_found for the organization, and the errors of registerDomain
  */
 export async function addDomain(pool: Pool, orgId: string, name: string, trusted: boolean): Promise<Domain> {
   await requireOrganization(pool, orgId);
@@ -82,7 +80,7 @@ async function insert(
   if (problem) throw new ServiceError('validation_error', problem, 'name');
   const inserting = transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'domains', orgId);
-    // Before the insertion, as in every transaction that verifies a domain.
+    // Every transaction that verifies a domain locks the competing registrations before it writes.
     const others = trusted ? await lockNamesakes(client, name) : [];
     const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
     if (!domain) return undefined;
@@ -96,7 +94,7 @@ async function insert(
   const domain = await inserting.catch((error: unknown) => {
     if (!isDuplicate(error)) throw error;
   });
-  // In the same words whoever has it: nobody is told who else is here.
+  // The message is the same for every owner, so that it does not reveal other organizations.
   if (!domain) throw new ServiceError('conflict', `the domain ${text} is registered already`, 'name');
   return domain;
 }
@@ -107,7 +105,7 @@ export async function showDomain(deps: ShowDeps, orgId: string, id: string): Pro
 }
 
 /**
- * The id of a domain that is named by hand.
+ * Returns the id of a domain, which the operator names by organization and name.
  * @throws ServiceError not_found for the organization, domain_not_found, or validation_error
  */
 export async function findDomainId(db: Db, orgId: string, text: string): Promise<string> {
@@ -119,8 +117,8 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
 }
 
 /**
- * Has a domain checked now and shows what was found; asked again within seconds, only the latter. One that has failed
- * begins anew.
+ * Checks a domain now and returns the result. Repeated requests within seconds return the stored result. A failed domain
+ * starts over.
  * @throws ServiceError rate_limit_exceeded or not_found
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
@@ -133,7 +131,7 @@ export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: str
 }
 
 /**
- * Deletes a domain. Email can no longer be accepted from it, and what waits to be sent from it fails.
+ * Deletes a domain. New email from it is refused, and email that waits to be sent from it fails.
  * @throws ServiceError not_found
  */
 export async function removeDomain(
@@ -161,7 +159,7 @@ function shown({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
   return { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at, records };
 }
 
-/** There is none, or it is another organization's. */
+/** The message is the same for a domain of another organization. */
 function noDomain(): ServiceError {
   return new ServiceError('not_found', 'there is no domain with this id');
 }

@@ -18,8 +18,8 @@ import { newToken } from './sign-in.ts';
 import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
 
 /**
- * Invites an address for 7 days; an earlier invitation of it ends.
- * @returns the invitation's id and the token for its link, which is told here and never again
+ * Invites an address for 7 days. It replaces an earlier invitation of the address.
+ * @returns the invitation's id and the token for its link, which is not stored
  * @throws ServiceError validation_error, conflict when it is a member's address, or limit_exceeded
  */
 export async function invite(
@@ -47,23 +47,23 @@ export async function withdrawInvitation(db: Db, orgId: string, id: string): Pro
   if (!(await deleteInvitation(db, orgId, id))) throw new ServiceError('not_found', 'there is no such invitation');
 }
 
-/** An open invitation. @throws ServiceError not_found */
+/** Finds an open invitation. @throws ServiceError not_found */
 export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
   const invitation = await findInvitation(db, digest(token));
   if (!invitation) throw new ServiceError('not_found', 'this invitation is over, was used or was taken back');
   return invitation;
 }
 
-/** Whether there is a user of this address, who need not choose a password. */
+/** Returns true if the address has a user, who needs no new password. */
 export async function isUser(db: Db, email: string): Promise<boolean> {
   return (await findUserByEmail(db, email)) !== undefined;
 }
 
 /**
- * Uses an invitation up by the token of its link.
- * @param who the user who is signed in, or name and password of a new one
+ * Accepts an invitation by the token of its link.
+ * @param who the signed-in user, or name and password of a new one
  * @returns the user's id
- * @throws ServiceError not_found, conflict when it is for somebody else, validation_error, limit_exceeded
+ * @throws ServiceError not_found, conflict when it is for another address, validation_error, limit_exceeded
  */
 export async function acceptInvitation(
   pool: Pool,
@@ -87,7 +87,7 @@ export async function acceptInvitation(
 }
 
 /**
- * Uses up an invitation of a signed-in user whose address was confirmed.
+ * Accepts an invitation of a signed-in user whose address was confirmed.
  * @throws ServiceError not_found, conflict when the user is a member already, limit_exceeded
  */
 export async function acceptOwnInvitation(
@@ -104,7 +104,7 @@ export async function acceptOwnInvitation(
   });
 }
 
-/** Refuses an invitation of a signed-in user whose address was confirmed. @throws ServiceError not_found */
+/** Declines an invitation of a signed-in user whose address was confirmed. @throws ServiceError not_found */
 export async function declineInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);

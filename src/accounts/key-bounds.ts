@@ -6,13 +6,13 @@ import { domainNames } from '../store/domains/domains.ts';
 import type { ApiKey, Preset } from '../store/accounts/keys.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
-/** What a key may do, from where and until when; null does not limit it. */
+/** The restrictions of an API key; null does not restrict. */
 export type KeyBounds = Readonly<Pick<ApiKey, 'preset' | 'expires_at'>> & {
   readonly domain_ids: readonly string[] | null;
   readonly allowed_ips: readonly string[] | null;
 };
 
-/** What each preset includes. */
+/** Presets that each preset includes. */
 const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
   full_access: ['full_access', 'sending_access', 'read_only'],
   sending_access: ['sending_access'],
@@ -20,8 +20,8 @@ const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
 };
 
 /**
- * Refuses a key that would do more than the key that asks for it, for longer or from elsewhere. A limit of the issuer
- * has to be given for the new key as well: it is not copied, so that the answer shows what was asked for.
+ * Refuses a key that would have more permissions than its issuer, last longer or work from other addresses. Restrictions
+ * of the issuer must be repeated for the new key instead of being copied, so that the response equals the request.
  * @throws ServiceError insufficient_scope at the first field that is wider
  */
 export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
@@ -36,7 +36,7 @@ export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
 
   const expires = issuer.expires_at === null ? null : Date.parse(issuer.expires_at);
   const requestedExpires = requested.expires_at === null ? null : parseInstant(requested.expires_at)?.getTime();
-  // A malformed time is refused where it is parsed.
+  // The parser refuses malformed times.
   if (expires !== null && requestedExpires !== undefined && (requestedExpires === null || requestedExpires > expires)) {
     refuse('expires_at', `must be given, and at most ${issuer.expires_at}`);
   }
@@ -61,9 +61,9 @@ function firstBeyond(
 }
 
 /**
- * Keeps a key for certain domains away from emails that another domain sends.
+ * Refuses changes to emails from domains that the key is not restricted to.
  * @param domainIds the key's domains; null allows all
- * @param froms the `from` of the emails that it is about to change
+ * @param froms the `from` fields of the emails to change
  * @throws ServiceError insufficient_scope
  */
 export async function refuseOtherSenders(

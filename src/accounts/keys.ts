@@ -20,31 +20,31 @@ import { type KeyBounds, refuseWider } from './key-bounds.ts';
 
 const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 
-/** The id and the secret part of an API key, or undefined when it does not look like one. */
+/** Splits an API key into id and secret. Undefined when it does not have the form of one. */
 export function parseApiKey(apiKey: string): { id: string; secret: string } | undefined {
   const match = API_KEY.exec(apiKey);
   return match ? { id: `key_${match[1]}`, secret: match[2] as string } : undefined;
 }
 
-/** A key as it is wished for; what is left out or null does not limit it. */
+/** A request for a key. Absent and null fields do not restrict it. */
 export interface KeyRequest {
   readonly preset: Preset;
   readonly name?: string | null;
-  /** Ids of the only domains it may send from. */
+  /** Ids of the only domains that it may send from. */
   readonly domain_ids?: readonly string[] | null;
   /** An instant in the future. */
   readonly expires_at?: string | null;
-  /** Addresses and CIDR ranges it may be used from. */
+  /** Addresses and CIDR ranges that it may be used from. */
   readonly allowed_ips?: readonly string[] | null;
 }
 
 export type IssuedKey = KeySummary & { readonly api_key: string };
 
 /**
- * A new API key, shown here and never again.
- * @param issuer the key that asks for it, which makes none that may do more than itself; null for an owner or the operator
- * @throws ServiceError validation_error for a domain that the organization does not have, or for a time that has passed;
- *   insufficient_scope for what the issuer may not give
+ * Creates an API key. The response contains the only copy.
+ * @param issuer the key that requests it and bounds its permissions; null for an owner or the operator
+ * @throws ServiceError validation_error for a domain that the organization does not have, or for a time in the past;
+ *   insufficient_scope for permissions that the issuer does not have
  */
 export async function issueKey(
   db: Db,
@@ -83,8 +83,8 @@ async function refuseUnknown(db: Db, orgId: string, domainIds: readonly string[]
 }
 
 /**
- * A new API key for what is named by hand.
- * @param domains names of the only domains it may send from; none at all means every one
+ * Creates an API key for the operator.
+ * @param domains names of the only domains that it may send from; an empty list allows all
  * @throws ServiceError not_found for an unknown organization, domain_not_found for an unknown domain
  */
 export async function createKey(
@@ -106,8 +106,8 @@ export async function createKey(
 }
 
 /**
- * @param within the only domains of the key that asks; keys that are not bound to those are not found
- * @throws ServiceError not_found, also for a key that was revoked
+ * @param within domains of the requesting key; keys that are not restricted to these are not found
+ * @throws ServiceError not_found, also for a revoked key
  */
 export async function requireKey(
   db: Db,
@@ -121,8 +121,8 @@ export async function requireKey(
 }
 
 /**
- * Ends a key of an organization: it is refused by every process within a second. It may be the one that asks for it.
- * @param within the only domains of the key that asks; keys that are not bound to those are not found
+ * Revokes a key of an organization. Every process refuses it within a second. A key may revoke itself.
+ * @param within domains of the requesting key; keys that are not restricted to these are not found
  * @throws ServiceError not_found
  */
 export async function removeKey(
@@ -135,7 +135,7 @@ export async function removeKey(
 }
 
 /**
- * Ends a key that is named by hand.
+ * Revokes a key for the operator.
  * @param key its id, or the key itself
  * @throws ServiceError not_found
  */
@@ -145,7 +145,7 @@ export async function endKey(db: Db, key: string): Promise<{ id: string }> {
   return { id };
 }
 
-/** There is none, or it is another organization's. */
+/** The message is the same for a key of another organization. */
 function noKey(): ServiceError {
   return new ServiceError('not_found', 'there is no API key with this id');
 }

@@ -2,21 +2,21 @@ import { ServiceError } from '../domain/errors.ts';
 import { type LimitedResource, lockAndCount } from '../store/accounts/organization-limits.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
-/** How much one organization may have; 0 is no limit. The operator's command line is not limited. */
+/** Limits of one organization; 0 means no limit. The operator's command line is not limited. */
 export interface OrganizationLimits {
   readonly endpoints: number;
   readonly domains: number;
   readonly keys: number;
   readonly numbers: number;
-  /** Open invitations count when another one is made. */
+  /** Open invitations count when another one is created. */
   readonly members: number;
   /** Distinct tags: pairs of name and value. */
   readonly tagPairs: number;
-  /** Bytes of the attachments that are kept. */
+  /** Total size of the stored attachments in bytes. */
   readonly storedBytes: number;
 }
 
-/** Limits of an organization that is not limited. */
+/** Disables all limits. */
 export const UNLIMITED_ORGANIZATION: OrganizationLimits = {
   endpoints: 0,
   domains: 0,
@@ -37,7 +37,7 @@ const NAMES: Readonly<Record<LimitedResource, string>> = {
 };
 
 /**
- * Makes sure that an organization may have one more, in the transaction that creates it.
+ * Checks that an organization may have one more object, in the transaction that creates it.
  * @throws ServiceError limit_exceeded
  */
 export async function requireCapacity(
@@ -52,8 +52,8 @@ export async function requireCapacity(
 }
 
 /**
- * Creates something in a transaction of its own if the organization may have one more.
- * @throws ServiceError limit_exceeded, and what `create` throws
+ * Creates an object in its own transaction if the organization may have one more.
+ * @throws ServiceError limit_exceeded, and the errors of `create`
  */
 export function withinLimit<T>(
   pool: Pool,

@@ -5,7 +5,7 @@ import { insertOrganization, organizationExists } from '../store/accounts/organi
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';
 
-/** A new organization with a key that may do everything; the key is shown here and never again. */
+/** Creates an organization with an API key with all permissions. The response contains the only copy of the key. */
 export async function createOrganization(
   pool: Pool,
   name: string,

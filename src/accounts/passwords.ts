@@ -3,13 +3,13 @@ import { ServiceError } from '../domain/errors.ts';
 import { makeFairSlots } from '../lib/fair-slots.ts';
 import { characters } from '../lib/text.ts';
 
-/** OWASP's first choice for scrypt: 128 MB and some 0.3 s for each. */
+/** OWASP's first choice for scrypt: 128 MB and about 0.3 s per hash. */
 const COST = { log2N: 17, r: 8, p: 1 } as const;
 const SALT = 16;
 const HASH = 32;
-/** Passwords hashed at a time: a burst of sign-ins must not use up the memory. */
+/** Passwords hashed concurrently: a burst of sign-ins must not exhaust the memory. */
 const HASHES_AT_A_TIME = 2;
-/** Hashes that may wait, of known browsers and of all others each. */
+/** Hashes that may wait, separately for known browsers and for all others. */
 const MAX_WAITING_HASHES = 50;
 
 const LENGTH = { min: 8, max: 200 } as const;
@@ -20,25 +20,25 @@ const slots = makeFairSlots({
   refuse: () => new ServiceError('unavailable', 'too many passwords are being checked; try again'),
 });
 
-/** What is wrong with a password that somebody wishes to have, if anything. */
+/** Returns why a new password is not acceptable, or undefined. */
 export function passwordProblem(password: string): string | undefined {
   const length = characters(password);
   if (length < LENGTH.min || length > LENGTH.max) return `must be ${LENGTH.min} to ${LENGTH.max} characters`;
   return undefined;
 }
 
-/** One that nobody guesses: 144 random bits in 24 letters and digits. */
+/** Generates a password of 144 random bits in 24 letters and digits. */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
 /**
  * Runs `work`, which hashes a password, in one of few slots. Holders, such as networks, wait in rotation.
- * @throws ServiceError unavailable when too much is waiting
+ * @throws ServiceError unavailable when too much work is waiting
  */
 export const withPasswordSlot = slots.run;
 
-/** What is stored of a password: its hash with salt and cost, as text. @throws ServiceError unavailable */
+/** Returns the stored form of a password: hash, salt and cost as text. @throws ServiceError unavailable */
 export async function hashPassword(password: string, holder = ''): Promise<string> {
   const salt = randomBytes(SALT);
   const { log2N, r, p } = COST;
@@ -46,12 +46,12 @@ export async function hashPassword(password: string, holder = ''): Promise<strin
   return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/** Whether a password is the one that was hashed, checked in a slot. @throws ServiceError unavailable */
+/** Compares a password with a hash in a slot. @throws ServiceError unavailable */
 export async function isPassword(password: string, hashed: string | undefined, holder: string): Promise<boolean> {
   return withPasswordSlot(holder, () => checkPassword(password, hashed));
 }
 
-/** Whether a password is the one that was hashed. Without a hash it takes as long and is false. */
+/** Compares a password with a hash. Without a hash it takes as long and returns false. */
 export async function checkPassword(password: string, hashed: string | undefined): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] = hashed?.split('$') ?? [];
   const cost = hashed === undefined ? COST : { log2N: Number(log2N), r: Number(r), p: Number(p) };
@@ -67,7 +67,7 @@ function derive(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const N = 2 ** log2N;
-    // One text may be written in several ways (UAX #15), and keyboards differ in which they write.
+    // The same text has several encodings (UAX #15), and keyboards differ in which they produce.
     scrypt(password.normalize('NFKC'), salt, HASH, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
       if (error) reject(error);
       else resolve(key);

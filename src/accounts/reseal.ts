@@ -19,20 +19,20 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   dkim_keys: 'DKIM keys',
 };
 
-/** Values that one statement replaces. */
+/** Values per statement. */
 const STEP_SIZE = 500;
 
 export interface ResealCount {
-  /** Sealed with the primary key now. */
+  /** Now sealed with the primary key. */
   resealed: number;
-  /** Left as they were: none of the keys opens them. */
+  /** Unchanged, since no key opens them. */
   unreadable: number;
 }
 
 /**
- * Seals everything anew that is not sealed with the primary key. It works in steps of its own, so it may be interrupted and
- * run again, and the service may run meanwhile. Values that change while it reads them are sealed with the primary key by
- * the process that changes them.
+ * Reseals all values that are not sealed with the primary key. It works in small steps, so it can be interrupted and
+ * repeated while the service runs. Values that another process changes meanwhile are sealed with the primary key by that
+ * process.
  */
 export async function reseal(
   db: Db,
@@ -46,7 +46,7 @@ export async function reseal(
   return { ...(counts as Record<SealedColumn, ResealCount>), email_contents: { resealed } };
 }
 
-/** Encrypts contents from before encryption. Those that are encrypted depend on a data key, not on `SECRET_KEY`. */
+/** Encrypts contents from before encryption. Encrypted contents depend on a data key, not on `SECRET_KEY`. */
 async function sealContents(db: Db, contents: EmailContents): Promise<number> {
   let [count, after] = [0, ''];
   for (;;) {

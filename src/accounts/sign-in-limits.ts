@@ -14,8 +14,8 @@ const QUARTER_HOUR = 900;
 const DAY = 86_400;
 
 /**
- * Attempts that may fail per window. The limit of one email counts browsers in which its user has never signed in, and
- * one network alone cannot reach it (`pair_day`).
+ * Failed attempts per window. The limit of one email counts only browsers in which its user has never signed in, and one
+ * network alone cannot reach it (`pair_day`).
  */
 const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
   network: { max: 60, windowSeconds: QUARTER_HOUR },
@@ -26,7 +26,6 @@ const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly wind
   password: { max: 10, windowSeconds: QUARTER_HOUR },
 };
 
-/** An attempt to sign in. */
 export interface Attempt {
   /** In lower case. */
   readonly email: string;
@@ -37,8 +36,8 @@ export interface Attempt {
 }
 
 /**
- * Counts an attempt, subject by subject, and stops at the first that is over its limit: an address that is over its own
- * leaves no trace of the emails that are tried from it.
+ * Counts an attempt per subject and stops at the first subject over its limit: an address over its own limit does not
+ * raise the counts of the emails that it tries.
  * @returns the seconds to wait when a limit is exceeded
  */
 export async function countAttempt(db: Db, attempt: Attempt): Promise<number | undefined> {
@@ -49,7 +48,7 @@ export async function countAttempt(db: Db, attempt: Attempt): Promise<number | u
   return undefined;
 }
 
-/** Takes the counts of an attempt back that succeeded, and forgives earlier failures in the same place. */
+/** Reverts the counts of a successful attempt, and clears earlier failures of the same browser or network. */
 export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
   const subjects = stagesOf(attempt).flat();
   const shared = subjects.filter(({ kind }) => kind === 'network' || kind === 'email');
@@ -60,7 +59,7 @@ export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
   );
 }
 
-/** Counts a check of a signed-in user's current password. @returns the seconds to wait when there were too many */
+/** Counts a check of a signed-in user's current password. @returns the seconds to wait when a limit is exceeded */
 export async function countPasswordCheck(db: Db, user: { id: string; email: string }): Promise<number | undefined> {
   return count(db, [passwordSubject(user)]);
 }
@@ -69,7 +68,7 @@ export async function forgivePasswordChecks(db: Db, user: { id: string; email: s
   await deleteAttempts(db, [passwordSubject(user)]);
 }
 
-/** Removes every limit that an email has reached. @returns how many counts were removed */
+/** Clears every limit that an email has reached. @returns the number of counts removed */
 export async function unlock(db: Db, email: string): Promise<number> {
   return deleteAttemptsOf(db, digest(email));
 }
@@ -80,7 +79,7 @@ async function count(db: Db, subjects: readonly AttemptSubject[]): Promise<numbe
   return over.length === 0 ? undefined : Math.max(1, ...over.map(({ seconds }) => seconds));
 }
 
-/** A known browser has a count of its own, which nobody else can raise. */
+/** A known browser has its own count, which attempts elsewhere cannot raise. */
 function stagesOf({ email, address, browserId }: Attempt): AttemptSubject[][] {
   const network = networkOf(address);
   if (browserId !== undefined) return [[subject('browser', [email, browserId], email)]];

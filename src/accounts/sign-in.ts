@@ -9,14 +9,13 @@ import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
-/** Longest email and password that are looked at. */
+/** Longest email and password that are checked. */
 const LONGEST = 1_000;
 
-/** The result of an attempt to sign in. */
 export type SignIn =
-  /** `browser` is the token by which this browser is known from now on. */
+  /** `browser` is the token that identifies this browser from now on. */
   | { readonly outcome: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
-  /** The same whether the email or the password is wrong. */
+  /** The same for a wrong email and a wrong password. */
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
 
@@ -25,24 +24,24 @@ export interface SignInRequest {
   readonly password: string;
   /** The address of the network peer. */
   readonly address: string;
-  /** The token of a known browser, as its cookie has it. */
+  /** The token in the cookie of a known browser. */
   readonly browser: string | undefined;
 }
 
-/** A token that nobody guesses: 32 random bytes in base64url. */
+/** Generates a token: 32 random bytes in base64url. */
 export function newToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
 /**
- * Begins a session for a user who knows the password. Attempts are counted in Postgres, so all processes count together.
+ * Starts a session for a user with a correct password. Attempts are counted in Postgres, for all processes together.
  * @throws ServiceError unavailable when too many passwords are being checked
  */
 export async function signIn(
   { pool, knownBrowsers }: { readonly pool: Pool; readonly knownBrowsers: KnownBrowsers },
   { email: typed, password, address, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
-  // Postgres stores no NUL, so no user has one.
+  // Postgres does not store NUL, so no user has one.
   if (typed.length > LONGEST || password.length > LONGEST || typed.includes('\0')) return { outcome: 'wrong' };
   const email = typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
@@ -71,7 +70,7 @@ export async function signIn(
   return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
-/** A new session of a user. @returns its token */
+/** Starts a session of a user. @returns its token */
 export async function beginSession(pool: Pool, userId: string): Promise<string> {
   const token = newToken();
   await insertSession(pool, digest(token), userId);
@@ -100,7 +99,7 @@ async function noteSession(db: Db, { id }: User, action: string, detail: Detail)
   await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
 }
 
-/** It is not known who failed, so the user is the target only. The limits of attempts bound these entries, too. */
+/** The author of a failed attempt is unknown, so the user is only its target. Sign-in limits bound these entries too. */
 async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
   const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
   await insertAuditOfUser(db, id, { ...actor, action: 'account.sign-in-failed', target: id, detail });

@@ -12,7 +12,7 @@ import {
 } from '../store/suppressions/suppressions.ts';
 
 /**
- * An address as lists hold it: bare and in lower case.
+ * Normalizes an address to the stored form: bare and in lower case.
  * @param text an address in one of the two forms of the contract
  * @throws ServiceError validation_error
  */
@@ -23,10 +23,9 @@ export function listedAddress(text: string, param: string): string {
 }
 
 /**
- * Puts addresses on an organization's list by hand, so that nothing goes there any more. Those that are there already,
- * for whatever reason, stay as they are.
+ * Suppresses addresses manually. Addresses that are suppressed for any reason are unchanged.
  * @param addresses bare, in lower case
- * @returns how many are new, and what the list says of each address, in the order given
+ * @returns the number of new entries, and the entry of each address in the given order
  */
 export async function suppress(
   db: Db,
@@ -36,8 +35,8 @@ export async function suppress(
   const wished = [...new Set(addresses)];
   const listed = new Map<string, Suppression>();
   let added = 0;
-  // Again only for what somebody else takes off the list between the two statements. They are no transaction, since a
-  // second round would take locks out of order while it holds those of the first.
+  // Repeats for entries that another request removes between the two statements. They share no transaction, since a second
+  // pass would take locks out of order while it holds those of the first.
   for (let missing = wished; missing.length > 0; missing = wished.filter((email) => !listed.has(email))) {
     const now = Date.now();
     const additions = missing.map((email) => ({
@@ -56,7 +55,7 @@ export async function suppress(
 }
 
 /**
- * What the list has under a name; of an address with two entries, the one for all mail.
+ * Finds a suppression; of two for one address, the one for all mail.
  * @param idOrEmail an id, or an address in any case
  * @throws ServiceError not_found
  */
@@ -66,10 +65,10 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
   return suppression;
 }
 
-/** Entries that are read at a time. */
+/** Entries per statement. */
 const PAGE = 1_000;
 
-/** All of an organization's list, newest first. */
+/** Returns an organization's complete suppression list, newest first. */
 export async function allSuppressions(db: Db, orgId: string): Promise<Suppression[]> {
   const all: Suppression[] = [];
   for (;;) {
@@ -80,10 +79,10 @@ export async function allSuppressions(db: Db, orgId: string): Promise<Suppressio
 }
 
 /**
- * Takes an entry off an organization's list, or all of an address, and leaves word for the provider's own list. Mail goes
- * there again as soon as the provider lets it, within seconds as a rule.
+ * Removes one suppression or all of an address, and enqueues the removal at the provider. The provider accepts mail again
+ * within seconds as a rule.
  * @param idOrEmail an id, or an address in any case
- * @returns how many entries there were
+ * @returns the number of removed entries
  * @throws ServiceError not_found
  */
 export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): Promise<number> {
@@ -101,7 +100,7 @@ export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): 
   });
 }
 
-/** What no address is, is taken for an id. */
+/** Text that is not an address is treated as an id. */
 function nameOf(idOrEmail: string): string {
   const mailbox = parseMailbox(idOrEmail);
   return typeof mailbox === 'string' ? idOrEmail : mailbox.address.toLowerCase();

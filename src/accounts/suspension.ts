@@ -3,10 +3,10 @@ import { characters, controlProblem } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
 
-/** Characters of the reason, which the dashboard shows on every page. */
+/** Longest reason, which the dashboard shows on every page. */
 const REASON_LENGTH = 500;
 
-/** The answer to a request that sends, while its organization is suspended. */
+/** The error for a request to send while the organization is suspended. */
 export function organizationSuspended(): ServiceError {
   return new ServiceError(
     'insufficient_scope',
@@ -15,8 +15,8 @@ export function organizationSuspended(): ServiceError {
 }
 
 /**
- * Suspends an organization: requests that send are refused, and messages that were accepted before wait.
- * @param reason why, for its members; null gives none
+ * Suspends an organization: requests to send are refused, and accepted messages wait.
+ * @param reason shown to its members; null for none
  * @throws ServiceError not_found, or validation_error for the reason
  */
 export async function suspendOrganization(
@@ -30,7 +30,7 @@ export async function suspendOrganization(
 }
 
 /**
- * Lets a suspended organization send again, its waiting messages first.
+ * Lets a suspended organization send again, waiting messages first.
  * @throws ServiceError not_found
  */
 export async function resumeOrganization(db: Db, orgId: string): Promise<Suspension & { id: string }> {

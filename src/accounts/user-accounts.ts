@@ -19,28 +19,28 @@ import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
 import { newPasswordHash, takeOver, userEmail } from './users.ts';
 
-/** What the operator does with accounts of users, whatever organizations they are in. */
+/** Operations of the operator on user accounts in any organization. */
 
-/** A user by id or by email. */
+/** Identifies a user. */
 export type UserName = { readonly id: string } | { readonly email: string };
 
-/** @throws ServiceError not_found, validation_error for what is no address */
+/** @throws ServiceError not_found, validation_error for an invalid address */
 export async function requireUser(db: Db, name: UserName): Promise<User> {
   const user = 'id' in name ? await findUser(db, name.id) : await findUserByEmail(db, userEmail(name.email));
   if (!user) throw new ServiceError('not_found', 'there is no such user', 'id' in name ? 'user' : 'email');
   return { id: user.id, email: user.email, name: user.name };
 }
 
-/** All users, or the members of one organization. @throws ServiceError not_found for the organization */
+/** Lists all users, or the members of one organization. @throws ServiceError not_found for the organization */
 export async function showUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
   if (orgId !== null) await requireOrganization(db, orgId);
   return listUsers(db, orgId);
 }
 
 /**
- * Gives a user a new password, ends the user's sessions and removes limits of signing in. The operator hands the password
- * over and thereby confirms who holds the address.
- * @param password undefined for one that is generated and returned here, and never again
+ * Sets a new password, ends the user's sessions and clears sign-in limits. The operator hands over the password and
+ * thereby confirms the holder of the address.
+ * @param password undefined generates one, of which the result contains the only copy
  * @throws ServiceError not_found, validation_error
  */
 export async function resetUser(
@@ -60,7 +60,7 @@ export async function resetUser(
   return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
 }
 
-/** Lets a user try to sign in again who has reached a limit. @throws ServiceError not_found */
+/** Clears the sign-in limits that a user has reached. @throws ServiceError not_found */
 export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: string; email: string; cleared: number }> {
   const user = await requireUser(pool, name);
   const cleared = await transaction(pool, async (client) => {
@@ -87,7 +87,7 @@ export async function signUserOut(
 
 /**
  * Deletes a user with all memberships and sessions. The audit log keeps the user's id.
- * @param isForced also when an organization is left without an owner
+ * @param isForced allows to leave an organization without an owner
  * @throws ServiceError not_found, conflict when the user is the only owner of an organization
  */
 export async function removeUser(

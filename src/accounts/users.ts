@@ -32,25 +32,25 @@ import { newToken } from './sign-in.ts';
 
 const LONGEST_NAME = 200;
 
-/** A bare address in lower case. @throws ServiceError validation_error */
+/** Normalizes an address to lower case. @throws ServiceError validation_error */
 export function userEmail(text: string): string {
   const mailbox = parseMailbox(text);
   if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, 'email');
   return mailbox.address.toLowerCase();
 }
 
-/** A user as the operator asks for one. */
+/** A request of the operator to create a user. */
 export interface UserRequest {
   readonly email: string;
-  /** Undefined for one that is generated and returned here, and never again. */
+  /** Undefined generates a password, of which the result contains the only copy. */
   readonly password?: string | undefined;
-  /** By default owner for a new user and member for an existing one. */
+  /** Defaults to owner for a new user and member for an existing one. */
   readonly role?: Role | undefined;
-  /** Takes an account over whose holder was never confirmed: it gets a new password and its sessions end. */
+  /** Takes over an account whose address was never confirmed: it gets a new password and its sessions end. */
   readonly resetPassword?: boolean;
 }
 
-/** A member, or a user of another organization with the invitation that this user has to accept. */
+/** A member, or a user of another organization with the invitation to accept. */
 export interface CreatedUser {
   readonly id: string;
   readonly email: string;
@@ -66,11 +66,11 @@ export interface OpenInvitation {
 }
 
 /**
- * Makes a user a member of an organization, at the request of the operator, who thereby confirms the address. A user who
- * exists already is invited and accepts when signed in. But an account that was created from an invitation link may be of
- * somebody else than the holder of its address, so it joins nothing without `resetPassword`.
+ * Makes a user a member of an organization for the operator, who thereby confirms the address. An existing user is invited
+ * and accepts when signed in. An account that was created from an invitation link may belong to someone other than the
+ * holder of its address, so it needs `resetPassword` to join.
  * @throws ServiceError validation_error, not_found for the organization, conflict when the user is a member already or
- *   exists and the request does not suit
+ *   exists and the request does not apply
  */
 export async function createUser(
   pool: Pool,
@@ -121,7 +121,7 @@ async function inviteKnown(
   }
   return transaction(pool, async (client) => {
     const invitation = { id: newId('inv', Date.now()), org_id: orgId, email, role };
-    // Nobody gets the token: the invitation is accepted by its id, signed in.
+    // The token is discarded: the signed-in user accepts the invitation by its id.
     const expires_at = await insertInvitation(client, invitation, digest(newToken()));
     const change = { action: 'members.invite', target: invitation.id, detail: { email, role } };
     await insertAudit(client, { org_id: orgId, ...actor, ...change });
@@ -129,7 +129,7 @@ async function inviteKnown(
   });
 }
 
-/** Gives an account a new password, ends its sessions and limits, and confirms its address. @returns how many sessions */
+/** Sets an account's password, ends its sessions and limits, and confirms its address. @returns the number of sessions */
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   await setProved(db, id);
@@ -137,7 +137,7 @@ export async function takeOver(db: Db, { id, email }: User, passwordHash: string
   return deleteOtherSessions(db, id, null);
 }
 
-/** Hashing takes long, so it comes before the transaction. @throws ServiceError validation_error */
+/** Hashing is slow, so call this before the transaction starts. @throws ServiceError validation_error */
 export async function newUser(
   email: string,
   name: string,
@@ -182,9 +182,9 @@ export async function renameUser(db: Db, userId: string, name: string): Promise<
 
 /**
  * Changes a password and ends the user's other sessions.
- * @param keep the token of the session that stays
+ * @param keep the token of the session that remains
  * @throws ServiceError validation_error when the current one is wrong or the new one is not allowed; rate_limit_exceeded
- *   when the current one was wrong too often
+ *   after too many wrong current passwords
  */
 export async function changePassword(
   pool: Pool,
@@ -217,7 +217,7 @@ export async function requireMember(db: Db, orgId: string, userId: string): Prom
   return member;
 }
 
-/** @throws ServiceError not_found, conflict when nobody would be left to decide */
+/** @throws ServiceError not_found, conflict when no owner would remain */
 export async function setRole(pool: Pool, orgId: string, userId: string, role: Role): Promise<void> {
   await transaction(pool, async (client) => {
     if (role !== 'owner') await keepAnOwner(client, orgId, userId);
@@ -225,7 +225,7 @@ export async function setRole(pool: Pool, orgId: string, userId: string, role: R
   });
 }
 
-/** @throws ServiceError not_found, conflict when nobody would be left to decide */
+/** @throws ServiceError not_found, conflict when no owner would remain */
 export async function removeMember(pool: Pool, orgId: string, userId: string): Promise<void> {
   await transaction(pool, async (client) => {
     await keepAnOwner(client, orgId, userId);

@@ -28,13 +28,12 @@ import {
 import { newSecret, showSecret } from '../webhooks/signature.ts';
 import { requireOrganization } from './organizations.ts';
 
-/** What endpoints are made and changed with. */
 export interface WebhookIntakeDeps {
   readonly pool: Db;
-  /** Called after each commit that left something in the outbox. */
+  /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
   readonly seal: Seal;
-  /** Ranges of the operator's own network in which endpoints may be. */
+  /** Ranges of the operator's network in which endpoints are allowed. */
   readonly allowed: Ranges;
 }
 
@@ -51,12 +50,12 @@ export function makeWebhookIntake(
   return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs) };
 }
 
-/** What seals and opens the secrets of endpoints. */
+/** Seals the secrets of endpoints. */
 export function webhookSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'webhook secrets'));
 }
 
-/** What its owner says of an endpoint; `events` without any means all of them. */
+/** A request for an endpoint; an empty `events` subscribes to all types. */
 export interface EndpointRequest {
   readonly url: string;
   readonly events: readonly EventType[];
@@ -64,7 +63,7 @@ export interface EndpointRequest {
 }
 
 /**
- * Makes an endpoint, which gets what happens from now on. Its secret is shown here and never again.
+ * Creates an endpoint, which receives events from now on. The result contains the only copy of its secret.
  * @throws ServiceError validation_error for its URL
  */
 export async function createEndpoint(
@@ -82,8 +81,8 @@ export async function createEndpoint(
 }
 
 /**
- * Makes an endpoint of an organization that is named by hand.
- * @throws ServiceError not_found for the organization, and what createEndpoint throws
+ * Creates an endpoint for the operator.
+ * @throws ServiceError not_found for the organization, and the errors of createEndpoint
  */
 export async function addEndpoint(
   deps: WebhookIntakeDeps,
@@ -95,7 +94,7 @@ export async function addEndpoint(
   return { id, secret };
 }
 
-/** What is to be changed of an endpoint; what is not given stays. */
+/** Changes to an endpoint; undefined fields are unchanged. */
 export interface EndpointWish {
   readonly url?: string | undefined;
   readonly events?: readonly EventType[] | undefined;
@@ -145,7 +144,7 @@ export async function removeEndpoint(
 }
 
 /**
- * Gives an endpoint a new secret, shown here and never again; the old one signs too for 24 hours.
+ * Rotates an endpoint's secret; the result contains the only copy. The old secret also signs for 24 hours.
  * @throws ServiceError not_found
  */
 export async function rotateEndpoint(
@@ -160,7 +159,7 @@ export async function rotateEndpoint(
 }
 
 /**
- * Sends an event to an endpoint that tells nothing, whatever types it wants.
+ * Sends a test event to an endpoint, even if it is not subscribed to the type.
  * @throws ServiceError not_found, or conflict when it is disabled
  */
 export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
@@ -173,7 +172,7 @@ export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: s
 }
 
 /**
- * Sends a delivery again, as if it were new.
+ * Sends a delivery again with a full set of attempts.
  * @throws ServiceError not_found, or conflict when the endpoint is disabled
  */
 export async function replayOne(
@@ -191,20 +190,20 @@ export async function replayOne(
   return delivery;
 }
 
-/** Deliveries by when their event happened, both ends included. */
+/** A period of event times, both ends included. */
 export interface Period {
   readonly since: string;
   readonly until: string | null;
   readonly status: DeliveryStatus | null;
 }
 
-/** Deliveries that one statement changes: writers of new ones wait for no longer than that takes. */
+/** Deliveries per statement: it blocks inserts of new ones while it runs. */
 const CHUNK = 2_000;
 const END_OF_TIME = '9999-12-31T23:59:59.999Z';
 
 /**
- * Sends all deliveries of a period again, as if they were new.
- * @returns how many
+ * Sends all deliveries of a period again with full sets of attempts.
+ * @returns the number of deliveries
  * @throws ServiceError not_found, validation_error for a period that ends before it begins, or conflict when the endpoint
  *   is disabled
  */
@@ -223,7 +222,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   }
 }
 
-/** The schema has seen that it is one. */
+/** The schema has validated the text. */
 function instant(text: string): string {
   return (parseInstant(text) as Date).toISOString();
 }
@@ -244,7 +243,7 @@ function disabled(): ServiceError {
   return new ServiceError('conflict', 'this endpoint is disabled; enable it first');
 }
 
-/** There is none, or it is another organization's. */
+/** The message is the same for an endpoint of another organization. */
 function noEndpoint(): ServiceError {
   return new ServiceError('not_found', 'there is no webhook endpoint with this id');
 }

@@ -3,10 +3,10 @@ import { doubtChats, doubtEmails, wakeAll } from '../store/upkeep/after-restore.
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
- * Makes a database that was restored from a backup fit to send from again: what was sent since the backup is known to its
- * provider alone, so everything that is open is asked about first. Nothing may send meanwhile.
- * @param provider that is asked about emails
- * @returns how many messages of either kind are open
+ * Marks all open messages of a database that was restored from a backup as ambiguous: only the provider knows which were
+ * sent since the backup. No worker may send meanwhile.
+ * @param provider the email provider that reconciles them
+ * @returns the number of open emails and chat-app messages
  */
 export async function doubtAll(pool: Pool, provider: EmailProviderName): Promise<{ emails: number; messages: number }> {
   return transaction(pool, async (client) => {

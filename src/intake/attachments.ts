@@ -20,26 +20,26 @@ import { limitExceeded } from '../accounts/organization-limits.ts';
 import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
 
-/** Bytes of fetched files that one process holds in memory, and those of one organization among them. */
+/** Fetched files that one process holds in memory, and the share of one organization. */
 const FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
 const FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
 const BYTES_PER_MB = 1_048_576;
 
-/** The files of one request, and what is checked before any of them is stored. */
+/** The files of one request, with the checks that precede storing them. */
 export interface Upload {
   readonly orgId: string;
   readonly requests: readonly AttachmentRequest[];
-  /** How much of the monthly quota the email takes. */
+  /** Tokens of the email in the monthly quota and the rate limit. */
   readonly allowance: number;
-  /** Refuses the request by throwing. Called when all files are valid, and before any is stored. */
+  /** Refuses the request by throwing. It is called after all files are valid and before any is stored. */
   readonly admit: () => Promise<void>;
 }
 
 /**
- * Checks the files of an email, fetches those that are elsewhere, puts all into the store and runs `store`, which stores
- * the email that refers to them. Files of an email that is refused are removed.
+ * Checks the files of an email, fetches remote ones, stores all and runs `store`, which stores the email that refers to
+ * them. Files of a refused email are deleted.
  * @throws ServiceError invalid_attachment, whose message names the file; unavailable when too many files are being
- *   fetched; quota_exceeded; limit_exceeded; what `admit` and `store` throw; FileStoreUnavailable
+ *   fetched; quota_exceeded; limit_exceeded; the errors of `admit` and `store`; FileStoreUnavailable
  */
 export type WithFiles = <T>(upload: Upload, store: (files: readonly Attachment[]) => Promise<T>) => Promise<T>;
 
@@ -47,11 +47,11 @@ export interface FileDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly fetchPublic: PublicFetch;
-  /** Bytes of files that one organization may have in the store; 0 is no limit. */
+  /** Stored files of one organization in bytes; 0 means no limit. */
   readonly maxStoredBytes: number;
 }
 
-/** One file on its way, by its place in the request. */
+/** A file that is not stored yet, with its index in the request. */
 interface Incoming {
   readonly index: number;
   readonly request: AttachmentRequest;
@@ -99,7 +99,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
     try {
       return await store(kept);
     } catch (error) {
-      // After any other error the email may have been stored: upkeep decides that an hour later.
+      // After other errors the email may have been stored: upkeep deletes orphaned files an hour later.
       if (error instanceof ServiceError) await discard(deps, kept).catch(() => undefined);
       throw error;
     }
@@ -107,7 +107,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
 }
 
 /**
- * Notes the files that are about to be written, so that upkeep removes those that no email comes to refer to.
+ * Records the files before they are written, so that upkeep can delete those that no email refers to.
  * @throws ServiceError quota_exceeded or limit_exceeded
  */
 async function reserve(
@@ -148,7 +148,7 @@ async function decode(file: Incoming, text: string, budget: Budget): Promise<Buf
   return checked(file, 'content', step.value);
 }
 
-/** All at the same time, so that together they take no longer than one may. The first that fails ends the others. */
+/** Fetches all files concurrently within the deadline of one. The first failure aborts the others. */
 async function fetchAll(
   incoming: readonly Incoming[],
   fetchPublic: PublicFetch,

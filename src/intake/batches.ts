@@ -21,14 +21,14 @@ import { unlessUsed } from './once.ts';
 import { quotaExceeded } from './quota.ts';
 import { takeTurns } from './turns.ts';
 
-/** Emails that one statement stores: long enough to be worth its round trip, short enough for others to come between. */
+/** Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. */
 const CHUNK = 250;
 
 /**
  * Stores all emails of a batch for delivery, or none.
- * @param once the request's idempotency key, which this answer will stand for
- * @throws ServiceError at `emails.<index>.<field>`: what acceptEmail says of a single one, times of all before domains;
- *   rate_limit_exceeded, quota_exceeded or limit_exceeded for all of them
+ * @param idempotency the request's idempotency key, with which the response is stored
+ * @throws ServiceError at `emails.<index>.<field>` for the errors of acceptEmail, times of all emails before domains;
+ *   rate_limit_exceeded, quota_exceeded or limit_exceeded for the whole batch
  */
 export async function acceptBatch(
   deps: IntakeDeps,
@@ -50,7 +50,7 @@ export async function acceptBatch(
   await deps.contents.prepare(deps.pool, caller.orgId);
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
-    // All of them first: a batch that is refused in its last member would leave the others' rows for Postgres to clear.
+    // Judge all emails first: refusing the last one later would leave dead rows of the others for Postgres to vacuum.
     const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
     if (judgement) refuse(judgement.index, judgement.refusal);
     deps.limits.mails?.take(caller.orgId, allowance);
@@ -73,8 +73,8 @@ export async function acceptBatch(
 }
 
 /**
- * Registers tags that are new to this process, before the transaction that stores the batch: that would make other
- * requests with new tags wait until its end.
+ * Registers new tags before the transaction that stores the batch, which would otherwise block other requests with new
+ * tags until it ends.
  */
 async function registerTags(
   { pool, limits }: IntakeDeps,
@@ -95,7 +95,7 @@ async function registerTags(
   await limits.tags.register(orgId, newTags);
 }
 
-/** Stores the members of a batch. While Postgres stores some of them, the next are made ready and sent after them. */
+/** Stores the members of a batch. While Postgres stores one chunk, the next one is prepared and sent. */
 async function storeMembers(
   deps: IntakeDeps,
   client: Db,
@@ -115,12 +115,12 @@ async function storeMembers(
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
     );
     const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
-      // A domain that was given up between the two statements.
+      // The domain was deleted between the two statements.
       const index = answers.findIndex(({ refusal }) => refusal !== null);
       const refusal = answers[index]?.refusal;
       if (refusal && refusal !== 'quota_exceeded') refuse(from + index, refusal);
     });
-    // The first to fail is the one to tell.
+    // Report the first failure.
     storing.catch(() => undefined);
     await before;
     before = storing;
@@ -139,8 +139,7 @@ async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewE
 }
 
 /**
- * Refuses the first of the emails of a batch whose time is out of bounds; what else the database would say of them is
- * left for later.
+ * Refuses the first email of a batch whose time is out of bounds, before the database checks anything else.
  * @throws ServiceError validation_error at `emails.<index>.scheduled_at`
  */
 export async function refuseBadTimes(
@@ -166,10 +165,10 @@ async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]
 }
 
 /**
- * Calls back every member of a batch that is still scheduled, all at once; none of them is ever sent once this returns.
- * @returns how many, and where the batch stands now
+ * Cancels every scheduled member of a batch. None of them is sent once this returns.
+ * @returns the number of canceled members, and the status of the batch
  * @throws ServiceError not_found, not_scheduled when no member is scheduled, or insufficient_scope when one is from a
- *   domain that is not the changer's
+ *   domain that the caller may not change
  */
 export async function cancelBatch(
   deps: IntakeDeps,
@@ -191,7 +190,7 @@ export async function cancelBatch(
     let canceled = 0;
     for (let from = 0; from < members.length; from += CHUNK) {
       const chunk = members.slice(from, from + CHUNK);
-      // Members that a worker has claimed meanwhile are in another status.
+      // Members that a worker has claimed meanwhile have another status.
       const changed = await project(
         client,
         'canceled',
@@ -207,13 +206,13 @@ export async function cancelBatch(
     const batch = await findBatch(client, orgId, id);
     return { id, status: batch?.status ?? 'canceled', canceled };
   });
-  // It is canceled whatever becomes of this, and upkeep makes up for it.
+  // The batch is canceled even if this fails; upkeep announces it later.
   await announceBatches(deps.pool, [id]).catch(() => undefined);
   deps.wakeRelay();
   return answer;
 }
 
-/** There is none, or it is another organization's. */
+/** The message is the same for a batch of another organization. */
 export function noBatch(): ServiceError {
   return new ServiceError('not_found', 'there is no batch with this id');
 }

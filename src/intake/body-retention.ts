@@ -3,7 +3,7 @@ import { setBodyRetention } from '../store/emails/content-erasure.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
 /**
- * Sets the retention of an organization that is named by hand.
+ * Sets the retention of an organization for the operator.
  * @param days 0 for never, null for the setting `BODY_RETENTION_DAYS`
  * @throws ServiceError not_found
  */

@@ -14,7 +14,7 @@ import { organizationSuspended } from '../accounts/suspension.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {
-  /** In international form, or null for the one number that is connected. */
+  /** In international form; null for the only connected number. */
   readonly from: string | null;
   /** In international form. */
   readonly to: string;
@@ -26,9 +26,10 @@ export type AcceptedChat = Omit<Extract<ChatAcceptance, { refusal: null }>, 'ref
 
 /**
  * Stores one chat-app message for delivery.
- * @param once the request's idempotency key, which this answer will stand for
- * @throws ServiceError validation_error for a link that is not public, for numbers, or for a `from` that is needed;
- *   insufficient_scope for a suspended organization; no_chatapp_account; concurrent_idempotent_requests when the key has been used meanwhile
+ * @param idempotency the request's idempotency key, with which the response is stored
+ * @throws ServiceError validation_error for a link that is not public, for numbers, or for a missing `from`;
+ *   insufficient_scope for a suspended organization; no_chatapp_account; concurrent_idempotent_requests when another
+ *   request has used the key meanwhile
  */
 export async function sendChat(
   { pool, wakeRelay, tracer }: Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>,
@@ -79,11 +80,11 @@ function refused(refusal: ChatRefusal, from: string | null): ServiceError {
     : new ServiceError('no_chatapp_account', `the number ${from} is not connected to this account`, 'from');
 }
 
-/** Names that lead nowhere but inside a network (RFC 6762, RFC 8375, and the one that ICANN keeps for that). */
+/** Names that resolve only inside a network (RFC 6762, RFC 8375, and the one that ICANN reserves). */
 const INSIDE = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
 
 /**
- * A link is for a provider's servers: it is judged by what it says, and never fetched.
+ * Refuses links that the provider's servers cannot reach. The link is not fetched.
  * @throws ServiceError validation_error
  */
 function refusePrivate(link: string, param: string): void {

@@ -12,7 +12,6 @@ interface ContentDeps {
   readonly files: FileStore;
 }
 
-/** The content of an email as it was sent. */
 export interface SentContent {
   readonly subject: string;
   readonly html: string | null;
@@ -32,8 +31,8 @@ export async function readContent(deps: ContentDeps, orgId: string, id: string):
 }
 
 /**
- * Erases body, custom headers and files of an email; the record stays. Erasing again changes nothing.
- * @throws ServiceError not_found, or conflict while the email is still to be sent
+ * Erases body, custom headers and files of an email and keeps its record. Repeating it changes nothing.
+ * @throws ServiceError not_found, or conflict while the email is pending
  */
 export async function eraseContent(deps: ContentDeps, orgId: string, id: string): Promise<void> {
   const { pool, files } = deps;
@@ -46,7 +45,7 @@ export async function eraseContent(deps: ContentDeps, orgId: string, id: string)
     const ids = await findFileIds(client, [id]);
     if (ids.length === 0) return;
     await markDeleted(client, ids);
-    // Before the commit: when the store cannot be reached, nothing is erased and the caller may try again.
+    // Before the commit: if the store is unreachable, nothing is erased and the caller may retry.
     await files.remove(ids);
   });
 }

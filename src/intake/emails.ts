@@ -36,14 +36,14 @@ import type { RateLimits } from './rate-limits.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
 
-/** How much organizations may send. Quotas themselves are in the database. */
+/** Limits on sending. Quotas are stored in the database. */
 export interface Limits extends RateLimits {
   readonly quota: QuotaQueue;
   readonly organization: OrganizationLimits;
   readonly tags: TagRegistry;
 }
 
-/** Limits of which none is on. */
+/** Disables all limits. */
 export const unlimited = (): Limits => ({
   requests: null,
   mails: null,
@@ -55,22 +55,22 @@ export const unlimited = (): Limits => ({
 
 export interface IntakeDeps {
   readonly pool: Pool;
-  /** Called after each commit that left something in the outbox. */
+  /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
   readonly withFiles: WithFiles;
   readonly storeEmail: StoreEmail;
   readonly contents: EmailContents;
   readonly limits: Limits;
-  /** There where requests are followed. */
+  /** Set when tracing is enabled. */
   readonly tracer?: Tracer | undefined;
 }
 
 /**
  * Stores one email for delivery, with its files.
- * @param once the request's idempotency key, which this answer will stand for
+ * @param idempotency the request's idempotency key, with which the response is stored
  * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from` or a suspended organization; then invalid_attachment; then rate_limit_exceeded, quota_exceeded or
- *   limit_exceeded; concurrent_idempotent_requests when the key has been used meanwhile
+ *   insufficient_scope for its `from` or a suspended organization; then invalid_attachment; then rate_limit_exceeded,
+ *   quota_exceeded or limit_exceeded; concurrent_idempotent_requests when another request has used the key meanwhile
  */
 export async function acceptEmail(
   deps: IntakeDeps,
@@ -106,14 +106,14 @@ export async function acceptEmail(
   const hasFiles = attachments.length > 0;
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
-  // What is wrong with the email itself takes precedence over its files and over limits.
+  // Errors of the email itself take precedence over those of its files and over limits.
   if (hasFiles || newTags.size > 0) await judge();
   let tokens = 0;
   const admit = async (): Promise<void> => {
     try {
       limits.mails?.take(orgId, allowance);
     } catch (limit) {
-      // Otherwise the statement that stores the email would judge it.
+      // Otherwise the statement that stores the email judges it.
       await judge();
       throw limit;
     }
@@ -140,20 +140,20 @@ export async function acceptEmail(
   return acceptance;
 }
 
-/** What an email came in. */
+/** The batch and trace of an email. */
 export interface Origin {
   readonly batchId: string | null;
-  /** The span of the request, where requests are followed. */
+  /** The span of the request; undefined when tracing is disabled. */
   readonly traceparent: string | undefined;
 }
 
-/** A request on its way into the table. */
+/** Combines a request with its parsed sender and time. */
 export function newEmail(request: EmailRequest, parsed: SenderAndTime, { batchId, traceparent }: Origin): NewEmail {
   const now = Date.now();
   return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId, traceparent };
 }
 
-/** Encrypts the content of an email that is about to be stored. */
+/** Encrypts the content of an email before it is stored. */
 export async function sealEmail(
   { pool, contents }: Pick<IntakeDeps, 'pool' | 'contents'>,
   orgId: string,
@@ -163,7 +163,7 @@ export async function sealEmail(
   return { ...email, html: null, text: null, headers: {}, sealed };
 }
 
-/** The parts of a request that the database judges it by. */
+/** The fields by which the database judges an email. */
 export function senderAndTime({ from, scheduled_at: time }: EmailRequest): SenderAndTime {
   return { from_domain: domainOf(from), scheduled_at: time === null ? null : instant(time) };
 }
@@ -180,7 +180,7 @@ function instant(text: string): string {
   return date.toISOString();
 }
 
-/** Why the database would not have an email, in the customer's terms. */
+/** Translates a refusal of the database into an error. */
 export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
   const domain = domainOf(request.from);
   switch (refusal) {
@@ -199,7 +199,7 @@ export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
 }
 
 /**
- * Gives a scheduled email another time.
+ * Changes the time of a scheduled email.
  * @throws ServiceError validation_error, not_found, not_scheduled or, for an email from another domain, insufficient_scope
  */
 export async function rescheduleEmail(
@@ -218,7 +218,7 @@ export async function rescheduleEmail(
 }
 
 /**
- * Cancels a scheduled email; it is never sent once this returns.
+ * Cancels a scheduled email. It is not sent once this returns.
  * @throws ServiceError not_found, not_scheduled or, for an email from another domain, insufficient_scope
  */
 export async function cancelEmail(
@@ -241,7 +241,7 @@ export async function cancelEmail(
   return { id, status: 'canceled' };
 }
 
-/** Only a key for certain domains costs a look at the email's sender. */
+/** Keys without domain restriction need no query. */
 async function refuseOthersEmail(db: Db, orgId: string, id: string, { domainIds = null }: Changer): Promise<void> {
   if (domainIds === null) return;
   const from = await senderOf(db, orgId, id);

@@ -25,7 +25,7 @@ interface ErasureDeps {
   readonly files: FileStore;
 }
 
-/** How many rows of each kind an erasure has changed or deleted. */
+/** Numbers of rows that an erasure has changed or deleted. */
 export interface ErasureReport {
   emails: number;
   /** Emails to this recipient alone whose bodies and headers were erased. */
@@ -41,21 +41,21 @@ export interface ErasureReport {
   suppressions: number;
 }
 
-/** The tables that are walked, in this order. */
+/** The tables to erase from, in this order. */
 const PHASES = ['emails', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
 type Phase = (typeof PHASES)[number];
 
-/** Where an erasure goes on. */
+/** The position at which an erasure continues. */
 export interface ErasurePlace {
   readonly phase: Phase;
-  /** The last row of the previous step, in the phase's own order; empty at its begin. */
+  /** The last row of the previous step, in the phase's own order; empty at its start. */
   readonly after: string;
 }
 
-/** Rows that one step reads; and emails that it changes in a transaction. */
+/** Rows that one step reads; also emails that one transaction changes. */
 const STEP_ROWS = 2_000;
 const EMAILS_PER_TRANSACTION = 100;
-/** Milliseconds after which a call returns, to be called again. */
+/** Time after which a call returns; the caller continues with the next one. */
 const CALL_MS = 3_000;
 
 const NOTHING: ErasureReport = {
@@ -64,12 +64,11 @@ const NOTHING: ErasureReport = {
 };
 
 /**
- * Erases an address from all that an organization has stored: a placeholder takes its place. From the first step on the
- * address gets no email any more, since its hash stays behind. Works for a few seconds, in small transactions, and may be
- * repeated.
+ * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address gets no
+ * email, since its hash is kept. It works for a few seconds in small transactions and may be repeated.
  * @param email bare, in lower case
- * @param place where the previous call ended; null for the first
- * @returns what this call has changed, and where the next one goes on; null when nothing is left
+ * @param place the position at which the previous call ended; null for the first
+ * @returns the changes of this call, and the position for the next one; null when nothing remains
  */
 export async function eraseRecipient(
   deps: ErasureDeps,
@@ -82,7 +81,7 @@ export async function eraseRecipient(
   const hash = await hashOf(deps, orgId, email);
   const erased = describe(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
   if (!place) {
-    // Email that is still to be sent names the placeholder then, which must get nothing either.
+    // Pending email then names the placeholder, which must not get mail either.
     const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
     report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
   }
@@ -103,7 +102,7 @@ async function hashOf({ contents, pool }: ErasureDeps, orgId: string, address: s
   return hash;
 }
 
-/** @returns where the phase goes on; null when it has ended */
+/** @returns the next position of the phase; null when it is complete */
 async function takeStep(
   deps: ErasureDeps,
   orgId: string,
@@ -192,7 +191,7 @@ function addressOf(text: string): string | undefined {
   return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
 }
 
-/** Characters that may stand in an address before or behind what looks like one. */
+/** Characters of an address that may precede or follow a match. */
 const LOCAL = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
 
 function describe(address: string, placeholder: string): ErasedAddress {
@@ -205,7 +204,7 @@ function describe(address: string, placeholder: string): ErasedAddress {
   };
 }
 
-/** Erases an address to the end. @returns the whole report */
+/** Erases an address completely. @returns the whole report */
 export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, email: string): Promise<ErasureReport> {
   const whole = { ...NOTHING };
   let place: ErasurePlace | null = null;
@@ -222,7 +221,7 @@ export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, emai
   return whole;
 }
 
-/** The place that a text names. @returns undefined when it names none */
+/** Parses a position. @returns undefined for invalid text */
 export function parsePlace(phase: string, after: string): ErasurePlace | undefined {
   const known = PHASES.find((name) => name === phase);
   return known && { phase: known, after };

@@ -3,16 +3,16 @@ import { foldEmailMoves } from '../store/emails/hours.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { foldTags } from '../store/emails/tags.ts';
 
-/** Milliseconds between two rounds: so many additions at most must be read with the counts. */
+/** Bounds the additions that readers of the counts must add up. */
 const EVERY = 1_000;
-/** Additions per statement, so that none takes long. */
+/** Additions per statement, so that none is slow. */
 const AT_ONCE = 5_000;
 
 /**
- * Keeps the counts of tags and of emails per hour short, for as long as it runs: additions become part of the counts
- * within a second or two. Nothing is lost while nobody does it; what reads the counts only takes longer.
- * @param onError told of the first of the rounds that fail one after the other; the next one comes all the same
- * @returns a function that ends it
+ * Folds additions into the counts of tags and of emails per hour within a second or two. If it does not run, counts remain
+ * correct but slower to read.
+ * @param onError called for the first of consecutive failures; the loop continues
+ * @returns a function that stops the loop
  */
 export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const ending = new AbortController();

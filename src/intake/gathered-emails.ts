@@ -2,20 +2,20 @@ import { type Acceptance, acceptEmails, type NewEmail } from '../store/emails/em
 import { gather } from '../store/postgres/gather.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 
-/** Whose request it is. */
+/** The organization and restrictions of a request. */
 export interface Caller {
   readonly orgId: string;
-  /** The only domains it may send from, or null for every domain of its organization. */
+  /** The only domains that it may send from; null for every domain of its organization. */
   readonly domainIds: readonly string[] | null;
 }
 
-/** Stores an email that came by itself; says what became of it when that is committed. */
+/** Stores a single email; resolves with the result after the commit. */
 export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
-/** Emails of one statement at most. */
+/** Emails per statement. */
 const AT_ONCE = 100;
 
-/** Emails of one caller that come while others of his are being stored share a statement and its commit. */
+/** Groups emails of one caller that arrive while others are being stored into one statement and commit. */
 export function gatherEmails(pool: Pool): StoreEmail {
   const callers = new Map<string, (email: NewEmail) => Promise<Acceptance>>();
 
@@ -37,7 +37,7 @@ async function storeTogether(
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
   const answers = await acceptEmails(pool, orgId, domainIds, emails);
-  // Then none was stored. It may reach for some of them: each is tried by itself.
+  // None was stored. The quota may suffice for some of them, so each is tried alone.
   if (emails.length > 1 && answers.some(({ refusal }) => refusal === 'quota_exceeded')) {
     throw new Error('the quota does not reach for all of these emails');
   }

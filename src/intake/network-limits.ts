@@ -3,25 +3,25 @@ import { ServiceError } from '../domain/errors.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
 import { type Bucket, type Rate, refill, take } from '../lib/token-bucket.ts';
 
-/** Seconds of the rate that a network may save up. */
+/** Tokens that a network may accumulate, in seconds of its rate. */
 const BURST_SECONDS = 5;
-/** Networks in memory; the one that was not seen for longest is forgotten, and begins with a full bucket. */
+/** Networks in memory. The least recently used one is evicted and starts with a full bucket. */
 const MAX_NETWORKS = 50_000;
 
 /**
- * Limits what callers without a valid credential cost: a token bucket for each network (`networkOf`), in the memory of
- * this process.
+ * Limits the cost of callers without valid credentials: a token bucket per network (`networkOf`) in the memory of this
+ * process.
  */
 export interface NetworkLimits {
-  /** Counts a request of its own. @throws ServiceError rate_limit_exceeded */
+  /** Counts a request. @throws ServiceError rate_limit_exceeded */
   readonly take: (address: string) => void;
-  /** Before a request whose credential is not known yet. @throws ServiceError rate_limit_exceeded */
+  /** Checks the limit before a request whose credentials are not verified yet. @throws ServiceError rate_limit_exceeded */
   readonly check: (address: string) => void;
-  /** After a request whose credential was wrong. */
+  /** Counts a request with invalid credentials. */
   readonly countFailure: (address: string) => void;
 }
 
-/** @param perSecond tokens for each network; 0 is no limit */
+/** @param perSecond tokens per network; 0 means no limit */
 export function makeNetworkLimits(perSecond: number): NetworkLimits {
   if (perSecond === 0) return { take: () => undefined, check: () => undefined, countFailure: () => undefined };
   const rate: Rate = { perSecond, burst: perSecond * BURST_SECONDS };
@@ -46,7 +46,7 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
       const bucket = buckets.get(networkOf(address));
       if (!bucket) return;
       refill(bucket, rate, performance.now());
-      // Tries to take one without keeping it.
+      // Checks for a token without taking it.
       refuse(take({ ...bucket }, rate, 1));
     },
     countFailure: (address) => void takeTokens(address, 1),

@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { isDuplicate } from '../store/postgres/pool.ts';
 
-/** Two requests with one idempotency key: this one came second, and the first has not been answered. */
+/** The error for the second of two concurrent requests with the same idempotency key. */
 export function concurrent(): ServiceError {
   return new ServiceError(
     'concurrent_idempotent_requests',
@@ -10,8 +10,8 @@ export function concurrent(): ServiceError {
 }
 
 /**
- * Refuses when the key of a request has been used while it was stored: a key's holder loses it with its database
- * connection, and then the table alone decides who was first.
+ * Refuses a request whose idempotency key was used while its email was stored: a lock is lost with its database connection,
+ * and then the table decides which request was first.
  */
 export async function unlessUsed<T>(storing: Promise<T>): Promise<T> {
   return storing.catch((error: unknown) => {

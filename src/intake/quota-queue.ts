@@ -1,17 +1,16 @@
-/** Emails of one organization that are counted at a time: one is, the others are on their way. */
+/** Emails of one organization that are counted concurrently: one holds the lock, the others are in transit. */
 const AT_ONCE = 4;
 /** Organizations that are remembered to have a quota. */
 const MOST = 10_000;
 
 /**
  * Emails of an organization with a quota are counted one after the other, each until its commit. Those with files, which
- * are stored one by one, wait here for that without a database connection, so that a burst of them leaves the connections
- * to others.
+ * are stored singly, wait here without a database connection, so that a burst of them leaves connections to others.
  */
 export interface QuotaQueue {
-  /** Runs `work` when it is its turn: at once for an organization that is not known to have a quota. */
+  /** Runs `work` in turn, or immediately for an organization that is not known to have a quota. */
   readonly run: <T>(orgId: string, work: () => Promise<T>) => Promise<T>;
-  /** Whether an organization's emails are counted, as its last one showed. */
+  /** Records whether the last email of an organization was counted against a quota. */
   readonly note: (orgId: string, counted: boolean) => void;
 }
 

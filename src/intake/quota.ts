@@ -2,7 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
-/** Why no more emails are accepted in this month. @param emails how many there were to be */
+/** Creates the error for an exceeded quota. @param emails the number of refused emails */
 export async function quotaExceeded(db: Db, orgId: string, emails: number): Promise<ServiceError> {
   const { monthly, used, resets_at, resets_in } = await requireUsage(db, orgId);
   const left = Math.max(0, (monthly ?? used) - used);
@@ -14,8 +14,8 @@ export async function quotaExceeded(db: Db, orgId: string, emails: number): Prom
 }
 
 /**
- * Gives an organization that is named by hand a quota.
- * @param monthly emails in a calendar month (UTC), 0 for none at all, null for any number
+ * Sets the quota of an organization for the operator.
+ * @param monthly emails per calendar month (UTC); 0 for none, null for any number
  * @throws ServiceError not_found
  */
 export async function giveQuota(db: Db, orgId: string, monthly: number | null): Promise<Usage> {

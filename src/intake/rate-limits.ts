@@ -4,11 +4,11 @@ import { type Bucket, type Rate, refill, type Standing, standing, take } from '.
 import type { Pool } from '../store/postgres/pool.ts';
 import { type BucketName, exchangeDebts, type Spending } from '../store/limits/rate-usage.ts';
 
-/** Seconds of income that an organization may save up: bursts are welcome, and batches are bursts by nature. */
+/** Bursts in seconds of the rate. Batches are bursts. */
 const SAVED: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };
-/** Milliseconds between two exchanges with the other processes. */
+/** Time between two exchanges with the other processes. */
 const EXCHANGE_EVERY = 200;
-/** Milliseconds since the last exchange after which what flowed back here meanwhile is not told any more. */
+/** Time since the last exchange after which refills in this process are not reported: the database has refilled too. */
 const STALE = 1_000;
 /** Buckets per statement. */
 const AT_ONCE = 1_000;
@@ -19,7 +19,7 @@ const WHAT: Readonly<Record<BucketName, string>> = {
   domains: 'domain registrations and checks',
 };
 
-/** A request came too soon; `standing` is where the bucket that refused it stands. */
+/** `standing` is the state of the bucket that refused the request. */
 export class RateLimitExceeded extends ServiceError {
   readonly standing: Standing;
 
@@ -30,54 +30,54 @@ export class RateLimitExceeded extends ServiceError {
   }
 }
 
-/** The token buckets of all organizations for one kind of thing. Nothing here waits for the database. */
+/** The token buckets of all organizations for one kind of operation. No method waits for the database. */
 export interface RateLimit {
   readonly rate: Rate;
   /**
-   * Takes tokens out of an organization's bucket.
-   * @throws RateLimitExceeded when they are not there; then nothing is taken
+   * Takes tokens from an organization's bucket.
+   * @throws RateLimitExceeded when there are too few; then none is taken
    */
   readonly take: (orgId: string, tokens: number) => void;
-  /** Puts back what was taken for something that did not happen. */
+  /** Returns tokens of an operation that did not take place. */
   readonly giveBack: (orgId: string, tokens: number) => void;
   readonly standing: (orgId: string) => Standing;
 }
 
-/** The rates that are limited; null is not. */
+/** Null means no limit. */
 export interface RateLimits {
   readonly requests: RateLimit | null;
-  /** A batch takes as many tokens as it has emails. */
+  /** A batch takes one token per email. */
   readonly mails: RateLimit | null;
-  /** Registrations and checks of domains: each costs a key pair, DNS queries or calls to the provider. */
+  /** Registrations and checks of domains cost a key pair, DNS queries or calls to the provider. */
   readonly domains: RateLimit | null;
 }
 
-/** A bucket as this process sees it. */
+/** The state of a bucket in this process. */
 interface LocalBucket extends Bucket {
-  /** Tokens taken that the other processes do not know of yet. */
+  /** Tokens taken since the last exchange. */
   unsaid: number;
-  /** Whether anybody asked for tokens since the last exchange, in vain or not. */
+  /** True if tokens were requested since the last exchange, also without success. */
   asked: boolean;
 }
 
 type Buckets = RateLimit & {
   readonly name: BucketName;
-  /** What the other processes should know; who was not asked for and is full is forgotten. */
+  /** Returns the usage to report. Buckets that are full and unused are removed. */
   readonly collect: () => Spending[];
-  /** The other processes know it, and this is what all of them have taken. */
+  /** Sets the usage of all processes after an exchange. */
   readonly settle: (orgId: string, debt: number) => void;
-  /** They could not be told. */
+  /** Restores usage that could not be reported. */
   readonly keep: (spending: Spending) => void;
 };
 
 /**
- * Limits that processes share: each decides from what it knows, at once, and every 200 ms tells the database what it let
- * through and learns what all have. Between two exchanges another process may let through what this one has just
- * taken: at most what it takes in 200 ms, and at most one full bucket for each process beyond the first. That is owed, and
- * nothing passes until it has flowed back. While the database is away each process limits by itself.
- * @param perSecond tokens for each organization; 0 or none is no limit
- * @param onError told of the first of the exchanges that fail one after the other; the next one comes all the same
- * @returns the limits, and a function that ends the exchanges with a last one
+ * Starts rate limits that processes share. Each process decides locally, and every 200 ms adds its usage to the database and
+ * reads that of all processes. Between two exchanges another process may admit requests beyond the limit: at most what it
+ * admits in 200 ms, and at most one full bucket for each process beyond the first. The excess is deducted from later tokens.
+ * While the database is unreachable each process limits on its own.
+ * @param perSecond tokens per organization; 0 or undefined means no limit
+ * @param onError called for the first of consecutive failures; the exchanges continue
+ * @returns the limits, and a function that stops the exchanges after a last one
  */
 export function startRateLimits(
   pool: Pool,

@@ -3,21 +3,20 @@ import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/
 import { requireOrganization } from '../accounts/organizations.ts';
 import { type AgainDeps, sendAgain } from './send-again.ts';
 
-/** Emails that are read at a time. */
+/** Emails per page. */
 const PAGE = 500;
 
-/** What became of emails that were to be sent again. */
 export interface RetrySummary {
   readonly matched: number;
-  /** Each with the new email that it was sent as. */
+  /** Emails that were sent again, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];
-  /** Not sent again: they were already, their content is erased, or a new email like them would be refused. */
+  /** Emails that were not sent again: they already were, their content is erased, or a new email would be refused. */
   readonly refused: { readonly id: string; readonly reason: string }[];
 }
 
 /**
- * Sends emails of an organization again that failed, each as a new email of the same content. One that was sent again within
- * the last 24 hours is not sent twice.
+ * Sends failed emails of an organization again, each as a new email with the same content. An email that was sent again
+ * within the last 24 hours is skipped.
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: AgainDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
@@ -35,7 +34,7 @@ export async function retryFailed(deps: AgainDeps, orgId: string, filter: Failed
   return { ...summary, matched: matched.length };
 }
 
-/** The emails that `retryFailed` would send again. */
+/** Lists the emails that `retryFailed` would send again. */
 export async function listAll(
   { pool }: Pick<AgainDeps, 'pool'>,
   orgId: string,

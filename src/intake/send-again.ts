@@ -8,17 +8,16 @@ import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
-/** What sending a stored email again needs. */
 export interface AgainDeps extends IntakeDeps {
   readonly files: FileStore;
 }
 
 /**
- * Sends a stored email once more, at once: a new email of the same content, to the same recipients, with copies of its
- * files. Headers that we set by ourselves are set anew.
- * @param wish names what was asked for: asked twice, by a second click, it is done once
- * @throws ServiceError not_found; conflict when its content is not kept any more, or it was done; all that a new email is
- *   refused for
+ * Sends a stored email again immediately: a new email with the same content and recipients and copies of its files. Headers
+ * that Sendwright generates are generated anew.
+ * @param requestId deduplicates: a repeated click sends one email
+ * @throws ServiceError not_found; conflict when its content was deleted, or it was sent again already; the errors of
+ *   acceptEmail
  */
 export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish: string): Promise<Acceptance> {
   const { pool } = deps;
@@ -37,7 +36,7 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish
   }
 }
 
-/** One after the other: each is as large in memory as all that a request may bring. */
+/** Reads files one after the other: each may be as large as a whole request. */
 async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
   const requests: AttachmentRequest[] = [];
   for (const { id: fileId, filename, content_type, content_id, kept } of (await findAttachments(pool, orgId, id)) ??

@@ -4,27 +4,27 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 
-/** Tags that a process remembers to be registered, of all organizations: at most 30 MB of the longest tags. */
+/** Registered tags that a process remembers, of all organizations: at most 30 MB of the longest tags. */
 const REMEMBERED = 50_000;
 
 /**
- * Limits the distinct tags of an organization. Every tag is registered before the first email that carries it is stored;
- * a process remembers registered tags, so that only emails with new tags cost statements and locks.
+ * Limits the distinct tags of an organization. Every tag is registered before the first email with it is stored. A process
+ * remembers registered tags, so that only emails with new tags cost statements and locks.
  */
 export interface TagRegistry {
-  /** Adds those of `tags` to `found` that this process does not know to be registered. */
+  /** Adds the tags that this process does not know to be registered to `found`. */
   readonly collectUnknown: (orgId: string, tags: readonly Tag[], found: Map<string, Tag>) => void;
   /** @throws ServiceError limit_exceeded; then none of them is registered */
   readonly register: (orgId: string, unknown: ReadonlyMap<string, Tag>) => Promise<void>;
 }
 
-/** Registers nothing, for organizations whose tags are not limited. */
+/** For organizations without a tag limit. */
 export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, register: async () => undefined };
 
-/** @param limit distinct tags of one organization; 0 is no limit */
+/** @param limit distinct tags of one organization; 0 means no limit */
 export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   if (limit === 0) return UNLIMITED_TAGS;
-  /** In the order in which they were registered or seen first. */
+  /** In the order of registration or first use. */
   const registered = new Set<string>();
   const queues = new Map<string, Promise<void>>();
 
@@ -37,7 +37,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));
-    // An organization that had all of them would be beyond its limit, too.
+    // An organization that had all of them would exceed its limit too.
     if (missing.length > limit) throw tooMany(limit, missing.length);
     const result = await transaction(pool, async (client) => {
       await lockLimit(client, 'tags', orgId);
@@ -55,12 +55,12 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   return {
     collectUnknown(orgId, tags, found) {
       for (const tag of tags) {
-        // Names and values hold no spaces.
+        // Names and values contain no spaces.
         const key = `${orgId} ${tag.name} ${tag.value}`;
         if (!registered.has(key)) found.set(key, tag);
       }
     },
-    // One at a time for each organization, so that one that sends new tags all the time holds one connection at most.
+    // Serialized per organization, so that one that always sends new tags holds at most one connection.
     register(orgId, unknown) {
       const turn = (queues.get(orgId) ?? Promise.resolve()).then(() => write(orgId, unknown));
       const settled = turn.catch(() => undefined);

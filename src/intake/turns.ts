@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Milliseconds for which one request may keep the event loop to itself. */
+/** Time for which one request may block the event loop. */
 const SLICE = 10;
 
 /**
- * Cuts long work into slices. The function it returns is called between two steps; what it answers now and then is
- * awaited before the next step, while other requests have their turn.
+ * Splits long work into time slices. Await the result of the returned function between two steps: once per slice it yields
+ * to other requests.
  */
 export function takeTurns(): () => Promise<void> | undefined {
   let until = performance.now() + SLICE;

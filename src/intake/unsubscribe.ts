@@ -8,19 +8,19 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions } from '../store/suppressions/suppressions.ts';
 import { findAddressedEmail } from '../store/suppressions/unsubscribes.ts';
 
-/** Whom an unsubscribe link is of. */
+/** The recipient of an unsubscribe link. */
 export interface Subscriber {
   readonly orgId: string;
   readonly emailId: string;
   /** The bare address in lower case. */
   readonly address: string;
-  /** Of whom the emails are: a domain as an A-label. */
+  /** The sender domain as an A-label. */
   readonly sender: string;
 }
 
 /**
- * Finds out whom a link is of. Changes nothing.
- * @throws ServiceError not_found for a token that was not made here, or whose email is gone
+ * Finds the recipient of an unsubscribe link. It changes nothing.
+ * @throws ServiceError not_found for an invalid token, or when its email was deleted
  */
 export async function findSubscriber(db: Db, tokens: UnsubscribeTokens, token: string): Promise<Subscriber> {
   const claim = claimOf(token);
@@ -42,13 +42,13 @@ interface UnsubscribeDeps {
 }
 
 /**
- * Takes somebody off an organization's marketing email, at once, and notes it on the email whose link he followed.
- * Repeated, it changes nothing, unless the organization has taken him off its list in between: then he is put there again.
+ * Unsubscribes a recipient from an organization's marketing email immediately, and records it on the email of the link.
+ * Repeating it changes nothing, unless the organization has removed the suppression meanwhile: then it is added again.
  */
 export async function unsubscribe(deps: UnsubscribeDeps, { orgId, emailId, address }: Subscriber): Promise<void> {
   await transaction(deps.pool, async (client) => {
     await project(client, 'unsubscribed', [{ id: emailId, recipient: address, dedupe_key: `unsubscribed ${address}` }]);
-    // An email that has noted it before, or ended in a status that notes nothing, is no reason to go on mailing.
+    // The recipient is suppressed even if the email already has this event, or a status that records none.
     const now = Date.now();
     await addSuppressions(client, [
       {

@@ -1,6 +1,6 @@
 /**
- * Bounds how many bytes concurrent work may hold in memory. A weighted semaphore with a share for each holder; the
- * published ones (async-mutex, semaphore-async-await) have weights but no shares.
+ * Bounds the bytes that concurrent work holds in memory. A weighted semaphore with a share for each holder; published
+ * ones (async-mutex, semaphore-async-await) have weights but no shares.
  */
 export interface ByteLimit {
   /**
@@ -8,16 +8,16 @@ export interface ByteLimit {
    * @param bytes more than one holder's share counts as the whole share
    */
   readonly take: (bytes: number, options?: TakeOptions) => Promise<Release>;
-  /** Holds this many bytes if that is possible without waiting or overtaking; undefined otherwise. */
+  /** Takes the bytes if that is possible without waiting or overtaking; undefined otherwise. */
   readonly tryTake: (bytes: number, holder?: string) => Release | undefined;
-  /** Whether a holder within its share waits for bytes that others hold. */
+  /** Returns true if a holder within its share waits for bytes that others hold. */
   readonly isContended: () => boolean;
 }
 
 export interface TakeOptions {
-  /** Ends the wait with its reason. */
+  /** Aborts the wait with its reason. */
   readonly signal?: AbortSignal;
-  /** Whose share the bytes count against; undefined counts against none. */
+  /** The holder whose share the bytes count against; undefined counts against none. */
   readonly holder?: string | undefined;
 }
 

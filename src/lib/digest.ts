@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** SHA-256 of a secret or token: all that is kept of it. 256 random bits need no slow hash. */
+/** SHA-256 of a secret or token, which is stored in its place. 256 random bits need no slow hash. */
 export function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Compares digests, so that neither contents nor lengths show in the time it takes. */
+/** Compares digests, so that timing reveals neither contents nor lengths. */
 export function isSame(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }

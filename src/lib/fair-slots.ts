@@ -8,9 +8,9 @@ export interface FairSlots {
 }
 
 interface SlotLimits {
-  /** Work that runs at a time. */
+  /** Work that runs concurrently. */
   readonly slots: number;
-  /** Work that waits, of priority and of other work each. */
+  /** Work that waits, separately for priority and other work. */
   readonly maxWaiting: number;
   /** Creates the error for work that may not wait. */
   readonly refuse: () => Error;
@@ -32,7 +32,7 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits): FairSl
       if (running < slots) running++;
       else {
         if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
-        // The finishing work hands its slot over.
+        // The finishing work passes its slot on.
         await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
       }
       try {
@@ -46,7 +46,7 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits): FairSl
   };
 }
 
-/** Waiters of several holders, one holder after the other. */
+/** A queue that serves its holders in rotation. */
 class RotatingQueue {
   size = 0;
   readonly #queues = new Map<string, Waiter[]>();
@@ -56,7 +56,7 @@ class RotatingQueue {
     this.size++;
   }
 
-  /** Removes the first waiter of the holder whose turn it is. */
+  /** Removes the first waiter of the next holder in rotation. */
   shift(): Waiter | undefined {
     const [first] = this.#queues;
     if (!first) return undefined;

@@ -1,4 +1,4 @@
-/** Items by a key of theirs, keys and items in the order they came. */
+/** Groups items by a key. Keys and items keep their order. */
 export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

@@ -1,4 +1,4 @@
-/** A piece of HTML that needs no more escaping. */
+/** Escaped HTML. */
 export class Html {
   readonly text: string;
 
@@ -15,12 +15,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text as it stands in HTML, in content and in quoted attributes alike. */
+/** Escapes text for content and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** A template whose values are escaped unless they are Html themselves. */
+/** A template that escapes its values unless they are Html. */
 export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[])[]): Html {
   const texts = values.map((value) =>
     [value]

@@ -4,10 +4,10 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Range = readonly [Address, number];
 export type Ranges = readonly Range[];
 
-/** Bits before the IPv4 address in an IPv6 address that stands for one (RFC 4291 §2.5.5.2). */
+/** Bits before the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). */
 const MAPPED_BITS = 96;
 
-/** @throws when a text is no range such as `10.0.0.0/8` or `fd00::/8`, or a single address */
+/** @throws for text that is neither a range such as `10.0.0.0/8` or `fd00::/8` nor a single address */
 export function parseRanges(texts: readonly string[]): Range[] {
   return texts.map(parseRange);
 }
@@ -22,7 +22,7 @@ function whole(address: Address): [Address, number] {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** Whether a text is an address in one of some ranges. An IPv4 address in IPv6 clothes counts as itself. */
+/** Returns true if an address is in one of the ranges. An IPv4-mapped IPv6 address counts as its IPv4 address. */
 export function isAllowed(text: string, allowed: Ranges): boolean {
   if (!ipaddr.isValid(text)) return false;
   const plain = ipaddr.process(text);
@@ -34,30 +34,30 @@ function contains(range: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match([range, bits]);
 }
 
-/** Whether every address of `inner` is in one single range of `outer`. */
+/** Returns true if one range of `outer` contains every address of `inner`. */
 export function isWithin(inner: Range, outer: Ranges): boolean {
   const [address, bits] = inner;
   return outer.some(([range, rangeBits]) => bits >= rangeBits && contains(range, rangeBits, address));
 }
 
-/** Platform services of Azure use this address, which looks public. */
+/** Azure's platform services use this address, which looks public. */
 const PLATFORM_ADDRESSES = new Set(['168.63.129.16']);
-/** All of IPv6 that is allocated (RFC 4291 §2.4); other addresses may stand for an internal IPv4 address. */
+/** All allocated IPv6 addresses (RFC 4291 §2.4); others may map to an internal IPv4 address. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
-/** Whether an IPv4 or IPv6 address, without brackets, belongs to the public internet. */
+/** Returns true for an IPv4 or IPv6 address, without brackets, of the public internet. */
 export function isPublicAddress(text: string): boolean {
   const address = ipaddr.parse(text);
   if (address.range() !== 'unicast' || PLATFORM_ADDRESSES.has(address.toString())) return false;
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
 }
 
-/** Prefix length of the smallest IPv6 network that one site gets (RFC 6177); its addresses cost the site nothing. */
+/** Prefix length of the smallest IPv6 network of one site (RFC 6177); its addresses cost the site nothing. */
 const IPV6_NETWORK_BITS = 64;
 
 /**
- * The network that an address is counted with, as a stable key: an IPv4 address itself, the /64 of an IPv6 address
- * (`2001:db8:1:2::/64`). An IPv4-mapped IPv6 address counts as its IPv4 address. Any other text is returned as it is.
+ * Returns the network by which an address is counted: an IPv4 address itself, the /64 of an IPv6 address
+ * (`2001:db8:1:2::/64`). An IPv4-mapped IPv6 address counts as its IPv4 address. Other text is returned unchanged.
  */
 export function networkOf(address: string): string {
   // A zone names an interface of this machine and is not part of the network.
@@ -71,7 +71,7 @@ export function networkOf(address: string): string {
 
 const RANGE_PROBLEM = 'must be an IPv4 or IPv6 address, or a range such as 203.0.113.0/24 or 2001:db8::/32';
 
-/** What is wrong with an address or range as people write it: of IPv4 the four decimal numbers, of IPv6 no zone. */
+/** Returns why text is not an address or range: IPv4 needs four decimal numbers, IPv6 must have no zone. */
 export function rangeProblem(text: string): string | undefined {
   const [address = '', ...bits] = text.split('/');
   const isPlain =

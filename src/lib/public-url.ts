@@ -2,9 +2,8 @@ import { parse } from 'tldts';
 import { isPublicAddress } from './ip-ranges.ts';
 
 /**
- * Whether the public internet can reach a URL, judged by its host alone: a public address, or a name below a public
- * top-level domain. `localhost`, names without a dot and reserved endings such as `.internal` and `.home.arpa` are not
- * public.
+ * Returns true if the host of a URL is on the public internet: a public address, or a name below a public top-level
+ * domain. `localhost`, names without a dot and reserved endings such as `.internal` and `.home.arpa` are not public.
  */
 export function isPublicUrl(url: string): boolean {
   const { hostname, isIp, isIcann, publicSuffix } = parse(new URL(url).href);

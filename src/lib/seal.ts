@@ -1,29 +1,29 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { DerivedKeys } from './secret-key.ts';
 
-/** Keeps secrets in places that others may read, such as a database or its backups. */
+/** Encrypts secrets for storage that others may read, such as a database or its backups. */
 export interface Seal {
-  /** @param about whose secret it is: opened as anybody else's, it does not open */
+  /** @param about identifies the owner; a value does not open for another one */
   readonly close: (secret: Buffer, about: string) => Buffer;
-  /** @throws Error when it was sealed with an unknown key or about something else, or was changed */
+  /** @throws Error when it was sealed with an unknown key or for another owner, or was modified */
   readonly open: (sealed: Buffer, about: string) => Buffer;
-  /** The first bytes of all that `close` returns: they name the form and the key. */
+  /** The first bytes of each result of `close`: they identify the form and the key. */
   readonly prefix: Buffer;
 }
 
-/** The form without a key id, of values that were sealed before keys could be replaced. */
+/** The form without a key id, from before keys could be rotated. */
 const FORM_WITHOUT_KEY = 1;
 const FORM = 2;
-/** Bytes of a key id: the start of a hash of the key, enough to tell a handful of keys apart. */
+/** The start of a hash of the key, enough to distinguish a few keys. */
 const KEY_ID = 4;
-/** Bytes, as NIST SP 800-38D has them for AES-GCM. */
+/** AES-GCM sizes by NIST SP 800-38D. */
 const NONCE = 12;
 const TAG = 16;
 const CIPHER = 'aes-256-gcm';
 
 /**
- * Seals with AES-256-GCM: a byte that names the form, the id of the key, a random nonce, the tag, then the ciphertext.
- * @param keys 32 bytes each, of this purpose alone. The first seals; each of them opens what it has sealed.
+ * Seals with AES-256-GCM. A value is a form byte, the key id, a random nonce, the tag and the ciphertext.
+ * @param keys 32 bytes each, for this purpose only. The first seals; each opens its own values.
  */
 export function makeSeal(keys: Buffer | DerivedKeys): Seal {
   const [primary, ...old] = Buffer.isBuffer(keys) ? ([keys] as const) : keys;
@@ -59,7 +59,7 @@ function prefixOf(key: Buffer): Buffer {
   return Buffer.concat([Buffer.of(FORM), id]);
 }
 
-/** @throws Error of the last key when none of them opens it */
+/** @throws the error of the last key when none of them opens it */
 function openWithAny(keys: readonly Buffer[], encrypted: Buffer, about: string): Buffer {
   let failure = new Error('the value was sealed with a key that is not known here');
   for (const key of keys) {

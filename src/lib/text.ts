@@ -2,7 +2,7 @@
 // eslint-disable-next-line no-control-regex -- control characters are what this expression is about
 const CONTROL = /[\u0000-\u001F\u007F\u2028\u2029]/;
 
-/** The length of a text in Unicode code points. */
+/** Counts Unicode code points. */
 export function characters(text: string): number {
   let surrogatePairs = 0;
   for (let i = 0; i < text.length; i++) {
@@ -15,13 +15,13 @@ export function characters(text: string): number {
   return text.length - surrogatePairs;
 }
 
-/** What is wrong with a text that must fit in one header line, if anything. */
+/** Returns why text does not fit in one header line, or undefined. */
 export function controlProblem(text: string): string | undefined {
   if (CONTROL.test(text)) return 'must not hold control characters or line breaks';
   return text.isWellFormed() ? undefined : 'must be well-formed Unicode';
 }
 
-/** What is wrong with a text that may have many lines, if anything. */
+/** Returns why multi-line text is not valid, or undefined. */
 export function bodyProblem(text: string): string | undefined {
   if (text.includes('\0')) return 'must not hold NUL characters';
   return text.isWellFormed() ? undefined : 'must be well-formed Unicode';

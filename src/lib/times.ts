@@ -1,8 +1,8 @@
 /**
- * The time within which a part of many things happened, from how many took how long.
- * @param steps how many took more than 2^((step - 1)/2) ms and at most 2^(step/2) ms
+ * Estimates a percentile from a histogram.
+ * @param steps counts of durations above 2^((step - 1)/2) ms up to 2^(step/2) ms
  * @param part 0.5 for the median
- * @returns milliseconds, as if those of one step were spread evenly; null when there is none
+ * @returns milliseconds, interpolated linearly within a step; null without data
  */
 export function percentile(steps: ReadonlyMap<number, number>, part: number): number | null {
   const sorted = [...steps].filter(([, count]) => count > 0).sort(([a], [b]) => a - b);
@@ -19,7 +19,7 @@ export function percentile(steps: ReadonlyMap<number, number>, part: number): nu
   return null;
 }
 
-/** A span of time in words of one or two units. */
+/** Formats a duration in one or two units. */
 export function spanInWords(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1_000;

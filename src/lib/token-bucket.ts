@@ -1,35 +1,35 @@
-/** How fast a bucket fills, and how many tokens it holds when it is full. */
+/** Tokens per second, and the capacity of the bucket. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** A token bucket, told by what is missing in it. */
+/** A token bucket, stored as the number of missing tokens. */
 export interface Bucket {
-  /** Tokens that were taken out and have not flowed back: none when it is full, more than it holds when it is overdrawn. */
+  /** Tokens that were taken and not refilled: 0 for a full bucket, more than its capacity for an overdrawn one. */
   debt: number;
-  /** When that was so: milliseconds of a monotonic clock. */
+  /** The time of `debt` in milliseconds of a monotonic clock. */
   at: number;
 }
 
-/** Where a bucket stands, in whole tokens and seconds. */
+/** The state of a bucket in whole tokens and seconds. */
 export interface Standing {
   readonly limit: number;
   readonly remaining: number;
-  /** Until it is full again. */
+  /** Seconds until the bucket is full. */
   readonly reset: number;
 }
 
-/** Lets flow back what has come in meanwhile. */
+/** Adds the tokens of the time since `at`. */
 export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
   bucket.debt = Math.max(0, bucket.debt - ((now - bucket.at) / 1_000) * perSecond);
   bucket.at = now;
 }
 
 /**
- * Takes tokens out of a bucket that was just refilled. What costs more than half of a full bucket passes when it is half
- * full and leaves it overdrawn, for else it would have to wait for a quiet time that may never come.
- * @returns 0 when they were taken; else the seconds until they could be, and nothing was taken
+ * Takes tokens from a bucket that was just refilled. A cost above half of the capacity needs only a half-full bucket and
+ * overdraws it; otherwise it might wait forever under steady load.
+ * @returns 0 after taking the tokens; otherwise the seconds until there are enough
  */
 export function take(bucket: Bucket, { perSecond, burst }: Rate, cost: number): number {
   const needed = Math.min(cost, Math.max(1, burst / 2));

@@ -3,47 +3,47 @@ import { type ApiKey, findKey, noteUses } from './keys.ts';
 import { listen } from '../postgres/listen.ts';
 import type { Pool } from '../postgres/pool.ts';
 
-/** Milliseconds for which a key is believed while its end would be heard of. A net below the notices: they are what counts. */
+/** Time for which a key is fresh while notices are received. Notices invalidate keys; this is only a fallback. */
 const WHILE_LISTENING = 10_000;
-/** Milliseconds for which a key is believed otherwise, and for which one is believed not to exist. */
+/** Time for which a key is fresh without notices, and an unknown key always. */
 const OTHERWISE = 600;
-/** Milliseconds between two questions whether the listening connection lives. */
+/** Time between two liveness checks of the listening connection. */
 const ASK_EVERY = 250;
 /**
- * Milliseconds after a question that was answered for which it counts as living. The longer of this and OTHERWISE is how long
- * a key that was revoked may be believed when the connection dies unseen.
+ * Time for which the connection counts as alive after a successful check. The longer of this and UNVERIFIED_TTL_MS bounds
+ * how long a revoked key is accepted when the connection breaks silently.
  */
 const LEASE = 700;
-/** Keys in memory; and as many ids that are no keys. */
+/** Entries per map: known keys and unknown ids. */
 const MOST = 10_000;
-/** Milliseconds between two notes that a key was used. */
+/** Time between two updates of a key's last use. */
 const NOTE_EVERY = 60_000;
-/** Milliseconds for which uses are gathered before they are noted. */
+/** Time for which uses are collected into one statement. */
 const GATHER = 1_000;
 
-/** A key with its ranges as they are compared. */
+/** A key with parsed address ranges. */
 export interface KnownKey extends ApiKey {
   readonly allowed: Ranges | null;
 }
 
-/** Keys in memory, so that a request costs no round trip to the database. */
+/** Caches API keys, so that a request needs no database round trip. */
 export interface KeyRing {
   /**
-   * The key with this id, unless it was revoked or has expired. One that was revoked, by whatever process, is not found any
-   * more within a second, also when the connection on which that is told is cut or silent.
+   * Returns the key with this id unless it is revoked or expired. Every process refuses a revoked key within a second, even
+   * if the connection that receives notices breaks or stalls.
    */
   readonly find: (id: string) => Promise<KnownKey | undefined>;
-  /** Whether the id was that of a key when the database was last asked, so that `find` is not asked for nothing. */
+  /** Returns true if the id is cached as a key, so that `find` is not likely to query the database in vain. */
   readonly isKnown: (id: string) => boolean;
-  /** Notes in the background that a key was used, about once a minute. */
+  /** Records the use of a key in the background, about once a minute. */
   readonly used: (id: string) => void;
-  /** Notes what is left to be noted, and listens no more. */
+  /** Writes pending uses and stops listening. */
   readonly stop: () => Promise<void>;
 }
 
 interface Entry {
   readonly key: KnownKey | undefined;
-  /** When the database was asked, and until when the key lasts: `performance.now()`. */
+  /** `performance.now()` before the query, and at the key's expiry. */
   readonly askedAt: number;
   readonly lasts: number;
 }
@@ -53,7 +53,7 @@ interface Question {
   readonly answer: Promise<KnownKey | undefined>;
 }
 
-/** @param onError told when uses could not be noted; they are noted later */
+/** @param onError called when uses could not be written; later uses are */
 export function openKeyRing(pool: Pool, databaseUrl: string, onError: (error: unknown) => void): KeyRing {
   const keys = new Map<string, Entry>();
   const strangers = new Map<string, Entry>();
@@ -70,7 +70,7 @@ export function openKeyRing(pool: Pool, databaseUrl: string, onError: (error: un
     const before = changes;
     const answer = findKey(pool, id).then((found) => {
       const key = found && { ...found, allowed: found.allowed_ips && parseRanges(found.allowed_ips) };
-      // What was read before a change that has been told of meanwhile may be out of date.
+      // A result that was read before a change notice may be stale.
       if (before === changes) {
         const lasts = key?.expires_in == null ? Infinity : askedAt + key.expires_in;
         remember(key ? keys : strangers, id, { key, askedAt, lasts });
@@ -123,7 +123,7 @@ export function openKeyRing(pool: Pool, databaseUrl: string, onError: (error: un
   };
 }
 
-/** The oldest make room. */
+/** Evicts the oldest entry when full. */
 function remember(entries: Map<string, Entry>, id: string, entry: Entry): void {
   entries.delete(id);
   entries.set(id, entry);
@@ -135,7 +135,7 @@ function noteInBackground(
   pool: Pool,
   onError: (error: unknown) => void,
 ): { readonly note: (id: string) => void; readonly stop: () => Promise<void> } {
-  /** When each key was last put down to be noted. */
+  /** When the use of each key was last recorded. */
   const noted = new Map<string, number>();
   let waiting = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
@@ -150,7 +150,7 @@ function noteInBackground(
     try {
       if (ids.length > 0) await noteUses(pool, ids);
     } catch (error) {
-      // The next use is noted anew.
+      // The next use is recorded again.
       for (const id of ids) noted.delete(id);
       onError(error);
     }
