@@ -286,7 +286,8 @@ async function showTrouble(site: Site, error: unknown, request: FastifyRequest, 
   const trouble = troubleOf(error);
   if (trouble.status >= 500) request.log.error({ err: error }, trouble.title);
   if (trouble.status === 503) reply.header('retry-after', '1');
-  if (error instanceof ServiceError && error.retryAfter) reply.header('retry-after', String(error.retryAfter));
+  if (error instanceof ServiceError && error.retryAfterSeconds)
+    reply.header('retry-after', String(error.retryAfterSeconds));
   const visit = request.visit ?? visitOf(site, request, undefined);
   const page = TroublePage({ visit, trouble });
   return send(site, new Reply(page, { status: trouble.status }), visit, reply);

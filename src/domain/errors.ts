@@ -34,15 +34,15 @@ export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   /** Whole seconds after which the same request may be granted; undefined where time alone changes nothing. */
-  readonly retryAfter: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
   readonly #problem: string;
 
-  constructor(code: ErrorCode, message: string, param?: string, retryAfter?: number) {
+  constructor(code: ErrorCode, message: string, param?: string, retryAfterSeconds?: number) {
     super(param === undefined ? message : `${param}: ${message}`);
     this.name = 'ServiceError';
     this.code = code;
     this.param = param;
-    this.retryAfter = retryAfter;
+    this.retryAfterSeconds = retryAfterSeconds;
     this.#problem = message;
   }
 

@@ -12,21 +12,21 @@ import { newId } from '../domain/ids.ts';
 import { isAllowed, type Ranges } from '../lib/ip-ranges.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
-import type { KeyRing } from '../store/accounts/key-cache.ts';
-import { noteChange, noteMade } from './plugins/audit.ts';
+import type { KeyCache } from '../store/accounts/key-cache.ts';
+import { auditChange, recordCreatedId } from './plugins/audit.ts';
 import { authenticate, authorize, type Scope } from './plugins/auth.ts';
 import { limitBodiesInFlight } from './plugins/bodies-in-flight.ts';
-import { closeWithLastAnswer } from './plugins/closing.ts';
+import { closeAfterLastResponse } from './plugins/closing.ts';
 import { type CurrentDescription, makeCurrentDescription } from './docs/current-examples.ts';
 import { serveDocs } from './docs/docs.ts';
-import { answerBrokenRequest, sendError, tooLarge } from './plugins/errors.ts';
-import { honourKeys } from './plugins/idempotency.ts';
+import { respondToBrokenRequest, sendError, tooLarge } from './plugins/errors.ts';
+import { registerIdempotency } from './plugins/idempotency.ts';
 import { readJson, refuseBodies, refuseCompression } from './plugins/json.ts';
 import { methodsOf } from './plugins/methods.ts';
 import { openapi } from './docs/openapi.ts';
-import { speakHtml } from './docs/pages.ts';
-import { limitRequests, tellLimits } from './plugins/rate-limit.ts';
-import { keepRaw } from './plugins/raw-bodies.ts';
+import { serveHtml } from './docs/pages.ts';
+import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
+import { keepRawBodies } from './plugins/raw-bodies.ts';
 import { type Guard, type Route, route, type RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
 import * as batches from './routes/batches.ts';
@@ -47,13 +47,13 @@ import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
 import { errorResponses } from './schemas/common.ts';
 import { answered } from '../telemetry/topics.ts';
-import { followed } from './plugins/follow.ts';
-import { pathOf, routable } from './plugins/target.ts';
+import { traced } from './plugins/trace.ts';
+import { pathOf, normalizeTarget } from './plugins/target.ts';
 import { makeValidatorCompiler } from './plugins/validation.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 
 /** A slow upload of the largest body fits: 43 MB at 1.2 Mbit/s. */
-const REQUEST_WITHIN = 300_000;
+const REQUEST_TIMEOUT_MS = 300_000;
 
 export interface HttpDeps
   extends
@@ -68,7 +68,7 @@ export interface HttpDeps
   readonly maxBodyBytes: number;
   /** Sender domain in the examples of the API description; undefined means `example.com`. */
   readonly docsSenderDomain: string | undefined;
-  readonly keys: KeyRing;
+  readonly keys: KeyCache;
   readonly networks: NetworkLimits;
   /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
   readonly trustedProxies: Ranges;
@@ -151,7 +151,7 @@ export function routeTable(deps: HttpDeps, describeApi: CurrentDescription): Rou
     ['GET', '/callbacks/meta', 'public', chatCallbacks.metaChallenge(deps)],
     ['POST', '/callbacks/meta', 'public', chatCallbacks.meta(deps)],
 
-    ['GET', '/', 'public', toDashboard],
+    ['GET', '/', 'public', redirectToDashboard],
     ['GET', '/healthz', 'public', health.healthz],
     ['GET', '/readyz', 'public', health.readyz(deps.pool)],
     ['GET', '/metrics', 'public', health.metrics(deps.metrics)],
@@ -167,7 +167,7 @@ function requireHttps(app: FastifyInstance): void {
 }
 
 /** Redirects browsers that open the address of the service to its dashboard. */
-const toDashboard = route({ tags: ['Health'], summary: 'The dashboard', hide: true }, async (_request, reply) =>
+const redirectToDashboard = route({ tags: ['Health'], summary: 'The dashboard', hide: true }, async (_request, reply) =>
   reply.redirect('/dashboard', 303),
 );
 
@@ -187,26 +187,26 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     genReqId: () => newId('req', Date.now()),
     requestIdHeader: false,
     return503OnClosing: false,
-    requestTimeout: REQUEST_WITHIN,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isAllowed(address, deps.trustedProxies)),
-    rewriteUrl: (request) => routable(request.url as string),
+    rewriteUrl: (request) => normalizeTarget(request.url as string),
     // A longer id does not exist; the request line is limited anyway.
     routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
       void sendError(error, request, reply);
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: respondToBrokenRequest,
   });
   app.decorateRequest('caller', null);
-  app.decorateRequest('madeId', null);
+  app.decorateRequest('createdId', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
   readJson(app, deps.maxBodyBytes);
-  honourKeys(app, deps.pool);
+  registerIdempotency(app, deps.pool);
   refuseBodies(app);
-  closeWithLastAnswer(app);
-  tellLimits(app, deps.limits);
+  closeAfterLastResponse(app);
+  reportRateLimits(app, deps.limits);
   if (deps.publicUrl?.startsWith('https:')) requireHttps(app);
   await app.register(swagger, openapi(deps.publicUrl));
 
@@ -215,7 +215,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     await admit(deps, request, reply);
-    if (request.is404) throw nothingHere(table, request, reply);
+    if (request.is404) throw noRoute(table, request, reply);
   });
   limitBodiesInFlight(app, deps.maxBodyBytes);
   app.addHook('onResponse', async (request, reply) => {
@@ -224,16 +224,16 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
     answered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
     const line = { method, route: routeOptions.url, status, ms: Math.round(elapsedTime) };
-    const made = request.madeId ?? undefined;
-    request.log.info({ ...line, org: caller?.org_id, key: caller?.id, made }, 'request');
+    const createdId = request.createdId ?? undefined;
+    request.log.info({ ...line, org: caller?.org_id, key: caller?.id, made: createdId }, 'request');
   });
   for (const row of table) if (!row[3].isPage && !row[3].isRaw) serve(app, deps, row);
   await app.register(async (pages) => {
-    speakHtml(pages);
+    serveHtml(pages);
     for (const row of table) if (row[3].isPage) serve(pages, deps, row);
   });
   await app.register(async (callbacks) => {
-    keepRaw(callbacks);
+    keepRawBodies(callbacks);
     for (const row of table) if (row[3].isRaw) serve(callbacks, deps, row);
   });
   await serveDocs(app, describeApi);
@@ -247,19 +247,19 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   const described = { ...schema, ...answers };
   // The audit log records who changed the account.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
-  const noting = {
-    ...(scope !== 'public' && method !== 'GET' && { preSerialization: noteMade }),
-    ...(isAudited && { onSend: noteChange(deps.pool) }),
+  const hooks = {
+    ...(scope !== 'public' && method !== 'GET' && { preSerialization: recordCreatedId }),
+    ...(isAudited && { onSend: auditChange(deps.pool) }),
   };
   const config = { scope, guard, ...(networkLimit && { networkLimit }) };
   app.route({
     method,
     url,
     schema: described,
-    handler: deps.tracer && scope !== 'public' ? followed(deps.tracer, handler) : handler,
+    handler: deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler,
     attachValidation,
     ...limit,
-    ...noting,
+    ...hooks,
     config,
   });
 }
@@ -298,7 +298,7 @@ function unknownScope(request: FastifyRequest): Scope {
 }
 
 /** Returns the error for a path without a route, or for a path that has no route with this method. */
-function nothingHere(table: readonly RouteRow[], request: FastifyRequest, reply: FastifyReply): ServiceError {
+function noRoute(table: readonly RouteRow[], request: FastifyRequest, reply: FastifyReply): ServiceError {
   const allowed = methodsOf(table, pathOf(request.url));
   if (allowed.length === 0)
     return new ServiceError('not_found', 'there is nothing at this address; /docs lists the addresses of this API');

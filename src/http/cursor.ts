@@ -26,14 +26,14 @@ export interface Cursors {
 }
 
 /** HMAC-SHA256 truncated to 128 bits (RFC 2104 §5). */
-const SIGNATURE = 16;
+const SIGNATURE_BYTES = 16;
 
 /**
  * Creates cursors that callers cannot forge: base64url of a signature and the signed position.
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
 export function makeCursors(secretKey: SecretKeys): Cursors {
-  const signer = makeSigner(deriveKeys(secretKey, 'cursors'), SIGNATURE);
+  const signer = makeSigner(deriveKeys(secretKey, 'cursors'), SIGNATURE_BYTES);
   const signed = ({ list, orgId, filters }: Listing, position: string) =>
     JSON.stringify([list, orgId, filters, position]);
 
@@ -44,10 +44,10 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
     },
     open(listing, cursor) {
       const bytes = Buffer.from(cursor, 'base64url');
-      const position = bytes.subarray(SIGNATURE).toString();
-      const signature = bytes.subarray(0, SIGNATURE);
+      const position = bytes.subarray(SIGNATURE_BYTES).toString();
+      const signature = bytes.subarray(0, SIGNATURE_BYTES);
       // Decoding ignores spare bits and characters that are not base64url: only the issued spelling is accepted.
-      const isOurs = bytes.length > SIGNATURE && bytes.toString('base64url') === cursor;
+      const isOurs = bytes.length > SIGNATURE_BYTES && bytes.toString('base64url') === cursor;
       if (!isOurs || !signer.verify(signed(listing, position), signature)) {
         throw new ServiceError(
           'validation_error',

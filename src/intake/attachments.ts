@@ -18,7 +18,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 import { quotaExceeded } from './quota.ts';
-import { takeTurns } from './turns.ts';
+import { startTimeSlices } from '../lib/time-slices.ts';
 
 /** Fetched files that one process holds in memory, and the share of one organization. */
 const FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
@@ -139,7 +139,7 @@ async function decode(file: Incoming, text: string, budget: Budget): Promise<Buf
     throw invalid(file, 'content', `makes the attachments larger than ${ATTACHMENTS_BYTES / 1_048_576} MB together`);
   }
   const decoding = decodingBase64(text);
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   let step = decoding.next();
   for (; !step.done; step = decoding.next()) await turn();
   if (!step.value) {

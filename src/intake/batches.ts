@@ -8,7 +8,7 @@ import { project } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/emails/batches.ts';
 import { acceptEmails, type NewEmail, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails/emails.ts';
-import type { Once } from '../store/limits/idempotency.ts';
+import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { countBatch } from '../store/limits/quota.ts';
@@ -17,9 +17,9 @@ import type { Changer } from '../accounts/actor.ts';
 import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused, sealEmail } from './emails.ts';
 import type { Caller } from './gathered-emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
-import { unlessUsed } from './once.ts';
+import { rejectReusedKey } from './idempotency.ts';
 import { quotaExceeded } from './quota.ts';
-import { takeTurns } from './turns.ts';
+import { startTimeSlices } from '../lib/time-slices.ts';
 
 /** Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. */
 const CHUNK = 250;
@@ -34,7 +34,7 @@ export async function acceptBatch(
   deps: IntakeDeps,
   caller: Caller,
   requests: readonly EmailRequest[],
-  once?: Once,
+  idempotency?: IdempotencyKey,
 ): Promise<AcceptedBatch> {
   const id = newId('bt', Date.now());
   const parsed = await parse(requests);
@@ -55,7 +55,7 @@ export async function acceptBatch(
     if (judgement) refuse(judgement.index, judgement.refusal);
     deps.limits.mails?.take(caller.orgId, allowance);
     tokens = allowance;
-    const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, once);
+    const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
     await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
     if (left !== null && !(await countBatch(client, caller.orgId, allowance))) {
@@ -63,8 +63,8 @@ export async function acceptBatch(
     }
     return batch;
   });
-  const batch = await unlessUsed(storing).catch((error: unknown) => {
-    if (tokens > 0) deps.limits.mails?.giveBack(caller.orgId, tokens);
+  const batch = await rejectReusedKey(storing).catch((error: unknown) => {
+    if (tokens > 0) deps.limits.mails?.refund(caller.orgId, tokens);
     throw error;
   });
   accepted.publish({ kind: 'email', by: 'batch', count: total });
@@ -84,7 +84,7 @@ async function registerTags(
   refuse: (index: number, refusal: Refusal) => never,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   for (const { tags } of requests) {
     limits.tags.collectUnknown(orgId, tags, newTags);
     await turn();
@@ -130,7 +130,7 @@ async function storeMembers(
 
 async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewEmail[]): Promise<NewEmail[]> {
   const sealed: NewEmail[] = [];
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   for (const email of emails) {
     sealed.push(await sealEmail(deps, orgId, email));
     await turn();
@@ -156,7 +156,7 @@ export async function refuseBadTimes(
 
 async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]> {
   const parsed: SenderAndTime[] = [];
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   for (const request of requests) {
     parsed.push(senderAndTime(request));
     await turn();

@@ -6,10 +6,10 @@ import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { acceptChat, acceptChatOnce, type ChatAcceptance, type ChatRefusal } from '../store/chat/messages.ts';
-import type { Once } from '../store/limits/idempotency.ts';
+import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { IntakeDeps } from './emails.ts';
-import { unlessUsed } from './once.ts';
+import { rejectReusedKey } from './idempotency.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
@@ -35,7 +35,7 @@ export async function sendChat(
   { pool, wakeRelay, tracer }: Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>,
   orgId: string,
   { from, to, type, content }: ChatRequest,
-  once?: Once,
+  idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
   const recipient = phone(to, 'to');
   if (recipient.country === undefined) throw new ServiceError('validation_error', PHONE_PROBLEMS.nowhere, 'to');
@@ -52,8 +52,8 @@ export async function sendChat(
     content,
     traceparent: tracer?.current(),
   };
-  const acceptance = once
-    ? await unlessUsed(acceptChatOnce(pool, orgId, chat, once))
+  const acceptance = idempotency
+    ? await rejectReusedKey(acceptChatOnce(pool, orgId, chat, idempotency))
     : await acceptChat(pool, orgId, chat);
   if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
   if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);

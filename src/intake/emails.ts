@@ -19,7 +19,7 @@ import {
   whyUnmoved,
 } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
-import type { Once } from '../store/limits/idempotency.ts';
+import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
@@ -28,7 +28,7 @@ import type { Changer } from '../accounts/actor.ts';
 import type { WithFiles } from './attachments.ts';
 import type { Caller, StoreEmail } from './gathered-emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
-import { unlessUsed } from './once.ts';
+import { rejectReusedKey } from './idempotency.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../accounts/organization-limits.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
@@ -77,19 +77,19 @@ export async function acceptEmail(
   caller: Caller,
   request: EmailRequest,
   attachments: readonly AttachmentRequest[] = [],
-  once?: Once,
+  idempotency?: IdempotencyKey,
 ): Promise<Acceptance> {
   const { orgId, domainIds } = caller;
   const { limits } = deps;
   const allowance = allowanceOf(request);
   const origin = { batchId: null, traceparent: deps.tracer?.current() };
-  const email = { ...newEmail(request, senderAndTime(request), origin), once };
+  const email = { ...newEmail(request, senderAndTime(request), origin), once: idempotency };
   const judge = async (): Promise<void> => {
     const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
     if (judgement) throw refused(judgement.refusal, request);
   };
   const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
-    const acceptance = await unlessUsed(storing);
+    const acceptance = await rejectReusedKey(storing);
     if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
     limits.quota.note(orgId, acceptance.has_quota);
     if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
@@ -132,7 +132,7 @@ export async function acceptEmail(
     return judged(deps.pool, deps.storeEmail(caller, await sealEmail(deps, orgId, email)));
   };
   const acceptance = await store().catch((error: unknown) => {
-    if (tokens > 0) limits.mails?.giveBack(orgId, tokens);
+    if (tokens > 0) limits.mails?.refund(orgId, tokens);
     throw error;
   });
   accepted.publish({ kind: 'email', by: 'single', count: 1 });

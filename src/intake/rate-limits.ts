@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../domain/errors.ts';
 import { type Bucket, type Rate, refill, type Standing, standing, take } from '../lib/token-bucket.ts';
 import type { Pool } from '../store/postgres/pool.ts';
-import { type BucketName, exchangeDebts, type Spending } from '../store/limits/rate-usage.ts';
+import { type BucketName, exchangeUsage, type ProcessUsage } from '../store/limits/rate-usage.ts';
 
 /** Bursts in seconds of the rate. Batches are bursts. */
-const SAVED: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };
+const BURST_SECONDS: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };
 /** Time between two exchanges with the other processes. */
-const EXCHANGE_EVERY = 200;
+const EXCHANGE_INTERVAL_MS = 200;
 /** Time since the last exchange after which refills in this process are not reported: the database has refilled too. */
-const STALE = 1_000;
+const STALE_AFTER_MS = 1_000;
 /** Buckets per statement. */
-const AT_ONCE = 1_000;
+const BUCKETS_PER_STATEMENT = 1_000;
 
-const WHAT: Readonly<Record<BucketName, string>> = {
+const BUCKET_LABELS: Readonly<Record<BucketName, string>> = {
   requests: 'requests',
   mails: 'emails',
   domains: 'domain registrations and checks',
@@ -23,9 +23,9 @@ const WHAT: Readonly<Record<BucketName, string>> = {
 export class RateLimitExceeded extends ServiceError {
   readonly standing: Standing;
 
-  constructor(bucket: BucketName, { perSecond }: Rate, now: Standing, retryAfter: number) {
-    const message = `more than ${perSecond} ${WHAT[bucket]} a second; try again in ${retryAfter} s`;
-    super('rate_limit_exceeded', message, undefined, retryAfter);
+  constructor(bucket: BucketName, { perSecond }: Rate, now: Standing, retryAfterSeconds: number) {
+    const message = `more than ${perSecond} ${BUCKET_LABELS[bucket]} a second; try again in ${retryAfterSeconds} s`;
+    super('rate_limit_exceeded', message, undefined, retryAfterSeconds);
     this.standing = now;
   }
 }
@@ -39,7 +39,7 @@ export interface RateLimit {
    */
   readonly take: (orgId: string, tokens: number) => void;
   /** Returns tokens of an operation that did not take place. */
-  readonly giveBack: (orgId: string, tokens: number) => void;
+  readonly refund: (orgId: string, tokens: number) => void;
   readonly standing: (orgId: string) => Standing;
 }
 
@@ -55,19 +55,19 @@ export interface RateLimits {
 /** The state of a bucket in this process. */
 interface LocalBucket extends Bucket {
   /** Tokens taken since the last exchange. */
-  unsaid: number;
+  unreported: number;
   /** True if tokens were requested since the last exchange, also without success. */
-  asked: boolean;
+  isRequested: boolean;
 }
 
 type Buckets = RateLimit & {
   readonly name: BucketName;
   /** Returns the usage to report. Buckets that are full and unused are removed. */
-  readonly collect: () => Spending[];
+  readonly collectUsage: () => ProcessUsage[];
   /** Sets the usage of all processes after an exchange. */
-  readonly settle: (orgId: string, debt: number) => void;
+  readonly setUsage: (orgId: string, debt: number) => void;
   /** Restores usage that could not be reported. */
-  readonly keep: (spending: Spending) => void;
+  readonly restore: (usage: ProcessUsage) => void;
 };
 
 /**
@@ -84,23 +84,23 @@ export function startRateLimits(
   perSecond: Readonly<Partial<Record<BucketName, number>>>,
   onError: (error: unknown) => void,
 ): RateLimits & { readonly stop: () => Promise<void> } {
-  const make = (name: BucketName) => {
+  const startLimit = (name: BucketName) => {
     const rate = perSecond[name] ?? 0;
     return rate > 0 ? makeBuckets(name, rate) : null;
   };
-  const limits = { requests: make('requests'), mails: make('mails'), domains: make('domains') };
-  const on = [limits.requests, limits.mails, limits.domains].filter((each) => each !== null);
-  const byName = new Map(on.map((each) => [each.name, each]));
+  const limits = { requests: startLimit('requests'), mails: startLimit('mails'), domains: startLimit('domains') };
+  const enabled = [limits.requests, limits.mails, limits.domains].filter((each) => each !== null);
+  const byName = new Map(enabled.map((each) => [each.name, each]));
 
   const exchange = async (): Promise<void> => {
-    const spendings = on.flatMap((each) => each.collect());
-    for (let from = 0; from < spendings.length; from += AT_ONCE) {
-      const told = spendings.slice(from, from + AT_ONCE);
+    const usages = enabled.flatMap((each) => each.collectUsage());
+    for (let from = 0; from < usages.length; from += BUCKETS_PER_STATEMENT) {
+      const chunk = usages.slice(from, from + BUCKETS_PER_STATEMENT);
       try {
-        const debts = await exchangeDebts(pool, told, perSecond);
-        for (const { bucket, org_id, debt } of debts) byName.get(bucket)?.settle(org_id, debt);
+        const totals = await exchangeUsage(pool, chunk, perSecond);
+        for (const { bucket, org_id, debt } of totals) byName.get(bucket)?.setUsage(org_id, debt);
       } catch (error) {
-        for (const each of spendings.slice(from)) byName.get(each.bucket)?.keep(each);
+        for (const each of usages.slice(from)) byName.get(each.bucket)?.restore(each);
         throw error;
       }
     }
@@ -108,7 +108,7 @@ export function startRateLimits(
   const ending = new AbortController();
   const running = (async () => {
     for (let failures = 0; !ending.signal.aborted;) {
-      await sleep(EXCHANGE_EVERY, undefined, { signal: ending.signal }).catch(() => undefined);
+      await sleep(EXCHANGE_INTERVAL_MS, undefined, { signal: ending.signal }).catch(() => undefined);
       try {
         await exchange();
         failures = 0;
@@ -127,20 +127,20 @@ export function startRateLimits(
 }
 
 function makeBuckets(name: BucketName, perSecond: number): Buckets {
-  const rate: Rate = { perSecond, burst: perSecond * SAVED[name] };
+  const rate: Rate = { perSecond, burst: perSecond * BURST_SECONDS[name] };
   const buckets = new Map<string, LocalBucket>();
-  let exchanged = performance.now();
+  let exchangedAt = performance.now();
 
   const bucketOf = (orgId: string): LocalBucket => {
     const now = performance.now();
-    const known = buckets.get(orgId);
-    if (known) {
-      refill(known, rate, now);
-      return known;
+    const existing = buckets.get(orgId);
+    if (existing) {
+      refill(existing, rate, now);
+      return existing;
     }
-    const full = { debt: 0, at: now, unsaid: 0, asked: false };
-    buckets.set(orgId, full);
-    return full;
+    const newBucket = { debt: 0, atMs: now, unreported: 0, isRequested: false };
+    buckets.set(orgId, newBucket);
+    return newBucket;
   };
 
   return {
@@ -148,44 +148,44 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
     rate,
     take(orgId, tokens) {
       const bucket = bucketOf(orgId);
-      bucket.asked = true;
-      const wait = take(bucket, rate, tokens);
-      if (wait > 0) throw new RateLimitExceeded(name, rate, standing(bucket, rate), wait);
-      bucket.unsaid += tokens;
+      bucket.isRequested = true;
+      const waitSeconds = take(bucket, rate, tokens);
+      if (waitSeconds > 0) throw new RateLimitExceeded(name, rate, standing(bucket, rate), waitSeconds);
+      bucket.unreported += tokens;
     },
-    giveBack(orgId, tokens) {
+    refund(orgId, tokens) {
       const bucket = bucketOf(orgId);
       bucket.debt = Math.max(0, bucket.debt - tokens);
-      bucket.unsaid -= tokens;
+      bucket.unreported -= tokens;
     },
     standing: (orgId) => standing(bucketOf(orgId), rate),
 
-    collect() {
-      const isStale = performance.now() - exchanged > STALE;
-      const spendings: Spending[] = [];
+    collectUsage() {
+      const isStale = performance.now() - exchangedAt > STALE_AFTER_MS;
+      const usages: ProcessUsage[] = [];
       for (const orgId of [...buckets.keys()]) {
         const bucket = bucketOf(orgId);
-        if (isStale) bucket.unsaid = Math.min(bucket.unsaid, bucket.debt);
-        if (!bucket.asked && bucket.unsaid === 0) {
+        if (isStale) bucket.unreported = Math.min(bucket.unreported, bucket.debt);
+        if (!bucket.isRequested && bucket.unreported === 0) {
           if (bucket.debt === 0) buckets.delete(orgId);
           continue;
         }
-        spendings.push({ org_id: orgId, bucket: name, spent: bucket.unsaid });
-        bucket.unsaid = 0;
-        bucket.asked = false;
+        usages.push({ org_id: orgId, bucket: name, spent: bucket.unreported });
+        bucket.unreported = 0;
+        bucket.isRequested = false;
       }
-      if (spendings.length === 0) exchanged = performance.now();
-      return spendings;
+      if (usages.length === 0) exchangedAt = performance.now();
+      return usages;
     },
-    settle(orgId, debt) {
-      exchanged = performance.now();
+    setUsage(orgId, debt) {
+      exchangedAt = performance.now();
       const bucket = bucketOf(orgId);
-      bucket.debt = Math.max(0, debt + bucket.unsaid);
+      bucket.debt = Math.max(0, debt + bucket.unreported);
     },
-    keep({ org_id: orgId, spent }) {
+    restore({ org_id: orgId, spent }) {
       const bucket = bucketOf(orgId);
-      bucket.unsaid += spent;
-      bucket.asked = true;
+      bucket.unreported += spent;
+      bucket.isRequested = true;
     },
   };
 }

@@ -19,7 +19,7 @@ export interface AgainDeps extends IntakeDeps {
  * @throws ServiceError not_found; conflict when its content was deleted, or it was sent again already; the errors of
  *   acceptEmail
  */
-export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish: string): Promise<Acceptance> {
+export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
   const { pool } = deps;
   const email = await findEmail(pool, deps.contents, orgId, id);
   if (!email) throw new ServiceError('not_found', 'there is no email with this id');
@@ -27,9 +27,9 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, wish
   if (!content) throw gone();
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
-  const once = { key: `again ${wish}`, fingerprint: digest(id) };
+  const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   try {
-    return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), once);
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), idempotency);
   } catch (error) {
     const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
     throw isDone ? new ServiceError('conflict', 'It was sent again already; it is among the newest emails.') : error;

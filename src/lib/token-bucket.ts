@@ -9,7 +9,7 @@ export interface Bucket {
   /** Tokens that were taken and not refilled: 0 for a full bucket, more than its capacity for an overdrawn one. */
   debt: number;
   /** The time of `debt` in milliseconds of a monotonic clock. */
-  at: number;
+  atMs: number;
 }
 
 /** The state of a bucket in whole tokens and seconds. */
@@ -17,13 +17,13 @@ export interface Standing {
   readonly limit: number;
   readonly remaining: number;
   /** Seconds until the bucket is full. */
-  readonly reset: number;
+  readonly resetSeconds: number;
 }
 
 /** Adds the tokens of the time since `at`. */
 export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
-  bucket.debt = Math.max(0, bucket.debt - ((now - bucket.at) / 1_000) * perSecond);
-  bucket.at = now;
+  bucket.debt = Math.max(0, bucket.debt - ((now - bucket.atMs) / 1_000) * perSecond);
+  bucket.atMs = now;
 }
 
 /**
@@ -43,6 +43,6 @@ export function standing({ debt }: Bucket, { perSecond, burst }: Rate): Standing
   return {
     limit: burst,
     remaining: Math.max(0, Math.floor(burst - debt)),
-    reset: Math.ceil(debt / perSecond),
+    resetSeconds: Math.ceil(debt / perSecond),
   };
 }

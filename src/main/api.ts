@@ -14,7 +14,7 @@ import { makeTagRegistry } from '../intake/tag-registry.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
-import { openKeyRing } from '../store/accounts/key-cache.ts';
+import { openKeyCache } from '../store/accounts/key-cache.ts';
 import { makePool } from '../store/postgres/pool.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
@@ -61,7 +61,9 @@ const stopFolding = startFoldingCounts(pool, (error) =>
   log.warn({ err: error }, 'could not fold the counts of tags and emails'),
 );
 
-const keys = openKeyRing(pool, config.DATABASE_URL, (error) => log.warn({ err: error }, 'could not note uses of keys'));
+const keys = openKeyCache(pool, config.DATABASE_URL, (error) =>
+  log.warn({ err: error }, 'could not note uses of keys'),
+);
 const limits = startRateLimits(
   pool,
   {

@@ -24,7 +24,7 @@ import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
-import { openKeyRing } from '../../src/store/accounts/key-cache.ts';
+import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
 import type { Preset } from '../../src/store/accounts/keys.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
@@ -110,7 +110,7 @@ export async function startService(
 ): Promise<Service> {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
-  const keys = openKeyRing(pool, databaseUrl ?? database.url, () => undefined);
+  const keys = openKeyCache(pool, databaseUrl ?? database.url, () => undefined);
   const limits = startRateLimits(pool, perSecond, () => undefined);
   const perOrganization = { ...UNLIMITED_ORGANIZATION, ...organizationLimits };
   const log: string[] = [];

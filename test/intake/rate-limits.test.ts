@@ -33,7 +33,7 @@ function gives(limit: RateLimit | null, org: string, tokens = 1): boolean {
     return true;
   } catch (error) {
     assert.ok(error instanceof RateLimitExceeded, String(error));
-    assert.ok((error.retryAfter ?? 0) >= 1, 'it says when to come again');
+    assert.ok((error.retryAfterSeconds ?? 0) >= 1, 'it says when to come again');
     return false;
   }
 }
@@ -53,7 +53,7 @@ describe('limits that processes share', () => {
     await eventually('more is owed than the other has given', () => {
       gives(one.requests, 'org_gone');
       if (gives(two.requests, 'org_gone')) given++;
-      return (two.requests?.standing('org_gone').reset ?? 0) > given;
+      return (two.requests?.standing('org_gone').resetSeconds ?? 0) > given;
     });
     assert.equal(two.requests?.standing('org_gone').remaining, 0, 'and it says so');
   });
@@ -92,7 +92,7 @@ describe('limits that processes share', () => {
     one.mails?.take('org_back', 100);
     one.mails?.take('org_back', 100);
     await eventually('told', async () => ((await shared('org_back')) ?? 0) > 150);
-    one.mails?.giveBack('org_back', 100);
+    one.mails?.refund('org_back', 100);
     await eventually('told too', async () => ((await shared('org_back')) ?? 200) < 150);
     gives(two.mails, 'org_back');
     const standing = await eventually('learned', () => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type Bucket, type Rate, refill, standing, take } from '../../src/lib/token-bucket.ts';
 
 const RATE: Rate = { perSecond: 10, burst: 20 };
-const full = (): Bucket => ({ debt: 0, at: 0 });
+const full = (): Bucket => ({ debt: 0, atMs: 0 });
 
 describe('a token bucket', () => {
   it('gives what it holds, then what flows back, and says when there will be enough', () => {
@@ -17,21 +17,21 @@ describe('a token bucket', () => {
     refill(bucket, RATE, 100);
     assert.equal(take(bucket, RATE, 1), 0);
     refill(bucket, RATE, 1_000_000);
-    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 20, reset: 0 });
+    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 20, resetSeconds: 0 });
   });
 
   it('that refuses takes nothing', () => {
-    const bucket = { debt: 19.5, at: 0 };
+    const bucket = { debt: 19.5, atMs: 0 };
     assert.equal(take(bucket, RATE, 1), 1);
     assert.equal(bucket.debt, 19.5);
   });
 
   it('lets the largest through when it is half full, and is overdrawn then', () => {
-    const bucket = { debt: 11, at: 0 };
+    const bucket = { debt: 11, atMs: 0 };
     assert.equal(take(bucket, RATE, 1_000), 1);
     refill(bucket, RATE, 100);
     assert.equal(take(bucket, RATE, 1_000), 0);
-    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 0, reset: 101 });
+    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 0, resetSeconds: 101 });
     assert.equal(take(bucket, RATE, 1), 100, 'seconds until the debt is paid');
     assert.equal(take(bucket, RATE, 1_000), 100);
   });

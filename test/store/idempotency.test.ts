@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { deleteExpiredKeys, makeKeyHolder, type Once } from '../../src/store/limits/idempotency.ts';
+import { deleteExpiredKeys, makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
 import { acceptEmails } from '../../src/store/emails/emails.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-const once = (key: string): Once => ({ key, fingerprint: Buffer.alloc(32, key) });
+const once = (key: string): IdempotencyKey => ({ key, fingerprint: Buffer.alloc(32, key) });
 
 async function locks(): Promise<number> {
   const { rowCount } = await pool.query(

@@ -2,7 +2,7 @@ import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
 /** Seconds for which a link is good. */
-export const LINK_LIFE = 3_600;
+export const LINK_LIFE_SECONDS = 3_600;
 
 /** Links to files that work without an API key, for as long as they say. */
 export interface DownloadLinks {

@@ -1,7 +1,7 @@
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
-import { openToAll } from '../plugins/auth.ts';
+import { makePublic } from '../plugins/auth.ts';
 import type { CurrentDescription } from './current-examples.ts';
 import { sendError } from '../plugins/errors.ts';
 
@@ -23,7 +23,7 @@ export async function serveDocs(app: FastifyInstance, describeApi: CurrentDescri
     sendError(new ServiceError('not_found', 'there is nothing at this address'), request, reply),
   );
   await app.register(async (docs) => {
-    openToAll(docs);
+    makePublic(docs);
     docs.addHook('onSend', async (_request, reply) => {
       reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
     });

@@ -7,7 +7,7 @@ import { type Language, WORDS } from '../unsubscribe-words.ts';
  * Lets browsers use the routes. Bodies of any type are discarded, since the URL identifies the request, and browsers get
  * errors as pages. Programs get JSON errors.
  */
-export function speakHtml(pages: FastifyInstance): void {
+export function serveHtml(pages: FastifyInstance): void {
   pages.removeAllContentTypeParsers();
   pages.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => {
     done(null, undefined);

@@ -5,21 +5,25 @@ import type { Db } from '../../store/postgres/pool.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The id of the object that the request created or changed, for the log and the audit log. */
-    madeId: string | null;
+    createdId: string | null;
   }
 }
 
 /** Stores the id in a response for the log. */
-export async function noteMade(request: FastifyRequest, _reply: FastifyReply, payload: unknown): Promise<unknown> {
+export async function recordCreatedId(
+  request: FastifyRequest,
+  _reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
   const { id } = (payload ?? {}) as { id?: unknown };
-  if (typeof id === 'string') request.madeId = id;
+  if (typeof id === 'string') request.createdId = id;
   return payload;
 }
 
 /** Writes a successful change to the audit log before the response is sent. A failure to write is logged. */
-export function noteChange(db: Db) {
+export function auditChange(db: Db) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
-    const { caller, method, routeOptions, params, madeId } = request;
+    const { caller, method, routeOptions, params, createdId } = request;
     if (!caller || method === 'GET' || reply.statusCode >= 400) return payload;
     const named = Object.values((params ?? {}) as Record<string, string>).at(-1);
     const change = {
@@ -27,7 +31,7 @@ export function noteChange(db: Db) {
       actor_kind: 'key',
       actor_id: caller.id,
       action: actionOf(method, routeOptions.url ?? ''),
-      target: named ?? madeId,
+      target: named ?? createdId,
       detail: {},
     } as const;
     await insertAudit(db, change).catch((error: unknown) => {

@@ -6,7 +6,7 @@ import { isAllowed } from '../../lib/ip-ranges.ts';
 import type { Changer } from '../../accounts/actor.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
 import { parseApiKey } from '../../accounts/keys.ts';
-import type { KeyRing } from '../../store/accounts/key-cache.ts';
+import type { KeyCache } from '../../store/accounts/key-cache.ts';
 import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
@@ -34,18 +34,18 @@ const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
  * @throws ServiceError rate_limit_exceeded when the caller's network has used too many invalid keys; unauthorized for an
  *   invalid key or a forbidden address, with one message for all reasons
  */
-export async function authenticate(keys: KeyRing, networks: NetworkLimits, request: FastifyRequest): Promise<ApiKey> {
+export async function authenticate(keys: KeyCache, networks: NetworkLimits, request: FastifyRequest): Promise<ApiKey> {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const parts = token === undefined ? undefined : parseApiKey(token);
   // Only an uncached id may cost a query: a cached key is never refused because of its network.
-  if (parts && !keys.isKnown(parts.id)) networks.check(request.ip);
+  if (parts && !keys.isCached(parts.id)) networks.check(request.ip);
   const key = parts && (await keys.find(parts.id));
   const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
   if (parts && !isRight) networks.countFailure(request.ip);
   if (!isRight || (key.allowed && !isAllowed(request.ip, key.allowed))) {
     throw new ServiceError('unauthorized', 'a valid API key is required: Authorization: Bearer <API_KEY>');
   }
-  keys.used(key.id);
+  keys.recordUse(key.id);
   return key;
 }
 
@@ -76,7 +76,7 @@ export function authorizeDomain({ domain_ids: domainIds }: ApiKey, id: string): 
 }
 
 /** Makes every route of a plugin public. The plugin authenticates callers itself, or needs no authentication. */
-export function openToAll(plugin: FastifyInstance): void {
+export function makePublic(plugin: FastifyInstance): void {
   plugin.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: 'public' };
   });

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
  * Makes `app.close()` wait only for requests in progress. Node would also wait for connections without a request, and
  * keep connections alive after their response.
  */
-export function closeWithLastAnswer(app: FastifyInstance): void {
+export function closeAfterLastResponse(app: FastifyInstance): void {
   let ending = false;
   let underWay = 0;
   const hangUp = (): void => {

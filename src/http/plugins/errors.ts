@@ -8,12 +8,12 @@ import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 
 /** Largest rest of a refused body that is read and discarded to keep the connection. */
-const SHORT_BODY = 65_536;
+const MAX_DISCARDED_BYTES = 65_536;
 /** Time between a response and the end of its connection while the client is still sending. */
-const LINGER = 1_000;
+const LINGER_MS = 1_000;
 
 /** Fits the longest header name with the path that leads to it. */
-const PARAM_LENGTH = 200;
+const MAX_PARAM_LENGTH = 200;
 
 /** Maps error codes to HTTP statuses. It is the only such table. */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -75,18 +75,20 @@ export function toServiceError(error: unknown): ServiceError {
 /** Fastify's error handler. It logs internal errors and responds with the contract's envelope. */
 export function sendError(failure: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // The caller disconnected while sending. This must not be logged as a lost database connection.
-  const hungUp = failure === request.raw.errored;
-  const error = hungUp ? new ServiceError('invalid_json', 'the request body ended early') : toServiceError(failure);
+  const hasDisconnected = failure === request.raw.errored;
+  const error = hasDisconnected
+    ? new ServiceError('invalid_json', 'the request body ended early')
+    : toServiceError(failure);
   const status = STATUS[error.code];
-  if (hungUp) request.log.info('the caller hung up');
+  if (hasDisconnected) request.log.info('the caller hung up');
   if (status >= 500) request.log.error({ err: failure }, error.message);
   if (error.code === 'unavailable') reply.header('retry-after', '1');
-  if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter));
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds));
   if (error instanceof RateLimitExceeded) reply.standing = error.standing;
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
-  if (isLong(request)) {
+  if (hasLongRest(request)) {
     reply.header('connection', 'close');
-    hangUpSlowly(request.raw);
+    closeSlowly(request.raw);
   }
   return reply
     .code(status)
@@ -95,22 +97,22 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
 }
 
 /** Returns whether the rest of a refused body costs more to read than a new connection. */
-function isLong({ raw, headers }: FastifyRequest): boolean {
-  return !raw.complete && !(Number(headers['content-length']) <= SHORT_BODY);
+function hasLongRest({ raw, headers }: FastifyRequest): boolean {
+  return !raw.complete && !(Number(headers['content-length']) <= MAX_DISCARDED_BYTES);
 }
 
 /**
  * Leaves the rest of a request unread and ends the connection after its response in two steps: closing while the client
  * still sends would reset the connection and might lose the response.
  */
-function hangUpSlowly(request: IncomingMessage): void {
+function closeSlowly(request: IncomingMessage): void {
   // Without a listener Node reads and discards the body.
   request.on('readable', () => undefined);
   request.read(1);
   const { socket } = request;
   socket.destroySoon = () => {
     socket.end();
-    setTimeout(() => socket.destroy(), LINGER).unref();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };
 }
 
@@ -125,7 +127,7 @@ const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, strin
  * Responds to bytes that never became a request with the same envelope and closes the connection. The bytes may contain an
  * API key, so none is logged.
  */
-export function answerBrokenRequest(
+export function respondToBrokenRequest(
   this: FastifyInstance,
   failure: Pick<ConnectionError, 'code'>,
   socket: Socket,
@@ -154,7 +156,7 @@ export function answerBrokenRequest(
 
 /** Truncates a field's path for a response: callers choose the name, and it may be as long as the request. */
 export function shortParam(param: string): string {
-  return param.slice(0, PARAM_LENGTH);
+  return param.slice(0, MAX_PARAM_LENGTH);
 }
 
 /** The body of every error response: `{"error":{code, message, param?, request_id}}`. */

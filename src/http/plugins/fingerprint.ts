@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../domain/errors.ts';
-import { takeTurns } from '../../intake/turns.ts';
+import { startTimeSlices } from '../../lib/time-slices.ts';
 
 /** Deepest nesting of a body. No accepted request is nested half as deep. */
-const DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /**
  * Returns the SHA-256 of method, path and body. The order of keys and the spelling of numbers and strings do not change
@@ -12,7 +12,7 @@ const DEPTH = 64;
  */
 export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {
   const hash = createHash('sha256').update(`${method} ${path}\n`);
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   for (const part of parts(body)) {
     hash.update(part);
     await turn();
@@ -22,16 +22,16 @@ export async function fingerprint(method: string, path: string, body: unknown): 
 
 function* parts(body: unknown): Generator<string> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    yield spell(body, DEPTH);
+    yield spell(body, MAX_DEPTH);
     return;
   }
   for (const [key, value] of sortedEntries(body)) {
-    yield spell(key, DEPTH);
+    yield spell(key, MAX_DEPTH);
     if (Array.isArray(value)) {
       yield `[${value.length}:`;
-      for (const item of value) yield spell(item, DEPTH);
+      for (const item of value) yield spell(item, MAX_DEPTH);
     } else {
-      yield spell(value, DEPTH);
+      yield spell(value, MAX_DEPTH);
     }
   }
 }

@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 import { characters } from '../../lib/text.ts';
-import { concurrent } from '../../intake/once.ts';
-import { makeKeyHolder, type Once, type Release } from '../../store/limits/idempotency.ts';
+import { concurrentRequest } from '../../intake/idempotency.ts';
+import { makeKeyHolder, type IdempotencyKey, type Release } from '../../store/limits/idempotency.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { callerOf } from './auth.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -12,7 +12,7 @@ import { fingerprint } from './fingerprint.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The request's idempotency key, locked until the response; undefined without the header. */
-    once: Once | undefined;
+    idempotency: IdempotencyKey | undefined;
     releaseKey: Release | undefined;
   }
 }
@@ -22,9 +22,9 @@ declare module 'fastify' {
  * until the request is answered. It runs after the body is read and before validation, so that a response is repeated even
  * if the same request would be refused now.
  */
-export function honourKeys(app: FastifyInstance, pool: Pool): void {
+export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
   const keys = makeKeyHolder(pool);
-  app.decorateRequest('once', undefined);
+  app.decorateRequest('idempotency', undefined);
   app.decorateRequest('releaseKey', undefined);
   app.addHook('preValidation', async (request, reply) => {
     const { method, body, routeOptions } = request;
@@ -34,11 +34,11 @@ export function honourKeys(app: FastifyInstance, pool: Pool): void {
     const print = await fingerprint(method, routeOptions.url ?? '', body);
     const taken = await keys.take(callerOf(request).org_id, key);
     if (typeof taken === 'function') {
-      request.once = { key, fingerprint: print };
+      request.idempotency = { key, fingerprint: print };
       request.releaseKey = taken;
       return;
     }
-    if (!taken) throw concurrent();
+    if (!taken) throw concurrentRequest();
     if (!taken.fingerprint.equals(print)) {
       throw new ServiceError('invalid_idempotent_request', 'this Idempotency-Key stands for another request');
     }

@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { shortParam, tooLarge } from './errors.ts';
-import { takeTurns } from '../../intake/turns.ts';
+import { startTimeSlices } from '../../lib/time-slices.ts';
 import { characters } from '../../lib/text.ts';
 import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';
 
 /** Larger bodies are parsed while they arrive. Parsing a smaller one takes at most about 20 ms. */
-const LARGE = 131_072;
+const LARGE_BODY_BYTES = 131_072;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -103,7 +103,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
     if (length > limit) throw tooLarge(limit);
     if (broken) return;
     start.push(chunk);
-    if (length < LARGE) return;
+    if (length < LARGE_BODY_BYTES) return;
     reader ??= new LargeJsonReader();
     try {
       for (const piece of start.splice(0)) reader.feed(piece);
@@ -121,7 +121,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
     }
   };
 
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   return new Promise<Received>((resolve, reject) => {
     const leave = (error: Error): void => {
       payload.off('data', onData).off('end', onEnd).off('error', leave);

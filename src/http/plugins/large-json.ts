@@ -2,12 +2,12 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { REPEATED_HEADER } from '../../domain/rules.ts';
 
 /** Longest array and object that is built: no valid request contains a longer one. */
-const ITEMS = 10_000;
+const MAX_ITEMS = 10_000;
 const KEYS = 1_000;
 /** All values of a body: more than 10,000 valid emails can contain. */
-const VALUES = 3_000_000;
+const MAX_VALUES = 3_000_000;
 /** Longest path in an error message. */
-const PATH_PARTS = 20;
+const MAX_PATH_PARTS = 20;
 
 /** The message of the SyntaxError for invalid UTF-8. */
 export const NOT_UTF8 = 'not UTF-8';
@@ -239,23 +239,23 @@ export class LargeJsonReader {
     if (this.#refused) return;
     const last = this.#depth - 1;
     const container = this.#built[last];
-    if (++this.#values > VALUES) {
+    if (++this.#values > MAX_VALUES) {
       this.#refuse('the request body holds too many values');
     } else if (container === undefined) {
       this.#whole = value;
     } else if (!Array.isArray(container)) {
       container[this.#keys[last] as string] = value;
-    } else if (container.length < ITEMS) {
+    } else if (container.length < MAX_ITEMS) {
       container.push(value);
     } else {
-      this.#refuse(`must hold at most ${ITEMS} items`, last);
+      this.#refuse(`must hold at most ${MAX_ITEMS} items`, last);
     }
   }
 
   /** Records the error and stops building. @param depth the depth of the invalid array or object; 0 is the whole body */
   #refuse(problem: string, depth = 0): void {
     const parts = this.#built
-      .slice(0, Math.min(depth, PATH_PARTS))
+      .slice(0, Math.min(depth, MAX_PATH_PARTS))
       .map((container, index) => (Array.isArray(container) ? container.length - 1 : this.#keys[index]));
     this.#refused = { path: parts.length > 0 ? parts.join('.') : undefined, problem };
     this.#built = [];

@@ -26,14 +26,14 @@ export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKe
  * draft-ietf-httpapi-ratelimit-headers-06): the bucket of requests, or that of emails if it refused the request or is the
  * only one.
  */
-export function tellLimits(app: FastifyInstance, limits: RateLimits): void {
+export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void {
   app.decorateReply('standing', null);
-  const told = limits.requests ?? limits.mails;
-  if (!told) return;
+  const reported = limits.requests ?? limits.mails;
+  if (!reported) return;
   const policy = policies(limits);
   app.addHook('onSend', async ({ caller }, reply) => {
     if (!caller) return;
-    const { limit, remaining, reset } = reply.standing ?? told.standing(caller.org_id);
+    const { limit, remaining, resetSeconds: reset } = reply.standing ?? reported.standing(caller.org_id);
     reply.headers({
       'ratelimit-limit': limit,
       'ratelimit-remaining': remaining,

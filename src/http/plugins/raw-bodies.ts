@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 
 /** Passes bodies to handlers as raw bytes of any content type, since signatures cover the bytes. */
-export function keepRaw(app: FastifyInstance): void {
+export function keepRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, body);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { answerBrokenRequest } from './errors.ts';
+import { respondToBrokenRequest } from './errors.ts';
 
 /** Milliseconds between two checks of all bodies. */
 const CHECK_INTERVAL_MS = 1_000;
@@ -41,7 +41,7 @@ export function endSlowBodies(app: FastifyInstance): WatchBody {
       const minBytes = (++upload.checks - GRACE_CHECKS) * MIN_BYTES_PER_CHECK;
       if (socket.bytesRead - startBytes >= minBytes || !isEnforced()) continue;
       uploads.delete(upload);
-      answerBrokenRequest.call(app, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
+      respondToBrokenRequest.call(app, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
     }
   }, CHECK_INTERVAL_MS).unref();
   app.addHook('onClose', async () => clearInterval(timer));

@@ -5,7 +5,7 @@ import type { FastifyValidationResult } from 'fastify/types/schema.js';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../../domain/errors.ts';
 import { type RuleName, RULES } from '../../domain/rules.ts';
-import { takeTurns } from '../../intake/turns.ts';
+import { startTimeSlices } from '../../lib/time-slices.ts';
 import { shortParam } from './errors.ts';
 
 /** The location of a schema's values: a query string, a body, or a long array of a body. */
@@ -117,7 +117,7 @@ function inSlices(
   const validate = async (value: unknown): Promise<true> => {
     const error = outer(value);
     if (error) throw error;
-    const turn = takeTurns();
+    const turn = startTimeSlices();
     for (const [index, item] of (value as Record<string, unknown[]>)[name]?.entries() ?? []) {
       const problem = inner(item);
       if (problem) throw problem.within(`${name}.${index}`);

@@ -12,7 +12,7 @@ import {
 import type { FileStore } from '../../store/files/file-store.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { LINK_LIFE, makeDownloadLinks } from '../../domain/email/download-links.ts';
+import { LINK_LIFE_SECONDS, makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { route } from '../route.ts';
 import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';
 import { errorResponses } from '../schemas/common.ts';
@@ -135,7 +135,7 @@ function linker({ pool, secretKey, publicUrl }: AttachmentRoutesDeps) {
   const links = makeDownloadLinks(secretKey);
   return async (request: FastifyRequest, emailId: string, attachments: readonly ListedAttachment[]) => {
     if (attachments.length === 0) return [];
-    const expires = await secondsFromNow(pool, LINK_LIFE);
+    const expires = await secondsFromNow(pool, LINK_LIFE_SECONDS);
     const base = publicUrl ?? addressOf(request);
     return attachments.map(({ kept, ...attachment }) => ({
       ...attachment,

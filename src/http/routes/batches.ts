@@ -44,7 +44,7 @@ export function sendBatch(deps: IntakeDeps): Route {
         if (before > 0) await refuseBadTimes(deps, caller, request.body.emails.slice(0, before).map(toRequest));
         throw refusal;
       }
-      const batch = await acceptBatch(deps, caller, request.body.emails.map(toRequest), request.once);
+      const batch = await acceptBatch(deps, caller, request.body.emails.map(toRequest), request.idempotency);
       reply.code(202);
       return batch;
     },

@@ -19,7 +19,7 @@ export interface PostmarkCallbacks {
 }
 
 /** Largest record. Postmark is configured to omit the email from bounces. */
-const RECORD_BYTES = 1_048_576;
+const MAX_RECORD_BYTES = 1_048_576;
 
 /**
  * Receives Postmark's webhooks. Postmark retries on 5xx and gives up on other errors: a callback that cannot be stored now
@@ -51,14 +51,14 @@ export function postmark(
       return {};
     },
     (request) => {
-      if (credentials && knows(request.headers.authorization, credentials)) return;
+      if (credentials && hasCredentials(request.headers.authorization, credentials)) return;
       throw new ServiceError('unauthorized', 'the user name and password of the Postmark webhook are required');
     },
   );
-  return { ...callback, bodyLimit: RECORD_BYTES };
+  return { ...callback, bodyLimit: MAX_RECORD_BYTES };
 }
 
-function knows(
+function hasCredentials(
   authorization: string | undefined,
   { user, password }: NonNullable<PostmarkCallbacks['credentials']>,
 ): boolean {

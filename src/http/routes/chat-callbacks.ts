@@ -28,9 +28,9 @@ interface ChatCallbackDeps {
 }
 
 /** Twilio posts a few hundred bytes, and may add fields. */
-const FORM_BYTES = 65_536;
+const MAX_FORM_BYTES = 65_536;
 /** Meta posts at most this much. */
-const META_BYTES = 3 * 1_048_576;
+const MAX_META_BYTES = 3 * 1_048_576;
 
 /** Base64 of an HMAC-SHA1. */
 const TWILIO_SIGNATURE = /^[A-Za-z0-9+/]{27}=$/;
@@ -82,7 +82,7 @@ export function twilio({ pool, secretKey, publicUrl, chatCallbacks }: ChatCallba
       if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
     },
   );
-  return { ...posted, bodyLimit: FORM_BYTES, isRaw: true, networkLimit: 'failures' };
+  return { ...posted, bodyLimit: MAX_FORM_BYTES, isRaw: true, networkLimit: 'failures' };
 }
 
 /** Answers Meta's verification request, which contains the configured token. */
@@ -120,7 +120,7 @@ export function meta({ pool, chatCallbacks }: ChatCallbackDeps): Route {
       if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
     },
   );
-  return { ...posted, bodyLimit: META_BYTES, isRaw: true, networkLimit: 'failures' };
+  return { ...posted, bodyLimit: MAX_META_BYTES, isRaw: true, networkLimit: 'failures' };
 }
 
 function unsigned(provider: string): ServiceError {

@@ -32,7 +32,7 @@ export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
       response: { 202: AcceptedChat, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
     },
     async (request, reply) => {
-      const accepted = await sendChat(deps, callerOf(request).org_id, toRequest(request.body), request.once);
+      const accepted = await sendChat(deps, callerOf(request).org_id, toRequest(request.body), request.idempotency);
       reply.code(202);
       return accepted;
     },

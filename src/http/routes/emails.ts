@@ -37,7 +37,7 @@ export function sendEmail(deps: IntakeDeps) {
         { orgId, domainIds },
         toRequest(request.body),
         attachmentsOf(request.body),
-        request.once,
+        request.idempotency,
       );
       reply.code(202);
       return { id, status, created_at, scheduled_at };

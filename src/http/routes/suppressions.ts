@@ -34,10 +34,10 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles
     },
     async (request, reply) => {
       const { email, emails } = request.body;
-      const wished = emails
+      const addresses = emails
         ? emails.map((text, index) => listedAddress(text, `emails.${index}`))
         : [listedAddress(email ?? '', 'email')];
-      const { added, suppressions } = await suppress(pool, callerOf(request).org_id, wished);
+      const { added, suppressions } = await suppress(pool, callerOf(request).org_id, addresses);
       if (added > 0) wakeRelay();
       reply.code(added > 0 ? 201 : 200);
       return emails ? { suppressions } : suppressions[0];

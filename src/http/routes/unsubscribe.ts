@@ -8,7 +8,7 @@ import { askPage, donePage } from '../unsubscribe-page.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** Anyone may send this body without a key. A mail client sends 26 bytes. */
-const BODY_LIMIT = 10_000;
+const MAX_BODY_BYTES = 10_000;
 
 interface UnsubscribeRoutesDeps {
   readonly pool: Pool;
@@ -42,5 +42,5 @@ export function unsubscribeNow(deps: UnsubscribeRoutesDeps): Route {
     await unsubscribe(deps, subscriber);
     return sendPage(request, reply, (language) => donePage(language, subscriber));
   });
-  return { ...doing, isPage: true, bodyLimit: BODY_LIMIT, networkLimit: 'requests' };
+  return { ...doing, isPage: true, bodyLimit: MAX_BODY_BYTES, networkLimit: 'requests' };
 }

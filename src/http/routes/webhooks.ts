@@ -57,10 +57,10 @@ export function create(deps: WebhookRoutesDeps) {
     },
     async (request, reply) => {
       const { url, events, description } = request.body;
-      const wish = { url, events: events ?? [], description: description ?? null };
+      const endpointRequest = { url, events: events ?? [], description: description ?? null };
       const orgId = callerOf(request).org_id;
       const endpoint = await withinLimit(deps.pool, deps.limits.organization, 'endpoints', orgId, (client) =>
-        createEndpoint({ ...intake, pool: client }, orgId, wish),
+        createEndpoint({ ...intake, pool: client }, orgId, endpointRequest),
       );
       reply.code(201);
       return endpoint;

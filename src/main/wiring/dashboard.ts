@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { dashboard } from '../../dashboard/app.ts';
 import type { DashboardDeps } from '../../dashboard/page.ts';
-import { openToAll } from '../../http/plugins/auth.ts';
+import { makePublic } from '../../http/plugins/auth.ts';
 
 /** Serves the dashboard beside the API. It knows its visitors by their sessions, not by keys. */
 export async function serveDashboard(app: FastifyInstance, deps: DashboardDeps): Promise<void> {
   await app.register(async (pages) => {
-    openToAll(pages);
+    makePublic(pages);
     await pages.register(dashboard(deps), { prefix: '/dashboard' });
   });
 }

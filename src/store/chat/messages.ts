@@ -1,6 +1,6 @@
 import type { ChatContent, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
 import { wireTime } from '../emails/emails.ts';
-import type { Once } from '../limits/idempotency.ts';
+import type { IdempotencyKey } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
@@ -45,7 +45,7 @@ export async function acceptChatOnce(
   db: Db,
   orgId: string,
   chat: NewChat,
-  once: Once,
+  once: IdempotencyKey,
 ): Promise<ChatAcceptance | undefined> {
   const { rows } = await db.query<ChatAcceptance>({
     name: 'accept_chat_once',

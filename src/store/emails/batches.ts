@@ -1,7 +1,7 @@
 import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { wireTime } from './emails.ts';
-import type { Once } from '../limits/idempotency.ts';
+import type { IdempotencyKey } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
@@ -24,7 +24,7 @@ export async function insertBatch(
   db: Db,
   orgId: string,
   batch: { id: string; total: number; scheduled: number },
-  once: Once | undefined,
+  once: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
   const { rows } = await db.query<{ created_at: string; left: number | null }>(
     `WITH stored AS (

@@ -5,7 +5,7 @@ import type { BounceReason, EmailRequest, EmailStatus, Tag } from '../../domain/
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import { COUNT_ACCEPTED } from './hours.ts';
 import type { EmailContents } from './contents.ts';
-import type { Once } from '../limits/idempotency.ts';
+import type { IdempotencyKey } from '../limits/idempotency.ts';
 import type { Db } from '../postgres/pool.ts';
 import { COUNT_AGAINST_QUOTA } from '../limits/quota.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
@@ -28,7 +28,7 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   /** Its content as it is stored; html, text and headers are empty then. */
   sealed?: SealedContent;
   /** The idempotency key of its request, which the answer will stand for. */
-  once?: Once | undefined;
+  once?: IdempotencyKey | undefined;
   /** The span of its request, which its delivery goes on from. */
   traceparent?: string | undefined;
 }

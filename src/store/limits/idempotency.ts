@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Db, Pool } from '../postgres/pool.ts';
 
 /** A request that is to be obeyed once, by its key and by what it asks for. */
-export interface Once {
+export interface IdempotencyKey {
   readonly key: string;
   /** SHA-256 of method, path and body. */
   readonly fingerprint: Buffer;
 }
 
 /** What a key stands for: the first request's fingerprint and its answer. */
-export interface Known {
+export interface StoredResponse {
   readonly fingerprint: Buffer;
   readonly answer: unknown;
 }
@@ -20,7 +20,7 @@ export type Release = () => Promise<void>;
 /** Gives each key to one request at a time, across all processes. */
 export interface KeyHolder {
   /** @returns what the key stands for already, or its release when it is the caller's now; else another one has it */
-  readonly take: (orgId: string, key: string) => Promise<Known | Release | undefined>;
+  readonly take: (orgId: string, key: string) => Promise<StoredResponse | Release | undefined>;
 }
 
 /**
@@ -124,8 +124,8 @@ async function takeKey(
   key: string,
   high: number,
   low: number,
-): Promise<{ known: Known | undefined; taken: boolean }> {
-  const { rows } = await db.query<Known & { found: boolean; taken: boolean | null }>({
+): Promise<{ known: StoredResponse | undefined; taken: boolean }> {
+  const { rows } = await db.query<StoredResponse & { found: boolean; taken: boolean | null }>({
     name: 'take_key',
     text: `WITH expired AS (
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'

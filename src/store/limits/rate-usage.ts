@@ -4,7 +4,7 @@ import type { Db } from '../postgres/pool.ts';
 export type BucketName = 'requests' | 'mails' | 'domains';
 
 /** What one process has let through since it last told. */
-export interface Spending {
+export interface ProcessUsage {
   readonly org_id: string;
   readonly bucket: BucketName;
   /** Tokens; less than none when more was given back than taken. */
@@ -12,7 +12,7 @@ export interface Spending {
 }
 
 /** What all processes together have taken out and has not flowed back. */
-export interface Debt {
+export interface Usage {
   org_id: string;
   bucket: BucketName;
   debt: number;
@@ -20,15 +20,15 @@ export interface Debt {
 
 /**
  * Adds what this process has let through to what all have, by the database's clock, and tells where each bucket stands now.
- * @param spendings at most one for each organization and bucket
+ * @param usages at most one for each organization and bucket
  * @param rates tokens that flow back each second; none where there is no such limit
  */
-export async function exchangeDebts(
+export async function exchangeUsage(
   db: Db,
-  spendings: readonly Spending[],
+  usages: readonly ProcessUsage[],
   rates: Readonly<Partial<Record<BucketName, number>>>,
-): Promise<Debt[]> {
-  const { rows } = await db.query<Debt>({
+): Promise<Usage[]> {
+  const { rows } = await db.query<Usage>({
     name: 'exchange_debts',
     // In one order everywhere, so that two processes never wait for each other's rows.
     text: `INSERT INTO rate_debts AS shared (org_id, bucket, debt, at)
@@ -41,9 +41,9 @@ export async function exchangeDebts(
              at = greatest(shared.at, excluded.at)
            RETURNING org_id, bucket, greatest(0, debt) AS debt`,
     values: [
-      spendings.map(({ org_id }) => org_id),
-      spendings.map(({ bucket }) => bucket),
-      spendings.map(({ spent }) => spent),
+      usages.map(({ org_id }) => org_id),
+      usages.map(({ bucket }) => bucket),
+      usages.map(({ spent }) => spent),
       rates.requests ?? 0,
       rates.mails ?? 0,
       rates.domains ?? 0,

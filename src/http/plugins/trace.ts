@@ -7,7 +7,7 @@ import type { Route } from '../route.ts';
  * Wraps a handler in a span that starts with the request's first byte; messages that the handler stores continue the
  * trace. Requests that are refused before have no span, so unauthenticated callers cannot create traces.
  */
-export function followed(tracer: Tracer, handler: Route['handler']): Route['handler'] {
+export function traced(tracer: Tracer, handler: Route['handler']): Route['handler'] {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { method, routeOptions, headers, id } = request;
     const { traceparent } = headers;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeTurns } from '../../src/intake/turns.ts';
+import { startTimeSlices } from '../../src/lib/time-slices.ts';
 
 test('long work gives others their turn, again and again', async () => {
   let others = 0;
@@ -10,7 +10,7 @@ test('long work gives others their turn, again and again', async () => {
     if (running) setImmediate(beOther);
   };
   setImmediate(beOther);
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   let given = 0;
   while (given < 3) {
     const over = turn();
@@ -22,6 +22,6 @@ test('long work gives others their turn, again and again', async () => {
 });
 
 test('short work is done at once', () => {
-  const turn = takeTurns();
+  const turn = startTimeSlices();
   assert.equal(turn(), undefined);
 });

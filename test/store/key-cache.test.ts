@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
-import { openKeyRing } from '../../src/store/accounts/key-cache.ts';
+import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
 import { insertKey, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -42,7 +42,7 @@ describe('keys in memory', () => {
       return pool.query(statement as { text: string });
     };
     const errors: unknown[] = [];
-    const ring = openKeyRing({ query } as unknown as Pool, url, (error) => errors.push(error));
+    const ring = openKeyCache({ query } as unknown as Pool, url, (error) => errors.push(error));
     t.after(ring.stop);
     return { ...ring, errors, questions: () => questions };
   }
@@ -203,11 +203,11 @@ describe('keys in memory', () => {
   test('uses are noted a second later, once a minute', async (t) => {
     const [one, two] = [await newKey(), await newKey()];
     const ring = await open(t);
-    for (let i = 0; i < 100; i++) ring.used(one);
-    ring.used(two);
+    for (let i = 0; i < 100; i++) ring.recordUse(one);
+    ring.recordUse(two);
     const first = await eventually('noted', () => lastUsed(one));
     assert.equal(await lastUsed(two), first, 'together');
-    ring.used(one);
+    ring.recordUse(one);
     await sleep(1_300);
     assert.equal(await lastUsed(one), first);
   });
@@ -215,7 +215,7 @@ describe('keys in memory', () => {
   test('uses are noted at the end; those that could not be are told, and noted at the next', async (t) => {
     const id = await newKey();
     const stopped = await open(t);
-    stopped.used(id);
+    stopped.recordUse(id);
     await stopped.stop();
     assert.match((await lastUsed(id)) ?? '', /Z$/);
 
@@ -227,11 +227,11 @@ describe('keys in memory', () => {
     });
     const ring = await open(t, { pool });
     await proxy.close();
-    ring.used(other);
+    ring.recordUse(other);
     await eventually('told', () => ring.errors.length === 1);
     await proxy.open();
     await eventually('noted', () => {
-      ring.used(other);
+      ring.recordUse(other);
       return lastUsed(other);
     });
   });

@@ -2,7 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { isDuplicate } from '../store/postgres/pool.ts';
 
 /** The error for the second of two concurrent requests with the same idempotency key. */
-export function concurrent(): ServiceError {
+export function concurrentRequest(): ServiceError {
   return new ServiceError(
     'concurrent_idempotent_requests',
     'another request with this Idempotency-Key is running; try again when it has been answered',
@@ -13,8 +13,8 @@ export function concurrent(): ServiceError {
  * Refuses a request whose idempotency key was used while its email was stored: a lock is lost with its database connection,
  * and then the table decides which request was first.
  */
-export async function unlessUsed<T>(storing: Promise<T>): Promise<T> {
+export async function rejectReusedKey<T>(storing: Promise<T>): Promise<T> {
   return storing.catch((error: unknown) => {
-    throw isDuplicate(error) ? concurrent() : error;
+    throw isDuplicate(error) ? concurrentRequest() : error;
   });
 }
