@@ -8,7 +8,7 @@ import { lockChat } from '../src/store/chat/attempts.ts';
 import { afterCommit, transaction } from '../src/store/postgres/pool.ts';
 import type { ChatDeps, ChatResult } from '../src/delivery/chat/contract.ts';
 import { deliver } from '../src/delivery/chat/deliver.ts';
-import { whyGivenUp } from '../src/delivery/email/endings.ts';
+import { attemptsUsedUpError } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
 /** What `deliverChat` tells the workflow when it does not throw. */
@@ -28,7 +28,7 @@ export function makeChatActivities(deps: ChatDeps) {
         type: 'NotTaken',
         message: maskNumbers(result.reason),
         category: ApplicationFailureCategory.BENIGN,
-        ...(result.after !== undefined && { nextRetryDelay: Math.ceil(Math.max(1, result.after, policyWait())) }),
+        ...(result.afterMs !== undefined && { nextRetryDelay: Math.ceil(Math.max(1, result.afterMs, policyWait())) }),
       });
     },
 
@@ -43,8 +43,8 @@ export function makeChatActivities(deps: ChatDeps) {
         // Time passes while its organization is suspended, and that must not end a message.
         if (message.suspended_for !== null) return 'queued';
         const [last] = await lastAttempts(client, [id]);
-        const canBeAsked = message.number !== null && deps.providerOf(message.number).find !== undefined;
-        const error = last && whyGivenUp(last, maximumAttempts, canBeAsked, deps.accountRetryForMs);
+        const canBeLookedUp = message.number !== null && deps.providerOf(message.number).find !== undefined;
+        const error = last && attemptsUsedUpError(last, maximumAttempts, canBeLookedUp, deps.accountRetryForMs);
         if (error === undefined) return 'queued';
         const code = last?.code ?? undefined;
         await projectChat(client, 'failed', [{ id, error, dedupe_key: 'failed', ...(code && { error_code: code }) }]);

@@ -26,8 +26,8 @@ export function makeEmailActivities(deps: EmailDeps) {
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
-        ...(result.after !== undefined && {
-          nextRetryDelay: Math.ceil(Math.max(1, result.after, result.postponed ? 0 : policyWait())),
+        ...(result.afterMs !== undefined && {
+          nextRetryDelay: Math.ceil(Math.max(1, result.afterMs, result.postponed ? 0 : policyWait())),
         }),
       });
     },

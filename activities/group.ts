@@ -49,7 +49,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const results = await withHeartbeat(() =>
         deliverInSlices(
           { ...deps, stopping },
-          members.map((member) => ({ ...member, carrier: id })),
+          members.map((member) => ({ ...member, workflowId: id })),
         ),
       );
       await announce(
@@ -59,7 +59,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const again = results.filter((result) => result.state === 'again');
       const others = again.length < results.length && again.length <= FEW;
       const leaving = again.filter((result) => result.alone === true || others);
-      const wait = (result: Again) => Math.max(result.after ?? 0, result.postponed ? 0 : policyWait());
+      const wait = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
       await leaveGroup(
         deps.pool,
         id,

@@ -149,8 +149,8 @@ function pauseRetryMs(ageMs: number): number {
 
 /** Why a message of a suspended organization is not sent now; it waits without an attempt. */
 export function waitForOrganization(suspendedForMs: number) {
-  const after = pauseRetryMs(suspendedForMs);
-  return { state: 'again', reason: 'Its organization is suspended.', after } as const;
+  const afterMs = pauseRetryMs(suspendedForMs);
+  return { state: 'again', reason: 'Its organization is suspended.', afterMs } as const;
 }
 
 /** Why a message fails whose account was not mended in time, as a sentence. */

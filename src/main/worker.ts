@@ -113,7 +113,7 @@ const FLEETS = {
         pool,
         providerOf: makeReportedChatProviders(),
         pace: makeChatPace(),
-        maximumInterval: config.SEND_MAX_INTERVAL,
+        maxIntervalMs: config.SEND_MAX_INTERVAL,
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
         confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,

@@ -69,7 +69,7 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
     pool,
     providerOf: () => provider,
     pace: makeChatPace(1_000),
-    maximumInterval: 1_800_000,
+    maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,

@@ -6,7 +6,7 @@ function at(perSecond: number) {
   let time = 1_000_000;
   const pace = makeChatPace(perSecond, () => time);
   return {
-    wait: (message: string, number = 'num_1') => pace.wait(number, message),
+    wait: (message: string, number = 'num_1') => pace.reserve(number, message),
     pass: (milliseconds: number) => (time += milliseconds),
   };
 }

@@ -75,7 +75,7 @@ describe('what a provider answers', () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', after: 7_000 });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.' });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', after: 7_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', afterMs: 7_000 });
     assert.equal((await deliver(id)).state, 'ended');
     assert.deepEqual(await outcomes(id), ['again', 'again', 'sent']);
   });
@@ -83,7 +83,7 @@ describe('what a provider answers', () => {
   test('our account: again in a minute, and logged as an error', async () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', after: 60_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', afterMs: 60_000 });
     assert.match(lines.join(''), /"level":50.*refuses our account/);
   });
 
@@ -132,7 +132,7 @@ describe('a call whose end nobody saw', () => {
     assert.deepEqual(await deliver(id), {
       state: 'again',
       reason: 'The provider may not have it; it is asked once more.',
-      after: 60_000,
+      afterMs: 60_000,
     });
     assert.equal(provider.given.length, 0);
     await age(id, 61);
@@ -164,7 +164,7 @@ describe('a call whose end nobody saw', () => {
     const { id, provider, deliver, die } = await accepted('meta');
     await die(id, true);
     const result = await deliver(id);
-    assert.ok(result.state === 'again' && (result.after ?? 0) > 30_000 && (result.after ?? 0) <= 60_000);
+    assert.ok(result.state === 'again' && (result.afterMs ?? 0) > 30_000 && (result.afterMs ?? 0) <= 60_000);
     await projectChatReports(pool, 'meta', [told(id, 'delivered', 'meta 1')]);
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'delivered' });
     assert.equal(provider.took.length, 1);
@@ -239,16 +239,16 @@ describe('a call whose end nobody saw', () => {
 describe('a number that sends as fast as it may', () => {
   test('holds a message back for its turn', async () => {
     const waits = [30, 0];
-    const { id, provider, deliver } = await accepted('twilio', { pace: { wait: () => waits.shift() ?? 0 } });
+    const { id, provider, deliver } = await accepted('twilio', { pace: { reserve: () => waits.shift() ?? 0 } });
     assert.equal((await deliver(id)).state, 'ended');
     assert.equal(provider.took.length, 1);
     assert.equal(waits.length, 0);
   });
 
   test('sends a message away that would wait for long, and that costs no attempt', async () => {
-    const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { wait: () => 5_000 } });
+    const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
     const reason = 'Its number sends as fast as it may.';
-    assert.deepEqual(await deliver(id), { state: 'again', reason, after: 5_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000 });
     assert.equal(provider.given.length, 0);
     assert.deepEqual(await outcomes(id), []);
   });

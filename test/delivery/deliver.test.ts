@@ -63,7 +63,7 @@ describe('what a provider says of an email', () => {
         id: member.id,
         state: 'again',
         reason,
-        ...(wait !== undefined && { after: wait }),
+        ...(wait !== undefined && { afterMs: wait }),
       });
       assert.deepEqual([(await email(member.id)).status, await timeline(member.id)], ['queued', ['queued']]);
       assert.deepEqual(
@@ -123,7 +123,7 @@ describe('what a provider says of an email', () => {
       told.map(({ level, msg }) => [level, msg]),
       [
         [50, 'provider account paused'],
-        [50, 'the provider refuses our account'],
+        [50, 'provider refused our account'],
       ],
     );
   });
@@ -156,8 +156,8 @@ describe('a group', () => {
         { id: sent.id, state: 'ended', status: 'sent', provider: 'postmark' },
         { id: bounced.id, state: 'ended', status: 'bounced', provider: 'postmark' },
         { id: rejected.id, state: 'ended', status: 'rejected', provider: 'postmark' },
-        { id: busy.id, state: 'again', reason: 'u', after: 5_000 },
-        { id: account.id, state: 'again', reason: 'a', after: 60_000 },
+        { id: busy.id, state: 'again', reason: 'u', afterMs: 5_000 },
+        { id: account.id, state: 'again', reason: 'a', afterMs: 60_000 },
         { id: unknown.id, state: 'again', reason: '?' },
         { id: canceled.id, state: 'ended', status: 'canceled' },
         { id: twice.id, state: 'ended', status: 'sent', provider: 'postmark' },

@@ -45,7 +45,7 @@ describe('an account that the provider refuses', () => {
     const later = await accept();
     const result = await deliverOne(later);
     assert.ok(result.state === 'again' && result.postponed && result.reason === 'The token is wrong.');
-    assert.ok((result.after ?? 0) >= 5_000 && (result.after ?? 0) <= 900_000, `${result.after} ms`);
+    assert.ok((result.afterMs ?? 0) >= 5_000 && (result.afterMs ?? 0) <= 900_000, `${result.afterMs} ms`);
     assert.equal(provider.calls.length, 1);
     assert.deepEqual(await attempts(later.id), []);
     assert.equal((await email(later.id)).status, 'queued');

@@ -129,7 +129,7 @@ describe('a suspect', () => {
       );
       const results = await deliver(...members);
       assert.ok(
-        results.every((result) => result.state === 'again' && result.postponed && (result.after ?? 0) <= 6_000),
+        results.every((result) => result.state === 'again' && result.postponed && (result.afterMs ?? 0) <= 6_000),
       );
       // Those that come after do not wait too when the process is busy.
       assert.equal(isolatedIds.length, answer === 'busy' ? 10 : 12);

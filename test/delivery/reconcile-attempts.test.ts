@@ -59,7 +59,7 @@ for (const [way, happen] of Object.entries(WAYS))
       ] as const) {
         await set.age(member.id, seconds);
         const result = await set.deliverOne(member);
-        assert.deepEqual([result.state, 'after' in result && result.after], ['again', 60_000]);
+        assert.deepEqual([result.state, 'afterMs' in result && result.afterMs], ['again', 60_000]);
         assert.equal((await set.attempts(member.id))[0]?.checks, checks);
       }
       assert.equal(set.provider.calls.length, 1);
@@ -198,11 +198,11 @@ describe('a call that may still be under way', () => {
     const member = await set.accept();
     await set.die(member, set.provider, CALL, false);
     const first = await set.deliverOne(member);
-    assert.ok(first.state === 'again' && first.after !== undefined);
-    assert.ok(first.after > 690_000 && first.after <= 720_000, `${first.after} ms`);
+    assert.ok(first.state === 'again' && first.afterMs !== undefined);
+    assert.ok(first.afterMs > 690_000 && first.afterMs <= 720_000, `${first.afterMs} ms`);
     await set.age(member.id, 690);
     const second = await set.deliverOne(member);
-    assert.ok(second.state === 'again' && second.after !== undefined && second.after <= 30_000);
+    assert.ok(second.state === 'again' && second.afterMs !== undefined && second.afterMs <= 30_000);
     assert.equal(set.provider.calls.length, 1);
     await set.age(member.id, 30);
     assert.equal((await set.deliverOne(member)).state, 'ended');

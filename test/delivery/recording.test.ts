@@ -130,7 +130,7 @@ test('nothing is claimed while results cannot be recorded; then they are, and se
     id: second.id,
     state: 'again',
     reason: 'The results of earlier calls cannot be recorded now.',
-    after: 2_000,
+    afterMs: 2_000,
     postponed: true,
   });
   assert.deepEqual([await outcomes(second.id), provider.calls.length], [[], 1]);

@@ -28,7 +28,7 @@ describe('email of a suspended organization', () => {
     for (const member of [queued, scheduled]) {
       const result = await deliverOne(member);
       assert.ok(result.state === 'again' && result.postponed && result.reason === 'Its organization is suspended.');
-      assert.ok((result.after ?? 0) >= 5_000 && (result.after ?? 0) <= 900_000, `${result.after} ms`);
+      assert.ok((result.afterMs ?? 0) >= 5_000 && (result.afterMs ?? 0) <= 900_000, `${result.afterMs} ms`);
       assert.deepEqual(await attempts(member.id), []);
     }
     assert.deepEqual(

@@ -54,7 +54,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     pool,
     contents,
     providers: [provider],
-    maximumInterval: RETRY.maximumInterval,
+    maxIntervalMs: RETRY.maximumInterval,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 1_000,

@@ -52,7 +52,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
     pool: service.pool,
     contents: service.deps.contents,
     providers: [smtp(server.url)],
-    maximumInterval: 1_000,
+    maxIntervalMs: 1_000,
     ambiguousSend: 'retry' as const,
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,

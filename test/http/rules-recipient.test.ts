@@ -52,7 +52,7 @@ async function whatLeaves(t: TestContext, wire: Wire, fields: Record<string, unk
       pool: service.pool,
       contents: service.deps.contents,
       providers: [provider],
-      maximumInterval: 1_000,
+      maxIntervalMs: 1_000,
       ambiguousSend: 'retry',
       ambiguousSendMaxRepeats: 1,
       confirmNotFoundAfterMs: 60_000,

@@ -7,45 +7,44 @@ import type { ChatPace } from './pace.ts';
 import type { ProviderPauses } from '../pauses.ts';
 import type { AttemptRecorder } from '../recorder.ts';
 
-/** What the chat activities work with. */
+/** The dependencies of the chat activities. */
 export interface ChatDeps {
   readonly pool: Pool;
-  /** A number's way out, with its own credentials or those of the settings. */
+  /** The provider of a number, with the number's own credentials or those of the settings. */
   readonly providerOf: (number: SendingNumber) => ChatProvider;
   readonly pace: ChatPace;
-  /** The longest wait between two attempts, in milliseconds. */
-  readonly maximumInterval: number;
-  /** What to do about a call that may have been taken when its provider cannot be asked. */
+  /** The maximum time between two attempts. */
+  readonly maxIntervalMs: number;
+  /** Applies to an ambiguous call whose provider cannot be queried. */
   readonly ambiguousSend: 'retry' | 'fail';
-  /** How often at most one message is sent again after such a call. */
+  /** The maximum number of repeated sends of one message after ambiguous calls. */
   readonly ambiguousSendMaxRepeats: number;
-  /** Milliseconds after a provider's first "not found" when a second one confirms it. */
+  /** The time after a provider's first "not found" from which a second one confirms it. */
   readonly confirmNotFoundAfterMs: number;
-  /** Accounts that cannot send now. */
+  /** Pauses of provider accounts. */
   readonly pauses: ProviderPauses;
-  /** Milliseconds for which a message waits because of our account with its provider before it fails. */
+  /** A message that waits for a paused account fails after this time. */
   readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
-  /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
+  /** Aborted at shutdown. The worker then claims nothing more but still records results. */
   readonly stopping: AbortSignal;
   readonly log: Logger;
 }
 
-/** A message that nobody else may send now, with its attempt written down. */
+/** A message that no other worker may send now; its attempt is recorded. */
 export interface ClaimedChat {
   readonly message: StoredChat;
   readonly provider: ChatProvider;
   readonly n: number;
   readonly call: string;
-  /** Of the monotonic clock, in milliseconds. */
+  /** Milliseconds of the monotonic clock. */
   readonly claimedAt: number;
-  /** Unix milliseconds. */
   readonly claimedAtUnixMs: number;
 }
 
-/** What an attempt came to, for the workflow that carries the message. */
+/** The result of an attempt for the workflow that delivers the message. */
 export type ChatResult =
-  /** Nothing is left to do; `provider` when one was asked. */
+  /** The message has its final status. `provider` is set if a provider was called. */
   | { readonly state: 'ended'; readonly status: ChatStatus; readonly provider?: ChatProviderName }
-  /** Not taken this time; `after` in milliseconds when the retry policy should not decide. */
-  | { readonly state: 'again'; readonly reason: string; readonly after?: number };
+  /** Not accepted by the provider. `afterMs` overrides the delay of the retry policy. */
+  | { readonly state: 'again'; readonly reason: string; readonly afterMs?: number };

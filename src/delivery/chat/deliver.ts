@@ -19,7 +19,7 @@ import { type Db, isUnreachable, transaction } from '../../store/postgres/pool.t
 import { handedOver } from '../../telemetry/topics.ts';
 import type { ChatDeps, ChatResult, ClaimedChat } from './contract.ts';
 import { reconcileChat } from './reconcile.ts';
-import { APPLY_DEADLINE_MS, DETAIL_LENGTH } from '../email/call.ts';
+import { APPLY_DEADLINE_MS, MAX_DETAIL_LENGTH } from '../email/call.ts';
 import { hasFinalOutcome, isClaimExpired, isAmbiguous } from '../email/claim.ts';
 import { claimBlocker } from '../email/deliver.ts';
 import { type AccountAnswer, judgePaused, makeGate, PAUSE_RETRY_MS, waitForOrganization } from '../pauses.ts';
@@ -27,67 +27,67 @@ import { persist } from '../persist.ts';
 import { endOfCall } from '../email/reconcile-attempts.ts';
 import { UNAPPLIED } from '../email/unapplied.ts';
 
-/** Milliseconds for which a message waits for its turn in memory; one that would wait longer comes back. */
-const PATIENCE = 1_000;
-/** UTF-16 units of a provider's error code that are kept. */
-const CODE_LENGTH = 100;
+/** A message whose turn comes within this time waits in memory; otherwise its activity is retried. */
+const MAX_TURN_WAIT_MS = 1_000;
+/** A longer error code of a provider is cut to so many UTF-16 units. */
+const MAX_CODE_LENGTH = 100;
 
 type Claim =
-  | { readonly is: 'ready'; readonly claimed: ClaimedChat }
-  | { readonly is: 'ambiguous'; readonly message: StoredChat; readonly attempt: Attempt }
-  /** Its provider has answered: the answer is recorded and not yet applied. */
-  | { readonly is: 'unapplied'; readonly answer: Answer }
-  /** Its number sends as fast as it may. */
-  | { readonly is: 'early'; readonly wait: number }
-  | { readonly is: 'over'; readonly result: ChatResult };
+  | { readonly kind: 'ready'; readonly claimed: ClaimedChat }
+  | { readonly kind: 'ambiguous'; readonly message: StoredChat; readonly attempt: Attempt }
+  /** The provider's answer is recorded but not applied. */
+  | { readonly kind: 'unapplied'; readonly answer: Answer }
+  /** Its number is at its rate limit. */
+  | { readonly kind: 'early'; readonly waitMs: number }
+  | { readonly kind: 'over'; readonly result: ChatResult };
 
 /**
- * Claims a message, hands it over and records what became of it. Safe to repeat: an earlier call whose end nobody saw is
- * looked up at the provider before anything is sent again.
+ * Claims a message, sends it and records the outcome. Idempotent: an ambiguous call is looked up at the provider before the
+ * message is sent again.
  */
 export async function deliver(deps: ChatDeps, id: string): Promise<ChatResult> {
   const blocker = claimBlocker(deps);
   if (blocker !== undefined) return { state: 'again', reason: blocker };
-  let found = await claimInTurn(deps, id);
-  if (found.is === 'ambiguous') {
-    const reconciled = await reconcileChat(deps, found.message, found.attempt);
+  let claim = await claimInTurn(deps, id);
+  if (claim.kind === 'ambiguous') {
+    const reconciled = await reconcileChat(deps, claim.message, claim.attempt);
     if (reconciled !== 'lost') return reconciled;
-    // What the provider certainly does not have is claimed again, now with a new attempt.
-    found = await claimInTurn(deps, id);
+    // A message that the provider does not have is claimed again with a new attempt.
+    claim = await claimInTurn(deps, id);
   }
-  switch (found.is) {
+  switch (claim.kind) {
     case 'ready':
-      return makeCall(deps, found.claimed);
+      return makeCall(deps, claim.claimed);
     case 'over':
-      return found.result;
+      return claim.result;
     case 'early':
-      return { state: 'again', reason: 'Its number sends as fast as it may.', after: found.wait };
+      return { state: 'again', reason: 'Its number sends as fast as it may.', afterMs: claim.waitMs };
     case 'unapplied':
-      return apply(deps, found.answer);
+      return apply(deps, claim.answer);
     case 'ambiguous':
       return { state: 'again', reason: 'Another worker has just made an attempt.' };
   }
 }
 
 async function claimInTurn(deps: ChatDeps, id: string): Promise<Claim> {
-  const found = await claim(deps, id);
-  if (found.is !== 'early' || found.wait > PATIENCE) return found;
-  await sleep(found.wait);
-  return claim(deps, id);
+  const claim = await tryClaim(deps, id);
+  if (claim.kind !== 'early' || claim.waitMs > MAX_TURN_WAIT_MS) return claim;
+  await sleep(claim.waitMs);
+  return tryClaim(deps, id);
 }
 
-/** Takes a message for us if it may be sent now: from the commit on, the attempt is on record. */
-async function claim(deps: ChatDeps, id: string): Promise<Claim> {
+/** Claims a message if it may be sent now. The attempt is recorded by the commit. */
+async function tryClaim(deps: ChatDeps, id: string): Promise<Claim> {
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client): Promise<Claim> => {
     const message = await lockChat(client, id);
     if (message?.status !== 'queued') return over(message?.status ?? 'failed');
     const [attempt] = await lastAttempts(client, [id]);
-    if (attempt && isAmbiguous(attempt)) return { is: 'ambiguous', message, attempt };
+    if (attempt && isAmbiguous(attempt)) return { kind: 'ambiguous', message, attempt };
     if (attempt && hasFinalOutcome(attempt)) {
-      return { is: 'unapplied', answer: { ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' } };
+      return { kind: 'unapplied', answer: { ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' } };
     }
-    if (message.suspended_for !== null) return { is: 'over', result: waitForOrganization(message.suspended_for) };
+    if (message.suspended_for !== null) return { kind: 'over', result: waitForOrganization(message.suspended_for) };
     const { number } = message;
     if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
     const provider = deps.providerOf(number);
@@ -99,22 +99,22 @@ async function claim(deps: ChatDeps, id: string): Promise<Claim> {
       const waitedMs = attempt?.account_for ?? Math.min(message.late, pause.ageMs);
       const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
-      return { is: 'over', result: { state: 'again', reason: pause.reason, after: paused.afterMs } };
+      return { kind: 'over', result: { state: 'again', reason: pause.reason, afterMs: paused.afterMs } };
     }
-    const wait = deps.pace.wait(number.id, id);
-    if (wait > 0) return { is: 'early', wait };
+    const waitMs = deps.pace.reserve(number.id, id);
+    if (waitMs > 0) return { kind: 'early', waitMs };
     const n = (attempt?.n ?? 0) + 1;
     const call = newId('call', Date.now());
     await beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]);
     return {
-      is: 'ready',
+      kind: 'ready',
       claimed: { message, provider, n, call, claimedAt: performance.now(), claimedAtUnixMs: Date.now() },
     };
   });
 }
 
 function over(status: StoredChat['status']): Claim {
-  return { is: 'over', result: { state: 'ended', status } };
+  return { kind: 'over', result: { state: 'ended', status } };
 }
 
 async function fail(client: Db, id: string, error: string): Promise<Claim> {
@@ -144,7 +144,7 @@ async function makeCall(deps: ChatDeps, claimed: ClaimedChat): Promise<ChatResul
   });
 }
 
-/** Each number is paused by itself: its account may be its own. */
+/** Each number is paused separately, since it may have its own account. */
 function accountAnswers({ message, provider }: ClaimedChat, outcome: ChatOutcome): AccountAnswer[] {
   const sender = message.number?.id ?? '';
   const answer = { provider: provider.name, senders: [sender] };
@@ -160,12 +160,12 @@ async function callProvider({ message, provider, ...claim }: ClaimedChat): Promi
   return provider.send(message);
 }
 
-/** A server may say anything, at any length; Postgres takes no NUL, and what it refused could never be recorded. */
+/** Bounds a server's text and removes NUL, which Postgres rejects: the outcome could otherwise never be recorded. */
 function storable(outcome: ChatOutcome): ChatOutcome {
   if (outcome.kind === 'sent') return outcome;
-  const detail = outcome.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH);
+  const detail = outcome.detail.replaceAll('\0', '').slice(0, MAX_DETAIL_LENGTH);
   if (!('code' in outcome)) return { ...outcome, detail };
-  return { ...outcome, detail, code: outcome.code.replaceAll('\0', '').slice(0, CODE_LENGTH) };
+  return { ...outcome, detail, code: outcome.code.replaceAll('\0', '').slice(0, MAX_CODE_LENGTH) };
 }
 
 const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } = {
@@ -176,7 +176,7 @@ const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } 
   unknown: 'unknown',
 };
 
-/** How an attempt ended, with all that it takes to apply the provider's answer later. */
+/** The recorded end of an attempt. It contains everything needed to apply the provider's answer later. */
 function endingOf({ message: { id }, n }: ClaimedChat, outcome: ChatOutcome): AttemptEnding {
   return {
     message_id: id,
@@ -190,16 +190,16 @@ function endingOf({ message: { id }, n }: ClaimedChat, outcome: ChatOutcome): At
 
 function toResult(deps: ChatDeps, outcome: Exclude<ChatOutcome, { kind: 'sent' | 'refused' }>): ChatResult {
   const next = verdict(outcome);
-  if (!('again' in next)) throw new Error(`${outcome.kind} ends nothing`);
-  const after = next.again === 'after the pause' ? Math.min(deps.maximumInterval, PAUSE_RETRY_MS) : next.after;
-  return { state: 'again', reason: outcome.detail, ...(after !== undefined && { after }) };
+  if (!('again' in next)) throw new Error(`outcome ${outcome.kind} does not end a message`);
+  const afterMs = next.again === 'after the pause' ? Math.min(deps.maxIntervalMs, PAUSE_RETRY_MS) : next.after;
+  return { state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
 }
 
 type Answer = Pick<Attempt, 'message_id' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'> & {
   readonly outcome: 'sent' | 'refused';
 };
 
-/** Applies a recorded answer to its message. Safe to repeat; while the database does not allow it, the next claim does it. */
+/** Applies a recorded answer to its message. Idempotent; if the database is unreachable, the next claim applies it. */
 async function apply(deps: ChatDeps, answer: Answer): Promise<ChatResult> {
   let status: ChatStatus | undefined;
   try {
@@ -216,7 +216,7 @@ async function apply(deps: ChatDeps, answer: Answer): Promise<ChatResult> {
 
 async function project(client: Db, answer: Answer): Promise<ChatStatus | undefined> {
   const { message_id: id, provider, call, outcome, detail, code, provider_message_id } = answer;
-  // The message first, as everybody locks them.
+  // Locks the message first: every transaction uses this order.
   await lockChatStatuses(client, [id]);
   const statuses =
     outcome === 'sent'
@@ -251,6 +251,6 @@ function logOutcome(log: Logger, { message, provider, call, n, claimedAt }: Clai
     detail: 'detail' in outcome ? maskNumbers(outcome.detail) : undefined,
     ms: Math.round(performance.now() - claimedAt),
   };
-  if (outcome.kind === 'account') log.error(line, 'the provider refuses our account');
+  if (outcome.kind === 'account') log.error(line, 'provider refused our account');
   else log.info(line, 'chat-app message handed to a provider');
 }

@@ -1,58 +1,58 @@
-/** When the messages of a number may leave, one worker's share. */
+/** Limits the rate at which this worker sends messages from each number. */
 export interface ChatPace {
   /**
-   * Takes a message's place in the queue of its number, the same one however often it is asked before it is used.
-   * @returns milliseconds until its turn; 0 when it is now, which uses the place up
+   * Reserves a slot for a message; repeated calls return the same slot.
+   * @returns milliseconds until the slot; 0 if it is due, which uses it up
    */
-  readonly wait: (numberId: string, messageId: string) => number;
+  readonly reserve: (numberId: string, messageId: string) => number;
 }
 
-/** Messages of a number per second: what Meta and Twilio allow a number that nobody has raised. */
+/** The default limit of Meta and Twilio for one number. */
 export const MESSAGES_PER_SECOND = 80;
-/** Seconds of messages that may leave at once after silence. */
-const BURST = 1;
-/** Milliseconds after its turn for which a place is kept for a message that does not come. */
-const KEPT = 60_000;
+/** An idle number may send the messages of so many seconds at once. */
+const BURST_SECONDS = 1;
+/** An unused slot is deleted this long after its time. */
+const SLOT_RETENTION_MS = 60_000;
 
-interface Line {
-  /** When the next place that is given out has its turn. */
-  next: number;
-  readonly places: Map<string, number>;
+interface Schedule {
+  nextSlotAt: number;
+  /** Reserved slots by message id. */
+  readonly slots: Map<string, number>;
 }
 
 /** @param now a monotonic clock in milliseconds */
 export function makeChatPace(perSecond = MESSAGES_PER_SECOND, now: () => number = () => performance.now()): ChatPace {
-  const lines = new Map<string, Line>();
-  const apart = 1_000 / perSecond;
-  let swept = now();
+  const schedules = new Map<string, Schedule>();
+  const intervalMs = 1_000 / perSecond;
+  let sweptAt = now();
 
-  /** Forgets places whose messages another worker carries by now, and lines that are silent. */
+  /** Deletes slots of messages that another worker delivers, and idle schedules. */
   const sweep = (time: number): void => {
-    if (time - swept < KEPT) return;
-    swept = time;
-    for (const [numberId, { next, places }] of lines) {
-      for (const [messageId, turn] of places) if (turn < time - KEPT) places.delete(messageId);
-      if (places.size === 0 && next < time - KEPT) lines.delete(numberId);
+    if (time - sweptAt < SLOT_RETENTION_MS) return;
+    sweptAt = time;
+    for (const [numberId, { nextSlotAt, slots }] of schedules) {
+      for (const [messageId, slotAt] of slots) if (slotAt < time - SLOT_RETENTION_MS) slots.delete(messageId);
+      if (slots.size === 0 && nextSlotAt < time - SLOT_RETENTION_MS) schedules.delete(numberId);
     }
   };
 
   return {
-    wait(numberId, messageId) {
+    reserve(numberId, messageId) {
       const time = now();
       sweep(time);
-      const line = lines.get(numberId) ?? { next: -Infinity, places: new Map<string, number>() };
-      lines.set(numberId, line);
-      let turn = line.places.get(messageId);
-      if (turn === undefined) {
-        turn = Math.max(line.next, time - BURST * 1_000 + apart);
-        line.next = turn + apart;
+      const schedule = schedules.get(numberId) ?? { nextSlotAt: -Infinity, slots: new Map<string, number>() };
+      schedules.set(numberId, schedule);
+      let slotAt = schedule.slots.get(messageId);
+      if (slotAt === undefined) {
+        slotAt = Math.max(schedule.nextSlotAt, time - BURST_SECONDS * 1_000 + intervalMs);
+        schedule.nextSlotAt = slotAt + intervalMs;
       }
-      if (turn <= time) {
-        line.places.delete(messageId);
+      if (slotAt <= time) {
+        schedule.slots.delete(messageId);
         return 0;
       }
-      line.places.set(messageId, turn);
-      return Math.ceil(turn - time);
+      schedule.slots.set(messageId, slotAt);
+      return Math.ceil(slotAt - time);
     },
   };
 }

@@ -13,15 +13,14 @@ import { ambiguousEnded, type AmbiguousOutcome } from '../../telemetry/topics.ts
 import type { ChatDeps, ChatResult } from './contract.ts';
 import { endOfCall, whyNotRepeated } from '../email/reconcile-attempts.ts';
 
-/** Milliseconds after its claim when a call is certainly over, even if its worker is alive; a report may arrive until then. */
+/** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
-/** Milliseconds by which a provider's clock may lag behind ours. */
+/** The provider's clock may be this far behind ours. */
 const MAX_CLOCK_SKEW_MS = 30_000;
 
 /**
- * Asks the provider of an ambiguous attempt whether it took the message.
- * @returns `lost` when it did not, or when the message is to be sent again although that may be a second time: it is free for
- *   another attempt
+ * Asks the provider of an ambiguous attempt whether it accepted the message.
+ * @returns `lost` if it did not, or if AMBIGUOUS_SEND allows to repeat the send: the message may then be attempted again
  */
 export async function reconcileChat(
   deps: ChatDeps,
@@ -31,18 +30,18 @@ export async function reconcileChat(
   const { pool, log } = deps;
   const { id } = message;
   const provider = message.number ? deps.providerOf(message.number) : undefined;
-  if (!provider?.find) return decideUnasked(deps, message, attempt);
+  if (!provider?.find) return applyAmbiguousSend(deps, message, attempt);
 
-  const found = await ask(deps, provider, message, attempt);
+  const match = await findAtProvider(deps, provider, message, attempt);
   log.info(
-    { message: id, call: attempt.call, provider: provider.name, answer: found ?? 'no answer' },
-    'asked a provider about a call without an answer',
+    { message: id, call: attempt.call, provider: provider.name, answer: match ?? 'no answer' },
+    'ambiguous call looked up at provider',
   );
-  if (found === undefined) {
+  if (match === undefined) {
     await noteChecks(pool, attempt.call, [id], false);
     return { state: 'again', reason: 'The provider cannot be asked now.' };
   }
-  if (found === 'not found') {
+  if (match === 'not found') {
     if ((attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs) {
       await endAttempts(pool, [ending(attempt, 'lost', `${provider.name} does not have it.`)]);
       countOutcome(attempt, 'lost');
@@ -50,25 +49,32 @@ export async function reconcileChat(
     }
     await noteChecks(pool, attempt.call, [id], true);
     const reason = 'The provider may not have it; it is asked once more.';
-    return { state: 'again', reason, after: deps.confirmNotFoundAfterMs };
+    return { state: 'again', reason, afterMs: deps.confirmNotFoundAfterMs };
   }
   return transaction(pool, async (client) => {
     await lockChatStatuses(client, [id]);
     await endAttempts(client, [ending(attempt, 'sent', null)]);
     afterCommit(client, () => countOutcome(attempt, 'found'));
-    const change = { id, provider: provider.name, provider_message_id: found.messageId };
+    const change = { id, provider: provider.name, provider_message_id: match.messageId };
     const statuses = await projectChat(client, 'sent', [{ ...change, dedupe_key: endOfCall('sent', attempt.call) }]);
     return { state: 'ended', status: statuses.get(id) ?? 'sent', provider: provider.name };
   });
 }
 
-type Answer = { readonly messageId: string } | 'not found' | undefined;
+type Match = { readonly messageId: string } | 'not found' | undefined;
 
-/** @returns undefined when the provider cannot be asked */
-async function ask(deps: ChatDeps, provider: ChatProvider, message: StoredChat, attempt: Attempt): Promise<Answer> {
+/** @returns undefined if the provider cannot be queried */
+async function findAtProvider(
+  deps: ChatDeps,
+  provider: ChatProvider,
+  message: StoredChat,
+  attempt: Attempt,
+): Promise<Match> {
   const since = Date.now() - attempt.age - MAX_CLOCK_SKEW_MS;
   try {
-    const messageId = await provider.find?.(message, since, (found) => isAnotherChats(deps.pool, message, found));
+    const messageId = await provider.find?.(message, since, (candidate) =>
+      isAnotherChats(deps.pool, message, candidate),
+    );
     return messageId === undefined ? 'not found' : { messageId };
   } catch {
     return undefined;
@@ -76,16 +82,16 @@ async function ask(deps: ChatDeps, provider: ChatProvider, message: StoredChat, 
 }
 
 /**
- * The provider cannot be asked, but its report, which contains our id, may still arrive. Once the call is certainly over
- * without one, the setting AMBIGUOUS_SEND decides.
+ * Applies the setting AMBIGUOUS_SEND to a call whose provider cannot be queried. Until the call has certainly ended, the
+ * provider's report, which contains our id, may still arrive.
  */
-async function decideUnasked(deps: ChatDeps, { id }: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
-  const left = CALL_IS_OVER_MS - attempt.age;
-  if (left > 0)
-    return { state: 'again', reason: 'It may have been taken; a report of it may still come.', after: left };
+async function applyAmbiguousSend(deps: ChatDeps, { id }: StoredChat, attempt: Attempt): Promise<'lost' | ChatResult> {
+  const untilOverMs = CALL_IS_OVER_MS - attempt.age;
+  if (untilOverMs > 0)
+    return { state: 'again', reason: 'It may have been taken; a report of it may still come.', afterMs: untilOverMs };
   deps.log.warn(
     { message: id, provider: attempt.provider, policy: deps.ambiguousSend },
-    'a chat-app message may have been taken and its provider cannot be asked',
+    'ambiguous call cannot be looked up',
   );
   const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [attempt])).get(id) ?? 0);
   if (error === undefined) {

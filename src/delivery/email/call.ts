@@ -13,16 +13,16 @@ import { toMessage } from './recipients.ts';
 import { applyOutcomes, endingOf, outcomeOf, type Sent } from './record.ts';
 import { UNAPPLIED } from './unapplied.ts';
 
-/** UTF-16 units of what a provider said that are kept. */
-export const DETAIL_LENGTH = 2_000;
-/** Milliseconds for which outcomes of one call that come one by one are gathered into one statement. */
+/** A longer text of a provider is cut to so many UTF-16 units. */
+export const MAX_DETAIL_LENGTH = 2_000;
+/** Outcomes of one call that arrive within this time are recorded by one statement. */
 const GATHER_MS = 100;
-/** Milliseconds for which applying a recorded answer is tried; after that the next claim does it. */
+/** Applying a recorded answer is retried for this long; after that the next claim applies it. */
 export const APPLY_DEADLINE_MS = 10_000;
 
 /**
  * Makes one provider call and records the outcome of each email as soon as it is known.
- * @param onResults called with the number of emails whenever the results of some are complete
+ * @param onResults called with the number of emails whose results have become complete
  */
 export async function makeCall(
   deps: EmailDeps,
@@ -44,7 +44,7 @@ export async function makeCall(
   return results;
 }
 
-/** Commits the outcomes of attempts by themselves, then applies them to their emails. */
+/** Commits the outcomes of attempts in a statement of their own, then applies them to the emails. */
 async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<CallResult[]> {
   await deps.recorder.record(sent.map(endingOf));
   await deps.pauses.note(sent.flatMap(accountAnswerOf));
@@ -57,13 +57,13 @@ async function recordOutcomes(deps: EmailDeps, sent: readonly Sent[]): Promise<C
     }, APPLY_DEADLINE_MS);
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    deps.log.warn({ err: error, emails: sent.length }, 'recorded answers cannot be applied now');
+    deps.log.warn({ err: error, emails: sent.length }, 'could not apply recorded answers');
     return sent.map(({ email: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
   }
   return results;
 }
 
-/** What an email's outcome shows about our account. Other messages may fail with the reason: it names no recipient. */
+/** Derives the state of our account from an email's outcome. Other messages may fail with the reason, so addresses are masked. */
 function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
   const outcome = outcomeOf(outcomes);
   const { provider, copies } = email;
@@ -81,10 +81,10 @@ async function callProvider(emails: readonly ClaimedEmail[], onSent: (sent: Sent
   const [first] = emails as [ClaimedEmail];
   const copies = emails.flatMap((email) => email.copies);
   const owners = emails.flatMap((email) => email.copies.map((_, index) => ({ email, index })));
-  const known = new Map(emails.map((email) => [email, new Map<number, SendOutcome>()]));
-  const note = (position: number, outcome: SendOutcome): void => {
+  const outcomesOf = new Map(emails.map((email) => [email, new Map<number, SendOutcome>()]));
+  const addOutcome = (position: number, outcome: SendOutcome): void => {
     const owner = owners[position];
-    const outcomes = owner && known.get(owner.email);
+    const outcomes = owner && outcomesOf.get(owner.email);
     if (!outcomes || outcomes.has(owner.index)) return;
     outcomes.set(owner.index, storable(outcome));
     if (outcomes.size < owner.email.copies.length) return;
@@ -92,28 +92,29 @@ async function callProvider(emails: readonly ClaimedEmail[], onSent: (sent: Sent
     onSent({ email: owner.email, outcomes: inOrder as [SendOutcome, ...SendOutcome[]] });
   };
   if (isClaimExpired(first)) {
-    copies.forEach((_, position) => note(position, { kind: 'busy', detail: 'The worker was too slow to send it.' }));
+    copies.forEach((_, position) =>
+      addOutcome(position, { kind: 'busy', detail: 'The worker was too slow to send it.' }),
+    );
     return;
   }
-  const outcomes = await first.provider.send(copies.map(toMessage), first.call, note);
-  outcomes.forEach((outcome, position) => note(position, outcome));
+  const outcomes = await first.provider.send(copies.map(toMessage), first.call, addOutcome);
+  outcomes.forEach((outcome, position) => addOutcome(position, outcome));
 }
 
-/** A server may say anything, at any length; Postgres takes no NUL, and what it refused could never be recorded. */
+/** Bounds a server's text and removes NUL, which Postgres rejects: the outcome could otherwise never be recorded. */
 function storable(outcome: SendOutcome): SendOutcome {
-  const clean = <T extends { readonly detail: string }>(said: T): T => {
-    return { ...said, detail: said.detail.replaceAll('\0', '').slice(0, DETAIL_LENGTH) };
+  const clean = <T extends { readonly detail: string }>(entry: T): T => {
+    return { ...entry, detail: entry.detail.replaceAll('\0', '').slice(0, MAX_DETAIL_LENGTH) };
   };
   const cleaned = 'detail' in outcome ? clean(outcome) : outcome;
   return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
 }
 
-/** Seconds from when an email was due until now. */
-function secondsAfterDue({ late, claimedAt }: ClaimedEmail): number {
-  return (late + performance.now() - claimedAt) / 1_000;
+function secondsAfterDue({ overdueMs, claimedAt }: ClaimedEmail): number {
+  return (overdueMs + performance.now() - claimedAt) / 1_000;
 }
 
-/** One line for a call, with what became of all its emails; of several, each has its own only where details are wanted. */
+/** Logs one line per call with the number of emails per outcome; with several emails, one line each at level debug. */
 function logCall(log: Logger, sent: readonly Sent[]): void {
   const [first] = sent as [Sent];
   if (sent.length === 1) {
@@ -129,7 +130,7 @@ function logCall(log: Logger, sent: readonly Sent[]): void {
     outcomes: Object.fromEntries(tally(kinds)),
     ms: Math.round(performance.now() - claimedAt),
   };
-  if (kinds.includes('account')) log.error(line, 'the provider refuses our account');
+  if (kinds.includes('account')) log.error(line, 'provider refused our account');
   else log.info(line, 'emails handed to a provider');
   for (const entry of sent) logOutcome(log, 'debug', entry);
 }
@@ -147,6 +148,6 @@ function logOutcome(log: Logger, level: 'info' | 'debug', { email, outcomes }: S
     detail: 'detail' in outcome ? maskAddresses(outcome.detail) : undefined,
     ms: Math.round(performance.now() - email.claimedAt),
   };
-  if (outcome.kind === 'account' && level === 'info') log.error(line, 'the provider refuses our account');
+  if (outcome.kind === 'account' && level === 'info') log.error(line, 'provider refused our account');
   else log[level](line, 'email handed to a provider');
 }

@@ -21,28 +21,28 @@ import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from
 import { isQuarantined, quarantine } from './quarantine.ts';
 import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
 
-/** The result of a member whose files cannot be read now. It uses no attempt: the fault is ours. */
+/** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
-/** The result of a member whose content this process cannot decrypt: SECRET_KEY has changed since it was accepted. */
+/** The result of a member whose content cannot be decrypted because SECRET_KEY has changed since it was accepted. */
 const SEALED = {
   state: 'again',
   reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
   alone: true,
 } as const;
-/** Milliseconds for which missing files are waited for: a store may be mounted wrongly, or not at all. */
-const LOST_AFTER = 24 * 3_600_000;
+/** An email with missing files fails after this time; until then its store may not be mounted. */
+const FILES_LOST_AFTER_MS = 24 * 3_600_000;
 /**
- * Bytes of bodies and files in one provider call, far below the 50 MB that Postmark allows, since a call is in memory as a
- * whole. The copies of a marketing email are sent in several calls if needed.
+ * Maximum size of the bodies and files of one provider call. It is far below the 50 MB that Postmark allows, since the whole
+ * call is in memory. The copies of a marketing email are sent in several calls if needed.
  */
-export const CALL_BYTES = 16 * 1_048_576;
+export const MAX_CALL_BYTES = 16 * 1_048_576;
 
-/** Milliseconds between claim and call. A worker that was frozen for longer does not make the call. */
+/** A worker that was suspended for longer between claim and call does not make the call. */
 const CLAIM_EXPIRY_MS = 20_000;
 
 /**
- * Whether a claim is too old for its call to be made. The monotonic clock stands still while a machine is suspended, the
- * other one may be set back: the one on which more time has passed counts.
+ * Returns true if a claim is too old for its call. The monotonic clock stops while the host is suspended, and the wall clock
+ * may be set back, so the larger of both ages counts.
  */
 export function isClaimExpired({
   claimedAt,
@@ -60,39 +60,38 @@ export interface ClaimedEmail {
   readonly provider: EmailProvider;
   readonly n: number;
   readonly call: string;
-  /** Of the monotonic clock, in milliseconds. */
+  /** Milliseconds of the monotonic clock. */
   readonly claimedAt: number;
-  /** Unix milliseconds. */
   readonly claimedAtUnixMs: number;
-  /** Milliseconds for which it had been due when it was claimed. */
-  readonly late: number;
+  /** The time from its due time to its claim. */
+  readonly overdueMs: number;
 }
 
-/** An email with the attempt that decides what happens to it before it is sent again. */
+/** An email whose last attempt must be reconciled or applied before it is sent again. */
 export interface AttemptedEmail {
   readonly member: Member;
   readonly attempt: Attempt;
-  /** Whether it is sent in copies of which some are still to be sent. */
+  /** True if some of its copies are still to be sent. */
   readonly isCopied: boolean;
 }
 
 export interface Claims {
   readonly ready: readonly ClaimedEmail[];
-  /** Their last attempt is ambiguous: the provider must be asked before they are sent again. */
+  /** Their last attempt is ambiguous and must be looked up at the provider. */
   readonly ambiguous: readonly AttemptedEmail[];
-  /** Their provider has answered: the answer is recorded and not yet applied. */
+  /** The provider's answer is recorded but not applied. */
   readonly unapplied: readonly AttemptedEmail[];
-  /** Not claimed, because their bodies or files must be read first. */
+  /** Not claimed because their bodies or files must be read first. */
   readonly large: readonly LargeEmail[];
-  /** Not claimed, because the isolated process delivers them. */
+  /** Not claimed because the isolated process delivers them. */
   readonly suspects: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
 /**
- * Sorts members into those that may be sent now, ambiguous ones and those with nothing to do, and claims the first: once it
- * is committed, their attempts are recorded, and reschedule and cancel return 422.
- * @param contents the content of large emails that was read before
+ * Claims the members that may be sent now and classifies the others. After the commit their attempts are recorded, and
+ * reschedule and cancel return 422.
+ * @param contents the content of large emails, which was read before
  */
 export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
   if (members.length === 0) {
@@ -114,7 +113,7 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     for (const member of members) {
       const email = emails.get(member.id);
       const attempt = attempts.get(member.id);
-      const blocked = email && whyUnclaimable(email, member);
+      const blocked = email && unclaimableResult(email, member);
       if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
       else if (blocked) results.push(blocked);
       else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
@@ -127,14 +126,14 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
         results.push({ id: email.id, ...waitForOrganization(email.suspended_for), postponed: true });
       } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
       else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
-      else if (contents.get(email.id)?.files === 'lost' && email.late < LOST_AFTER)
+      else if (contents.get(email.id)?.files === 'lost' && email.late < FILES_LOST_AFTER_MS)
         results.push({ id: member.id, ...UNREADABLE });
       else due.push(email);
     }
-    const withoutEnd = ambiguous.filter(({ attempt }) => attempt.outcome === null);
+    const unfinished = ambiguous.filter(({ attempt }) => attempt.outcome === null);
     await markSuspects(
       client,
-      withoutEnd.map(({ member }) => member.id),
+      unfinished.map(({ member }) => member.id),
     );
     // An ambiguous email was claimed before, unless a restored backup is older than its claim.
     const scheduled = [...due, ...ambiguousEmails].filter((email) => email.status === 'scheduled');
@@ -161,47 +160,47 @@ function toLarge({ org_id: orgId, body_bytes, copies, attachments }: LockedEmail
   return { member, orgId, bytes: content + ofCopies, attachments };
 }
 
-/** How many copies of this size one call takes. */
-function copiesPerCall(bytes: number): number {
-  return Math.max(1, Math.floor(CALL_BYTES / Math.max(1, bytes)));
+/** The number of copies of this size that fit into one call. */
+function copiesPerCall(sizeBytes: number): number {
+  return Math.max(1, Math.floor(MAX_CALL_BYTES / Math.max(1, sizeBytes)));
 }
 
-/** Bytes of an email or of each of its copies. */
-function sizeOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
+/** The size of an email, or of each of its copies. */
+function sizeBytesOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
   return files.reduce((sum, { content }) => sum + content.length, body_bytes);
 }
 
-/** Whether the end of an attempt is unknown: its worker died, or the provider did not answer. */
+/** Returns true if the outcome of an attempt is unknown: its worker died, or the provider did not answer. */
 export function isAmbiguous(attempt: Attempt): boolean {
   return attempt.outcome === null || attempt.outcome === 'unknown';
 }
 
-/** Whether a provider's answer is recorded but not applied. The email must not be sent before it is. */
+/** Returns true if a provider's answer is recorded but not applied. The email must not be sent before that. */
 export function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
   return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
 }
 
-/** Whether the provider took the message or refused it for good. */
+/** Returns true if the provider accepted the message or refused it permanently. */
 export function hasFinalOutcome({ outcome }: Attempt): boolean {
   return outcome === 'sent' || outcome === 'refused';
 }
 
-/** The result of an email that may not be claimed for this member now; undefined when it may. */
-function whyUnclaimable(email: LockedEmail, { id, version, carrier }: Member): MemberResult | undefined {
+/** The result of an email that may not be claimed for this member now; undefined if it may. */
+function unclaimableResult(email: LockedEmail, { id, version, workflowId }: Member): MemberResult | undefined {
   const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = email;
   // Another workflow delivers it now.
-  if (workflow_id !== (carrier ?? id)) return { id, state: 'ended', status };
+  if (workflow_id !== (workflowId ?? id)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
     if (schedule_version === version && due_in === 0) return undefined;
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
   }
-  // Another version was claimed before, by another run of its workflow.
+  // This version was claimed before by another run of its workflow.
   if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
-/** An email as a provider gets it, or why it cannot be sent: one accepted weeks ago may break a rule added since. */
-function readable(
+/** Returns the email for the provider, or an error: an email accepted weeks ago may violate a rule added since. */
+function buildOutgoing(
   email: LockedEmail,
   content: EmailContent,
   files: readonly OutgoingFile[] | 'lost' = [],
@@ -214,20 +213,20 @@ function readable(
   }
 }
 
-/** @returns undefined when it cannot be decrypted: the operator can fix that, so the email does not fail */
+/** @returns undefined if it cannot be decrypted; the operator can fix that, so the email does not fail */
 async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Promise<EmailContent | undefined> {
   try {
     return await deps.contents.open(client, email);
   } catch (error) {
     if (isUnreachable(error)) throw error;
-    deps.log.error({ err: error, email: email.id, org: email.org_id }, 'the content of an email cannot be decrypted');
+    deps.log.error({ err: error, email: email.id, org: email.org_id }, 'could not decrypt email content');
     return undefined;
   }
 }
 
 /**
  * Chooses for each email the first provider that can deliver it and whose account is not paused, and records an attempt.
- * Emails that no provider can deliver fail; those whose providers are all paused wait without an attempt.
+ * Emails that no provider can deliver fail. Emails whose providers are all paused wait without an attempt.
  */
 async function assign(
   deps: EmailDeps,
@@ -247,7 +246,7 @@ async function assign(
       sealed.push({ id: email.id, ...SEALED });
       continue;
     }
-    const outgoing = readable(email, content, files);
+    const outgoing = buildOutgoing(email, content, files);
     if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
     else read.push({ email, outgoing, tried: attempts.has(email.id) });
   }
@@ -266,9 +265,9 @@ async function assign(
   const ready: ClaimedEmail[] = [];
   const waiting: MemberResult[] = [];
   for (const { email, outgoing, copies: left } of sendable) {
-    const bytes = sizeOf(email, outgoing);
-    const few = left.slice(0, copiesPerCall(bytes));
-    const refusals = deps.providers.map((provider) => refusal(provider, few));
+    const bytes = sizeBytesOf(email, outgoing);
+    const candidates = left.slice(0, copiesPerCall(bytes));
+    const refusals = deps.providers.map((provider) => refusal(provider, candidates));
     const able = deps.providers.filter((_, index) => refusals[index] === undefined);
     if (able.length === 0) {
       failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
@@ -280,12 +279,12 @@ async function assign(
       const waitedMs = attempts.get(id)?.account_for ?? Math.min(late, chosen.pause.ageMs);
       const paused = judgePaused(chosen.pause, waitedMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') failed.push({ id, error: paused.error });
-      else waiting.push({ id, state: 'again', reason: chosen.pause.reason, after: paused.afterMs, postponed: true });
+      else waiting.push({ id, state: 'again', reason: chosen.pause.reason, afterMs: paused.afterMs, postponed: true });
       continue;
     }
     const { provider } = chosen;
     const n = (attempts.get(email.id)?.n ?? 0) + 1;
-    const copies = few.slice(0, provider.callSize);
+    const copies = candidates.slice(0, provider.callSize);
     const call = callOf(provider, provider.streamOf?.(outgoing), copies.length, copies.length * bytes);
     ready.push({
       id: email.id,
@@ -296,7 +295,7 @@ async function assign(
       call,
       claimedAt,
       claimedAtUnixMs,
-      late: email.late,
+      overdueMs: email.late,
     });
   }
   await beginAttempts(
@@ -332,7 +331,7 @@ function makeCalls(): (provider: EmailProvider, stream: string | undefined, copi
     const current =
       last && copies <= last.copiesLeft && bytes <= last.bytesLeft
         ? last
-        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: CALL_BYTES };
+        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: MAX_CALL_BYTES };
     current.copiesLeft -= copies;
     current.bytesLeft -= bytes;
     open.set(key, current);

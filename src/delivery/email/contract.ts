@@ -10,35 +10,35 @@ import type { ProviderPauses } from '../pauses.ts';
 import type { AttemptRecorder } from '../recorder.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
-/** What the email activities work with. */
+/** The dependencies of the email activities. */
 export interface EmailDeps {
   readonly pool: Pool;
-  /** Opens what is stored of emails. */
+  /** Decrypts stored content. */
   readonly contents: EmailContents;
-  /** In the order they are tried; never empty. */
+  /** In order of preference; never empty. */
   readonly providers: readonly EmailProvider[];
-  /** The longest wait between two attempts, in milliseconds. */
-  readonly maximumInterval: number;
-  /** What to do about an ambiguous call whose provider cannot be asked. */
+  /** The maximum time between two attempts. */
+  readonly maxIntervalMs: number;
+  /** Applies to an ambiguous call whose provider cannot be queried. */
   readonly ambiguousSend: 'retry' | 'fail';
-  /** How often at most one email is sent again after such a call. */
+  /** The maximum number of repeated sends of one email after ambiguous calls. */
   readonly ambiguousSendMaxRepeats: number;
-  /** Milliseconds after a provider's first "not found" when a second one confirms it: its search may lag. */
+  /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
   readonly confirmNotFoundAfterMs: number;
-  /** Accounts that cannot send now. */
+  /** Pauses of provider accounts. */
   readonly pauses: ProviderPauses;
-  /** Milliseconds for which a message waits because of our account with its provider before it fails. */
+  /** A message that waits for a paused account fails after this time. */
   readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
-  /** Aborted when this worker is to end: from then on it claims nothing, and records what it has sent. */
+  /** Aborted at shutdown. The worker then claims nothing more but still records results. */
   readonly stopping: AbortSignal;
-  /** Reads what is too large to be read when it is claimed. */
+  /** Reads emails that are too large to be read by the claim. */
   readonly largeEmails: LargeEmails;
-  /** Delivers emails that may have ended a worker; undefined in the process that does so, and where there is none. */
+  /** Delivers emails that may have crashed a worker; undefined in the isolated process itself. */
   readonly isolation?: Isolation;
-  /** Looks at the domains of emails that are about to leave. */
+  /** Checks the sender domains of emails before they are sent. */
   readonly sendingDomains: SendingDomains;
-  /** Where the recipient at this position (counted from 0) of a marketing email says that he wants no more of them. */
+  /** The unsubscribe link of the recipient at this position (from 0) of a marketing email. */
   readonly unsubscribeUrl: (orgId: string, emailId: string, recipient: number) => string;
   readonly log: Logger;
 }
@@ -48,15 +48,15 @@ export interface Member {
   readonly id: string;
   /** The `schedule_version` that the workflow's timer was set for. */
   readonly version: number;
-  /** The workflow that asks, when that is not the email's own: it may have left us. */
-  readonly carrier?: string;
+  /** The id of the calling workflow if that is a group; the email may have been detached from it. */
+  readonly workflowId?: string;
 }
 
-/** What a delivery came to, for the workflow that carries the email. */
+/** The result of a delivery for the workflow that delivers the email. */
 export type MemberResult =
-  /** Nothing is left to do; `provider` when one was asked. */
+  /** The email has its final status. `provider` is set if a provider was called. */
   | { readonly id: string; readonly state: 'ended'; readonly status: EmailStatus; readonly provider?: string }
-  /** Moved to another time, or our timer was early: due in `inMs` by the database's clock. */
+  /** It was rescheduled, or our timer fired early: it is due in `inMs` by the database's clock. */
   | {
       readonly id: string;
       readonly state: 'waiting';
@@ -65,42 +65,42 @@ export type MemberResult =
       readonly inMs: number;
     }
   /**
-   * Not taken this time; `after` in milliseconds when the retry policy should not decide, `alone` when it may fare
-   * better by itself. `postponed` when it was not attempted for a reason of our own, or when the next part of it is to
-   * follow: the next attempt comes after `after`, however often that happens.
+   * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
+   * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
+   * next attempt comes after `afterMs` without backoff.
    */
   | {
       readonly id: string;
       readonly state: 'again';
       readonly reason: string;
-      readonly after?: number;
+      readonly afterMs?: number;
       readonly alone?: boolean;
       readonly postponed?: boolean;
     };
 
-/** What a provider call resulted in for an email: `partial` when it took all copies it was given and others are left. */
+/** The result of a provider call for an email. `partial`: all copies of the call were accepted, and others are left. */
 export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
 
-/** An email that is too large to be read without memory for it, or that has files. */
+/** An email with attachments, or so large that memory must be reserved before it is read. */
 export interface LargeEmail {
   readonly member: Member;
   readonly orgId: string;
-  /** Bytes of its bodies and files, and of the copies of it that one provider call takes. */
+  /** The size of its bodies and files, and of the copies of it in one provider call. */
   readonly bytes: number;
   readonly attachments: readonly Attachment[];
 }
 
-/** What was read of large emails, by their ids; files are `lost` when the store does not have them as they were stored. */
+/** The contents of large emails by id. Files are `lost` if the store does not have them in their stored size. */
 export type LargeContents = ReadonlyMap<
   string,
   Omit<StoredBodies, 'id'> & { readonly files: readonly OutgoingFile[] | 'lost' }
 >;
 
-/** Reads large emails that are about to be sent, within the memory that one worker has for them. */
+/** Reads large emails before they are sent, within the memory limit of a worker. */
 export interface LargeEmails {
   /**
    * Reads emails of one organization and calls `work` with them; their memory is reserved until that is done.
-   * @returns `no memory` when it was not available within two seconds, `unreadable` when the files cannot be read now
+   * @returns `no memory` if it was not available within two seconds, `unreadable` if the files cannot be read now
    */
   readonly use: <T>(
     pool: Pool,
@@ -109,12 +109,12 @@ export interface LargeEmails {
   ) => Promise<T | 'no memory' | 'unreadable'>;
 }
 
-/** A process of its own in which one email after the other is begun. */
+/** A child process that starts one email at a time. */
 export interface Isolation {
   /**
-   * @param overlap whether the next email may begin almost at once, while the provider is still at this one
-   * @returns `busy` when it had to wait too long for its turn, `crashed` when the process ended by itself just when it had
-   * begun this email, `ended` when it ended otherwise
+   * @param overlap whether the next email may start while the provider still handles this one
+   * @returns `busy` if it waited too long for its turn, `crashed` if the process ended by itself shortly after it had started
+   * this email, `ended` if the process ended otherwise
    */
   readonly deliver: (member: Member, overlap: boolean) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
 }

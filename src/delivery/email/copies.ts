@@ -4,14 +4,14 @@ import { project } from '../../projection/emails.ts';
 import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
-/** Statuses of copies of which nothing says that a provider took them. */
-const NOT_TAKEN: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed', 'rejected', 'failed'];
+/** Statuses of copies that no provider has accepted. */
+const NOT_ACCEPTED: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed', 'rejected', 'failed'];
 
 /**
- * Ends marketing emails that went out in copies, when none of those is left to be sent: `sent` when a provider took one,
- * else as the copies ended. The caller holds the emails' rows.
- * @param provider who took the last of them
- * @returns how each ended; emails with copies left, or without any, are missing
+ * Ends marketing emails of which no copy is left to be sent: `sent` if a provider accepted one, otherwise the status of the
+ * copies. The caller has locked the emails' rows.
+ * @param provider the provider of the last copies
+ * @returns the final statuses; emails with copies left, or without copies, are missing
  */
 export async function endCopied(
   client: Db,
@@ -23,10 +23,10 @@ export async function endCopied(
     const ending = endingOf(copies);
     if (!ending) continue;
     const { change, error } = ending;
-    // Each bounce was written down with its copy.
+    // Each bounce was recorded with its copy.
     if (change !== 'bounced') {
-      const said = { id, ...(error !== null && { error }), ...(provider !== undefined && { provider }) };
-      await project(client, change, [change === 'sent' ? { ...said, dedupe_key: 'sent copies' } : said]);
+      const outcome = { id, ...(error !== null && { error }), ...(provider !== undefined && { provider }) };
+      await project(client, change, [change === 'sent' ? { ...outcome, dedupe_key: 'sent copies' } : outcome]);
     }
     ended.set(id, change);
   }
@@ -34,8 +34,8 @@ export async function endCopied(
 }
 
 /**
- * Gives emails up: they fail, or, when some of their copies went out, those that are left do. The caller holds the
- * emails' rows. @returns how each ended
+ * Fails emails, or only the remaining copies if some were sent. The caller has locked the emails' rows.
+ * @returns the final statuses
  */
 export async function fail(
   client: Db,
@@ -54,10 +54,10 @@ function endingOf(
 ): { change: 'sent' | 'bounced' | 'failed' | 'rejected' | 'suppressed'; error: string | null } | undefined {
   const find = (status: EmailStatus) => copies.find((copy) => copy.status === status);
   if (find('queued')) return undefined;
-  if (copies.some(({ status }) => !NOT_TAKEN.includes(status))) return { change: 'sent', error: null };
+  if (copies.some(({ status }) => !NOT_ACCEPTED.includes(status))) return { change: 'sent', error: null };
   for (const change of ['bounced', 'failed', 'rejected', 'suppressed'] as const) {
-    const found = find(change);
-    if (found) return { change, error: found.error };
+    const copy = find(change);
+    if (copy) return { change, error: copy.error };
   }
   return undefined;
 }

@@ -1,26 +1,26 @@
 import { performance } from 'node:perf_hooks';
 import { groupBy } from '../../lib/group.ts';
 import { makeCall } from './call.ts';
-import { CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
+import { MAX_CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
 import type { CallResult, EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
 import { reconcile } from './reconcile-attempts.ts';
 import { applyRecorded } from './unapplied.ts';
 
-/** Called with a number of emails whenever the results of so many provider calls are complete. */
+/** Called with the number of emails whose results have become complete. */
 type OnResults = (count: number) => void;
 
-/** For how long the calls of one email's copies follow each other; an activity may take two minutes. */
+/** New calls for the copies of one email start for this long; an activity may take two minutes. */
 const COPIES_WITHIN_MS = 60_000;
-const NEXT_PART = { state: 'again', reason: 'The other copies are to follow.', after: 1, postponed: true } as const;
-/** Milliseconds until an email is tried again for which there was no memory; up to twice that, so that not all come together. */
+const NEXT_PART = { state: 'again', reason: 'The other copies are to follow.', afterMs: 1, postponed: true } as const;
+/** Delay after a lack of memory; up to twice as long at random, so that not all retries coincide. */
 const NO_MEMORY_RETRY_MS = 3_000;
-/** Milliseconds until a message is tried again that this worker may not claim now. */
+/** Delay of a message that this worker may not claim now. */
 const BLOCKED_RETRY_MS = 2_000;
 
 /**
- * Claims emails, hands them over and records what became of each. Safe to repeat: an earlier call whose end nobody saw
- * is looked up at the provider before anything is sent again, and an answer that is recorded is not asked for again.
+ * Claims emails, sends them and records each outcome. Idempotent: an ambiguous call is looked up at the provider before the
+ * email is sent again, and a recorded answer is only applied.
  * @returns one result for each member, in any order
  */
 export async function deliver(
@@ -30,7 +30,7 @@ export async function deliver(
 ): Promise<MemberResult[]> {
   const { results, large, suspects } = await deliverParts(deps, members, new Map(), onResults);
   let isFull = false;
-  // They are read before they are claimed, so that neither a store that is away nor a lack of memory costs an attempt.
+  // They are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
   for (const some of callsOf(large)) {
     const delivered: Awaited<ReturnType<typeof deliverLarge>> = isFull
       ? 'no memory'
@@ -40,7 +40,7 @@ export async function deliver(
     else if (delivered === 'unreadable') results.push(...some.map(({ member: { id } }) => ({ id, ...UNREADABLE })));
     else results.push(...delivered);
   }
-  // Last, so that none of them keeps another from being sent.
+  // Last, so that they do not delay the others.
   results.push(...(await deliverIsolated(deps, suspects, onResults)));
   return results;
 }
@@ -57,7 +57,7 @@ async function deliverLarge(
   });
 }
 
-/** Large emails that are read and sent together: of one organization, of as many bytes as a call takes, and each with files by itself. */
+/** Splits large emails into calls: one organization and at most MAX_CALL_BYTES per call; an email with files gets its own. */
 function callsOf(emails: readonly LargeEmail[]): LargeEmail[][] {
   const calls: LargeEmail[][] = [];
   let bytesLeft = 0;
@@ -67,7 +67,7 @@ function callsOf(emails: readonly LargeEmail[]): LargeEmail[][] {
     if (isTogether && [...call, email].every(({ attachments }) => attachments.length === 0)) call.push(email);
     else {
       calls.push([email]);
-      bytesLeft = CALL_BYTES;
+      bytesLeft = MAX_CALL_BYTES;
     }
     bytesLeft -= email.bytes;
   }
@@ -75,8 +75,8 @@ function callsOf(emails: readonly LargeEmail[]): LargeEmail[][] {
 }
 
 function noMemory(id: string): MemberResult {
-  const after = NO_MEMORY_RETRY_MS * (1 + Math.random());
-  return { id, state: 'again', reason: 'This worker has no memory for it now.', after, postponed: true };
+  const afterMs = NO_MEMORY_RETRY_MS * (1 + Math.random());
+  return { id, state: 'again', reason: 'This worker has no memory for it now.', afterMs, postponed: true };
 }
 
 interface Delivered<Result> {
@@ -85,14 +85,14 @@ interface Delivered<Result> {
   readonly suspects: readonly Member[];
 }
 
-/** Delivers emails, and the copies of marketing emails call after call for as long as they are taken. */
+/** Delivers emails. The copies of marketing emails are sent call by call while the provider accepts them. */
 async function deliverParts(
   deps: EmailDeps,
   members: readonly Member[],
   contents: LargeContents,
   onResults: OnResults,
 ): Promise<Delivered<MemberResult>> {
-  let until = Infinity;
+  let deadline = Infinity;
   const results: MemberResult[] = [];
   const large: LargeEmail[] = [];
   const suspects: Member[] = [];
@@ -104,8 +104,8 @@ async function deliverParts(
     suspects.push(...part.suspects);
     left = left.filter(({ id }) => partial.has(id));
     if (left.length === 0) break;
-    until = Math.min(until, performance.now() + COPIES_WITHIN_MS);
-    if (performance.now() > until) {
+    deadline = Math.min(deadline, performance.now() + COPIES_WITHIN_MS);
+    if (performance.now() > deadline) {
       results.push(...left.map(({ id }) => ({ id, ...NEXT_PART })));
       break;
     }
@@ -121,13 +121,13 @@ async function deliverOnce(
 ): Promise<Delivered<CallResult>> {
   const reason = claimBlocker(deps);
   if (reason !== undefined) {
-    const blocked = { state: 'again', reason, after: BLOCKED_RETRY_MS, postponed: true } as const;
+    const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
     return { results: members.map(({ id }) => ({ id, ...blocked })), large: [], suspects: [] };
   }
   const first = await claim(deps, members, contents);
   const applied = await applyRecorded(deps, first.unapplied);
   const reconciled = await reconcile(deps, first.ambiguous);
-  // What the provider certainly does not have is claimed again, now with a new attempt.
+  // Emails that the provider does not have are claimed again with a new attempt.
   const second = await claim(deps, reconciled.lost, contents);
   const overtaken = [...second.ambiguous, ...second.unapplied].map(({ member: { id } }): MemberResult => ({
     id,
@@ -143,7 +143,7 @@ async function deliverOnce(
   };
 }
 
-/** Why this worker may not claim anything now; undefined when it may. A message that is not claimed costs no attempt. */
+/** Returns the reason why this worker may claim nothing now; undefined if it may. An unclaimed message uses no attempt. */
 export function claimBlocker({ recorder, stopping }: Pick<EmailDeps, 'recorder' | 'stopping'>): string | undefined {
   if (stopping.aborted) return 'The worker is shutting down.';
   return recorder.isBlocked() ? 'The results of earlier calls cannot be recorded now.' : undefined;

@@ -9,27 +9,28 @@ import { fail } from './copies.ts';
 import { givenUp } from '../pauses.ts';
 
 /**
- * Fails emails that the workflow `carrier` carries and whose attempts are used up, with their last answers. Attempts are
- * counted by their record: not every failed activity reached a provider.
- * @returns the status of each afterwards, `queued` when some of it is still to be sent; those that it does not carry
- * are missing
+ * Fails the emails of a workflow whose attempts are used up, with their last answers. Recorded attempts are counted, since
+ * not every failed activity reached a provider.
+ * @returns the resulting statuses, `queued` if attempts are left; emails of other workflows are missing
  */
 export async function giveUp(
   { pool, providers, accountRetryForMs }: Pick<EmailDeps, 'pool' | 'providers' | 'accountRetryForMs'>,
   ids: readonly string[],
   maximumAttempts: number,
-  carrier: string,
+  workflowId: string,
 ): Promise<Map<string, EmailStatus>> {
   return transaction(pool, async (client) => {
-    const statuses = await lockStatuses(client, ids, carrier);
+    const statuses = await lockStatuses(client, ids, workflowId);
     const failed: { id: string; error: string }[] = [];
     for (const last of await lastAttempts(client, [...statuses.keys()])) {
-      const canBeAsked = providers.some((provider) => provider.name === last.provider && provider.find !== undefined);
-      const error = whyGivenUp(last, maximumAttempts, canBeAsked, accountRetryForMs);
+      const canBeLookedUp = providers.some(
+        (provider) => provider.name === last.provider && provider.find !== undefined,
+      );
+      const error = attemptsUsedUpError(last, maximumAttempts, canBeLookedUp, accountRetryForMs);
       if (statuses.get(last.message_id) === 'queued' && error !== undefined)
         failed.push({ id: last.message_id, error });
     }
-    // Time passes while its organization is suspended, and that must not end an email.
+    // An email must not fail while its organization is suspended.
     const suspended = failed.length > 0 ? await findSuspendedEmails(client, ids) : new Set();
     const ended = failed.filter(({ id }) => !suspended.has(id));
     for (const [id, status] of await fail(client, ended)) statuses.set(id, status);
@@ -37,50 +38,50 @@ export async function giveUp(
   });
 }
 
-/** Why a message with this last attempt is given up, as a sentence; undefined while it has attempts left. */
-export function whyGivenUp(
+/** Returns the error of a message with this last attempt, as a sentence; undefined while it has attempts left. */
+export function attemptsUsedUpError(
   last: Attempt,
   maximumAttempts: number,
-  canBeAsked: boolean,
+  canBeLookedUp: boolean,
   accountRetryForMs: number,
 ): string | undefined {
-  // Its answer is recorded: the next claim applies it.
+  // The answer is recorded: the next claim applies it.
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
-  // It waits for our account by a clock of its own; its attempts do not count.
+  // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {
     const isOver = (last.account_for ?? 0) >= accountRetryForMs;
     return isOver ? givenUp(last.detail ?? 'The provider refuses our account.', accountRetryForMs) : undefined;
   }
   const isLastAmbiguous = isAmbiguous(last);
-  if (!isUsedUp(last, maximumAttempts, isLastAmbiguous && canBeAsked)) return undefined;
-  const doubt = isLastAmbiguous ? ' The provider may have taken it all the same.' : '';
-  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${doubt}`;
+  if (!isUsedUp(last, maximumAttempts, isLastAmbiguous && canBeLookedUp)) return undefined;
+  const caveat = isLastAmbiguous ? ' The provider may have taken it all the same.' : '';
+  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${caveat}`;
 }
 
 /**
- * If the last allowed attempt is ambiguous and its provider can be asked, the message is given up after the provider's first
- * "not found", or after as many questions as there are attempts. "Not found" may be confirmed before this is called: then
- * the message was sent once more, and it is given up after that attempt.
+ * If the last allowed attempt is ambiguous and can be looked up at the provider, the message fails after the first
+ * "not found", or after as many look-ups as there are attempts. "Not found" may be confirmed before this is called: then the
+ * message was sent once more, and it fails after that attempt.
  */
-function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts: number, isAsked: boolean): boolean {
-  if (!isAsked) return failures >= maximumAttempts;
+function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts: number, isLookedUp: boolean): boolean {
+  if (!isLookedUp) return failures >= maximumAttempts;
   if (checks >= maximumAttempts || failures > maximumAttempts) return true;
   return failures === maximumAttempts && not_found_for !== null;
 }
 
 /**
- * Cancels emails that the workflow `carrier` carries and that are still scheduled.
- * @returns the status of each afterwards; those that it does not carry are missing
+ * Cancels the emails of a workflow that are still scheduled.
+ * @returns the resulting statuses; emails of other workflows are missing
  */
 export async function cancelScheduled(
   pool: Pool,
   ids: readonly string[],
-  carrier: string,
+  workflowId: string,
 ): Promise<Map<string, EmailStatus>> {
   return transaction(pool, async (client) => {
-    const statuses = await lockStatuses(client, ids, carrier);
-    const carried = [...statuses.keys()].map((id) => ({ id }));
-    for (const id of await project(client, 'canceled', carried)) statuses.set(id, 'canceled');
+    const statuses = await lockStatuses(client, ids, workflowId);
+    const emails = [...statuses.keys()].map((id) => ({ id }));
+    for (const id of await project(client, 'canceled', emails)) statuses.set(id, 'canceled');
     return statuses;
   });
 }

@@ -8,18 +8,18 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import type { LargeContents, LargeEmail, LargeEmails } from './contract.ts';
 
-/** Bytes of content that one worker holds at a time. On its way out each is in memory up to five times. */
+/** Content that one worker holds at a time. Up to five copies of it are in memory while it is sent. */
 const MEMORY_BYTES = 64 * 1_048_576;
-/** One organization leaves a quarter of it to others. */
-const SHARE_BYTES = 48 * 1_048_576;
-/** An activity slot may not be held by waiting: others, such as one-time passwords, need no memory of this kind. */
+/** The limit of one organization, so that a quarter remains for others. */
+const ORGANIZATION_MEMORY_BYTES = 48 * 1_048_576;
+/** Short, since a waiting email occupies an activity slot that small emails need as well. */
 const MEMORY_WAIT_MS = 2_000;
-/** Emails that wait for memory at a time. With more of them, waiting alone could fill the slots of a worker. */
+/** Limits the emails that wait for memory, which could otherwise occupy all activity slots of a worker. */
 const MAX_WAITING = 16;
 const FILES_TIMEOUT_MS = 30_000;
 
 export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
-  const memory = makeByteLimit(MEMORY_BYTES, SHARE_BYTES);
+  const memory = makeByteLimit(MEMORY_BYTES, ORGANIZATION_MEMORY_BYTES);
   let waiting = 0;
 
   async function reserve(emails: readonly LargeEmail[]): Promise<(() => void) | undefined> {
@@ -41,7 +41,7 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
 
   async function read(pool: Pool, emails: readonly LargeEmail[]): Promise<LargeContents | undefined> {
     const ids = emails.map(({ member }) => member.id);
-    // What ends this process from here on is on record, although there is no attempt yet.
+    // If an email crashes this process from here on, it is marked as a suspect although it has no attempt yet.
     await markSuspects(pool, ids);
     const files = new Map<string, readonly OutgoingFile[] | 'lost'>();
     for (const { member, attachments } of emails) {
@@ -79,23 +79,23 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
   };
 }
 
-/** The file is not there, or not whole. */
+/** The file is missing or has another size. */
 class FileLost extends Error {}
 
 async function readAll(store: FileStore, attachments: readonly Attachment[]): Promise<OutgoingFile[]> {
   const files: OutgoingFile[] = [];
-  const tooLate = AbortSignal.timeout(FILES_TIMEOUT_MS);
-  for (const attachment of attachments) files.push(await readOne(store, attachment, tooLate));
+  const timeout = AbortSignal.timeout(FILES_TIMEOUT_MS);
+  for (const attachment of attachments) files.push(await readOne(store, attachment, timeout));
   return files;
 }
 
-async function readOne(store: FileStore, attachment: Attachment, tooLate: AbortSignal): Promise<OutgoingFile> {
+async function readOne(store: FileStore, attachment: Attachment, timeout: AbortSignal): Promise<OutgoingFile> {
   const { id, filename, content_type: contentType, content_id: contentId, size } = attachment;
   const stream = await store.open(id);
   if (!stream) throw new FileLost(`the file ${id} is not in the attachment store`);
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    tooLate.throwIfAborted();
+    timeout.throwIfAborted();
     chunks.push(chunk);
   }
   const content = Buffer.concat(chunks);

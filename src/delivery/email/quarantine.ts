@@ -110,5 +110,5 @@ async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): 
 }
 
 function postponed({ id }: Member, reason: string): MemberResult {
-  return { id, state: 'again', reason, after: BUSY_RETRY_MS * (1 + Math.random()), postponed: true };
+  return { id, state: 'again', reason, afterMs: BUSY_RETRY_MS * (1 + Math.random()), postponed: true };
 }

@@ -104,7 +104,7 @@ async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[])
     results: [
       ...taken.map(({ member: { id } }) => ended(id, 'sent', provider.name)),
       ...open.map(({ member: { id } }): MemberResult => {
-        return { id, state: 'again', reason, ...(found && { after: deps.confirmNotFoundAfterMs }) };
+        return { id, state: 'again', reason, ...(found && { afterMs: deps.confirmNotFoundAfterMs }) };
       }),
     ],
   };
@@ -164,7 +164,7 @@ async function decideUnasked(deps: EmailDeps, emails: readonly AttemptedEmail[])
         id,
         state: 'again',
         reason: 'An earlier call may still be under way.',
-        after: callIsOverAfterMs(attempt) - attempt.age,
+        afterMs: callIsOverAfterMs(attempt) - attempt.age,
       };
     });
   if (over.length === 0) return { lost: [], results };

@@ -174,12 +174,12 @@ function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, Em
     if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
     return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
   }
-  const after = next.again === 'after the pause' ? Math.min(deps.maximumInterval, PAUSE_RETRY_MS) : next.after;
+  const afterMs = next.again === 'after the pause' ? Math.min(deps.maxIntervalMs, PAUSE_RETRY_MS) : next.after;
   return {
     id,
     state: 'again',
     reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
-    ...(after !== undefined && { after }),
+    ...(afterMs !== undefined && { afterMs }),
     ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
   };
 }

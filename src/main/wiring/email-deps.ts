@@ -28,7 +28,7 @@ export function makeEmailDeps(
     pool,
     contents: makeEmailContents(secretKeys),
     providers: makeEmailProviders(log, tracer),
-    maximumInterval: config.SEND_MAX_INTERVAL,
+    maxIntervalMs: config.SEND_MAX_INTERVAL,
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
     confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
