@@ -107,7 +107,7 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
   const results: MemberResult[] = [];
   const calls = makeWindow(deps.providers[0]?.overlap ?? 0);
   for (const slice of await slices(deps, members)) {
-    await calls.hasRoom();
+    await calls.waitForCapacity();
     const refused = results.every(({ state }) => state === 'again') && results.findLast(isRefusal);
     if (refused) results.push(...slice.map(({ id }) => ({ ...refused, id })));
     else

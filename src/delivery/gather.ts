@@ -1,11 +1,11 @@
-/** Collects items that come one by one and hands those on together that come within a short time of each other. */
+/** Collects items that arrive within a short time of each other and handles them together. */
 export interface Gatherer<T> {
   readonly add: (item: T) => void;
-  /** Hands on what is left. Rejects when handling any of the items failed. */
+  /** Handles the remaining items. Rejects if any handling failed. */
   readonly end: () => Promise<void>;
 }
 
-export function makeGatherer<T>(ms: number, handle: (items: readonly T[]) => Promise<void>): Gatherer<T> {
+export function makeGatherer<T>(delayMs: number, handle: (items: readonly T[]) => Promise<void>): Gatherer<T> {
   let items: T[] = [];
   let timer: NodeJS.Timeout | undefined;
   const handled: Promise<PromiseSettledResult<void>[]>[] = [];
@@ -19,7 +19,7 @@ export function makeGatherer<T>(ms: number, handle: (items: readonly T[]) => Pro
   return {
     add(item) {
       items.push(item);
-      timer ??= setTimeout(flush, ms);
+      timer ??= setTimeout(flush, delayMs);
     },
     async end() {
       flush();

@@ -23,22 +23,22 @@ export interface AccountAnswer {
   readonly refusal?: { readonly reason: string; readonly sender: string };
 }
 
-/** The pause of one of a provider's streams. A domain holds no colon. */
+/** The sender name of a provider's stream. It cannot equal a domain, which contains no colon. */
 export function streamSender(stream: string): string {
   return `stream:${stream}`;
 }
 
-/** What an email depends on beside the provider's account: its sender's domain and the provider's stream that carries it. */
+/** The senders of an email that can be paused separately: its domain and the provider's stream. */
 export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string[] {
   const stream = provider.streamOf?.(email);
   return [email.from.domain, ...(stream === undefined ? [] : [streamSender(stream)])];
 }
 
-/** Circuit breakers of provider accounts, which all workers share in Postgres. */
+/** Circuit breakers of provider accounts, shared by all workers through Postgres. */
 export interface ProviderPauses {
-  /** The pauses that there are; at most a second old. */
+  /** The open pauses, cached for at most a second. */
   readonly current: () => Promise<readonly ProviderPause[]>;
-  /** Opens pauses for refused accounts, and closes those of accounts that took a message. Never rejects. */
+  /** Opens pauses for refused accounts, and closes those of accounts that accepted a message. Never rejects. */
   readonly note: (answers: readonly AccountAnswer[]) => Promise<void>;
 }
 
@@ -82,8 +82,8 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
         await close(answers);
         await open(answers);
       } catch (error) {
-        // The next answer tells it again.
-        log.warn({ err: error }, 'the pauses of provider accounts cannot be written now');
+        // The next answer repeats the update.
+        log.warn({ err: error }, 'could not update pauses of provider accounts');
       }
     },
   };
@@ -97,12 +97,11 @@ function isPaused(pause: ProviderPause, provider: string, senders: readonly stri
   return pause.provider === provider && (pause.sender === '' || senders.includes(pause.sender));
 }
 
-/** Whether a message with these senders may go to a provider now. */
+/** Returns the pause that blocks messages with these senders, if any. */
 export type Gate = (db: Db, provider: string, senders: readonly string[]) => Promise<ProviderPause | undefined>;
 
 /**
- * Finds the pause that keeps a message from a provider; undefined when it may be sent, also as the probe of a paused
- * account. One claim takes at most one probe of a pause.
+ * Creates a gate for one claim. It lets a message through as the probe of a paused account, at most one per pause.
  */
 export function makeGate(pauses: readonly ProviderPause[]): Gate {
   const probed = new Set<ProviderPause>();
@@ -116,7 +115,7 @@ export function makeGate(pauses: readonly ProviderPause[]): Gate {
   };
 }
 
-/** The first of some providers whose account may be used for this email, else the pause of the first. */
+/** Returns the first provider that is not paused for this email, otherwise the pause of the first provider. */
 export async function firstOpen(
   gate: Gate,
   db: Db,
@@ -132,29 +131,29 @@ export async function firstOpen(
   return { pause: pauses[0] as ProviderPause };
 }
 
-/** What becomes of a message whose only way out is paused. */
+/** The decision for a message whose providers are all paused. */
 export type PausedVerdict =
   { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
 
-/** @param waitedMs for how long the message has waited because of its account */
+/** @param waitedMs the time for which the message has waited because of its account */
 export function judgePaused({ reason, ageMs }: ProviderPause, waitedMs: number, retryForMs: number): PausedVerdict {
-  if (waitedMs >= retryForMs) return { kind: 'fail', error: givenUp(reason, retryForMs) };
+  if (waitedMs >= retryForMs) return { kind: 'fail', error: accountRefusedError(reason, retryForMs) };
   return { kind: 'wait', afterMs: pauseRetryMs(ageMs) };
 }
 
-/** Milliseconds until a waiting message is claimed again: the longer the pause, the later. */
+/** The delay until a waiting message is claimed again grows with the age of the pause. */
 function pauseRetryMs(ageMs: number): number {
   return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
 }
 
-/** Why a message of a suspended organization is not sent now; it waits without an attempt. */
+/** The result for a message of a suspended organization. It uses no attempt. */
 export function waitForOrganization(suspendedForMs: number) {
   const afterMs = pauseRetryMs(suspendedForMs);
   return { state: 'again', reason: 'Its organization is suspended.', afterMs } as const;
 }
 
-/** Why a message fails whose account was not mended in time, as a sentence. */
-export function givenUp(reason: string, retryForMs: number): string {
+/** The error of a message whose account was paused for too long, as a sentence. */
+export function accountRefusedError(reason: string, retryForMs: number): string {
   const hours = Math.round(retryForMs / 360_000) / 10;
   return `${reason} Given up after ${hours} hours.`;
 }

@@ -135,7 +135,7 @@ const FLEETS = {
         pool,
         seal: webhookSeal(secretKeys),
         openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
-        lingers: 2_000,
+        idleTimeoutMs: 2_000,
         stopping: ending.signal,
         log,
       }),

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { drain } from '../../src/delivery/webhooks/drain.ts';
 import type { Drained, WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
-import { IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
+import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
 import {
   createEndpoint,
   editEndpoint,
@@ -90,7 +90,7 @@ describe('drainEndpoint', () => {
       pool,
       seal: webhookSeal(SECRET_KEY),
       openLine: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
-      lingers: 300,
+      idleTimeoutMs: 300,
       stopping: stopping.signal,
       log: pino({ level: 'silent' }),
     };
@@ -180,7 +180,7 @@ describe('drainEndpoint', () => {
     answer = say(200);
     const { id } = await endpoint();
     await mail();
-    const working = work(id, { lingers: 5_000 });
+    const working = work(id, { idleTimeoutMs: 5_000 });
     await eventually('the first came', () => hits.length === 1);
     await eventually('writers know that it is awake', async () => (await state(id))?.idle === false);
     await pool.query('DELETE FROM outbox');
@@ -200,7 +200,7 @@ describe('drainEndpoint', () => {
     await eventually('writers know that it is awake', async () => (await state(id))?.idle === false);
     await client.query('BEGIN');
     await mail(1, client);
-    // Longer than it lingers.
+    // Longer than its idle timeout.
     await sleep(1_000);
     assert.equal((await state(id))?.idle, false, 'it stays awake while somebody writes');
     await client.query('COMMIT');
@@ -329,7 +329,7 @@ describe('drainEndpoint', () => {
     const before = countOld();
     await editEndpoint(intake, orgId, id, { status: 'disabled' });
     assert.deepEqual(await working, { state: 'closed' });
-    assert.ok(countOld() <= before + IN_FLIGHT, 'only what was in flight arrives where it was');
+    assert.ok(countOld() <= before + MAX_IN_FLIGHT, 'only what was in flight arrives where it was');
     assert.ok(hits.length < 300);
     await removeEndpoint(intake, orgId, id);
     assert.deepEqual(await work(id), { state: 'closed' });

@@ -94,7 +94,7 @@ async function deliver(id: string): Promise<void> {
     pool: service.pool,
     seal: webhookSeal(SECRET_KEY),
     openLine: makePublicPost({ allowedCidrs: LOOPBACK }),
-    lingers: 300,
+    idleTimeoutMs: 300,
     stopping: new AbortController().signal,
     log: pino({ level: 'silent' }),
   };

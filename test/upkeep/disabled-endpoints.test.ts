@@ -40,7 +40,7 @@ describe('an endpoint that Sendwright disables', () => {
         },
         close: () => undefined,
       }),
-      lingers: 50,
+      idleTimeoutMs: 50,
       stopping: new AbortController().signal,
       log: pino({ level: 'silent' }),
     };

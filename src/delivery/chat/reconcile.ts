@@ -11,7 +11,7 @@ import { isAnotherChats, lockChatStatuses, type StoredChat } from '../../store/c
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../../telemetry/topics.ts';
 import type { ChatDeps, ChatResult } from './contract.ts';
-import { endOfCall, whyNotRepeated } from '../email/reconcile-attempts.ts';
+import { endOfCall, repeatRefusal } from '../email/reconcile-attempts.ts';
 
 /** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
@@ -93,7 +93,7 @@ async function applyAmbiguousSend(deps: ChatDeps, { id }: StoredChat, attempt: A
     { message: id, provider: attempt.provider, policy: deps.ambiguousSend },
     'ambiguous call cannot be looked up',
   );
-  const error = whyNotRepeated(deps, (await countRepeats(deps.pool, [attempt])).get(id) ?? 0);
+  const error = repeatRefusal(deps, (await countRepeats(deps.pool, [attempt])).get(id) ?? 0);
   if (error === undefined) {
     await endAttempts(deps.pool, [ending(attempt, 'risked', 'Nobody can say whether it was taken; it is sent again.')]);
     countOutcome(attempt, 'risked');

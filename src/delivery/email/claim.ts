@@ -238,7 +238,7 @@ async function assign(
 ): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
-  const read: { email: LockedEmail; outgoing: OutgoingEmail; tried: boolean }[] = [];
+  const read: { email: LockedEmail; outgoing: OutgoingEmail; wasAttempted: boolean }[] = [];
   for (const email of emails) {
     const { files, ...body } = contents.get(email.id) ?? {};
     const content = await openContent(deps, client, { ...email, ...body });
@@ -248,7 +248,7 @@ async function assign(
     }
     const outgoing = buildOutgoing(email, content, files);
     if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
-    else read.push({ email, outgoing, tried: attempts.has(email.id) });
+    else read.push({ email, outgoing, wasAttempted: attempts.has(email.id) });
   }
   const domainOf = await deps.sendingDomains(client, read);
   const readables = read.flatMap((each) => {

@@ -6,7 +6,7 @@ import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
 import { hasFinalOutcome, isAmbiguous } from './claim.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
-import { givenUp } from '../pauses.ts';
+import { accountRefusedError } from '../pauses.ts';
 
 /**
  * Fails the emails of a workflow whose attempts are used up, with their last answers. Recorded attempts are counted, since
@@ -50,7 +50,9 @@ export function attemptsUsedUpError(
   // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {
     const isOver = (last.account_for ?? 0) >= accountRetryForMs;
-    return isOver ? givenUp(last.detail ?? 'The provider refuses our account.', accountRetryForMs) : undefined;
+    return isOver
+      ? accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs)
+      : undefined;
   }
   const isLastAmbiguous = isAmbiguous(last);
   if (!isUsedUp(last, maximumAttempts, isLastAmbiguous && canBeLookedUp)) return undefined;

@@ -30,21 +30,21 @@ export const MAX_CRASHES = 2;
 const QUARANTINED =
   'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';
 
-/** Suspects of one activity that wait for the isolated process, if it begins the next one early and if it does not. */
+/** The maximum number of suspects of one activity that wait for the isolated process, with and without overlap. */
 const MAX_WAITING_OVERLAPPING = 10;
 const MAX_WAITING = 3;
 
-/** Milliseconds until an email is tried again because the isolated process was busy; up to twice as many at random. */
+/** Delay after the isolated process was busy; up to twice as long at random. */
 const BUSY_RETRY_MS = 3_000;
 
-/** Whether an email is quarantined now. If its last attempt is ambiguous, a provider that can be asked is asked first. */
+/** Returns false for an ambiguous attempt that can be looked up: its provider is asked first. */
 export function isQuarantined(deps: EmailDeps, { crashes }: LockedEmail, ambiguous: Attempt | undefined): boolean {
   if (crashes < MAX_CRASHES) return false;
   const provider = deps.providers.find(({ name }) => name === ambiguous?.provider);
   return !provider?.find;
 }
 
-/** Fails emails that are quarantined. The caller has locked their rows. */
+/** Fails emails. The caller has locked their rows. */
 export async function quarantine(
   deps: EmailDeps,
   db: Db,
@@ -68,7 +68,6 @@ export async function quarantine(
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }
 
-/** Delivers suspects in the isolated process. */
 export async function deliverIsolated(
   deps: EmailDeps,
   members: readonly Member[],
@@ -102,7 +101,7 @@ async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): 
     await persist(async () => {
       crashes = await countCrash(deps.pool, member.id);
     });
-    deps.log.error({ email: member.id, crashes }, 'the isolated process ended while it delivered an email');
+    deps.log.error({ email: member.id, crashes }, 'isolated process crashed during a delivery');
     return postponed(member, 'The process that delivered it ended.');
   }
   if (result.state === 'again' && !result.postponed) await clearSuspects(deps.pool, [member.id]);

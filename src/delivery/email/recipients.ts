@@ -9,29 +9,28 @@ import { findSuppressed } from '../../store/suppressions/suppressions.ts';
 import type { EmailDeps, MemberResult } from './contract.ts';
 import { endCopied } from './copies.ts';
 
-/** An email that may be sent, as it was accepted. */
+/** An email before suppressed recipients are removed. */
 export interface Readable {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
-  /** Whether it was tried before. */
-  readonly tried: boolean;
+  readonly wasAttempted: boolean;
 }
 
 /**
- * An email or one of its copies before its recipient's unsubscribe link is in its bodies. All copies of an email refer to
- * the same bodies, so that many of them take no memory until `toMessage` makes a text of its own for each.
+ * An email or one of its copies before the unsubscribe link is inserted. All copies of an email share its bodies, so that they
+ * take no memory until `toMessage` creates the text of each.
  */
 export interface Copy extends OutgoingEmail {
-  /** Of marketing emails. */
+  /** Set for marketing emails. */
   readonly unsubscribeUrl: string | null;
 }
 
-/** The text of one copy, as large as the email. Make it when it is about to be sent. */
+/** Creates the text of one copy, which is as large as the email; call it just before sending. */
 export function toMessage({ unsubscribeUrl, ...email }: Copy): OutgoingEmail {
   return unsubscribeUrl === null ? email : personalize(email, unsubscribeUrl);
 }
 
-/** What of an email is to be sent: itself, or of a marketing email to several a copy for each that is still to get one. */
+/** An email with what is to be sent of it: itself, or the remaining copies of a marketing email with several recipients. */
 export interface Sendable {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
@@ -39,9 +38,9 @@ export interface Sendable {
 }
 
 /**
- * Leaves out the recipients on the organization's suppression list, those that unsubscribed from marketing email as
- * well, and makes a copy of such an email for each of its recipients. The caller holds the emails' rows.
- * @returns what is to be sent, and what became of emails of which nothing is
+ * Removes recipients on the organization's suppression list (for marketing email also unsubscribed ones), and creates a copy
+ * of a marketing email for each of its recipients. The caller has locked the emails' rows.
+ * @returns the emails to send, and the results of emails without recipients
  */
 export async function chooseRecipients(
   deps: EmailDeps,
@@ -54,11 +53,11 @@ export async function chooseRecipients(
   const copied: Readable[] = [];
   const leftOut: { email_id: string; recipient: string }[] = [];
   for (const readable of emails) {
-    const { email, outgoing, tried } = readable;
+    const { email, outgoing, wasAttempted } = readable;
     const stays = ({ address }: { address: string }) => !isSuppressed(email, address);
     const isCopied = email.marketing && recipients(outgoing).length > 1;
-    // Once some copies may be out, it is each recipient for himself.
-    const ends = !(isCopied && tried) && !outgoing.to.some(stays);
+    // After an attempt, some copies may be sent, so that only single copies can be suppressed.
+    const ends = !(isCopied && wasAttempted) && !outgoing.to.some(stays);
     if (ends) suppressed.push(email.id);
     else if (isCopied) copied.push(readable);
     else whole.push({ email, outgoing, copies: [toWhole(deps, email, outgoing, stays)] });
@@ -74,7 +73,7 @@ export async function chooseRecipients(
     suppressed.map((id) => ({ id })),
   );
   const copies = await makeCopies(deps, client, copied, isSuppressed);
-  // All that were still to get it have been suppressed meanwhile.
+  // All remaining recipients have been suppressed since the last attempt.
   const done = copies.filter((sendable) => sendable.copies.length === 0).map(({ email }) => email.id);
   const statuses = await endCopied(client, done);
   return {
@@ -90,16 +89,16 @@ type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
 async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
   const requested: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
-  // One look-up of the key for each organization, not for each email.
+  // One key look-up per organization, not per email.
   for (const [orgId, own] of groupBy(emails, ({ email }) => email.org_id)) {
     const addresses = own.flatMap(({ outgoing }) => recipients(outgoing).map(({ address }) => address.toLowerCase()));
     const hashes = await deps.contents.hashAddresses(client, orgId, addresses);
     requested.push(...addresses.map((address, i) => ({ org_id: orgId, email: address, hash: hashes?.[i] })));
   }
-  const found = await findSuppressed(client, requested);
-  const standings = new Map(found.map(({ org_id, email, all }) => [`${org_id} ${email}`, all]));
+  const entries = await findSuppressed(client, requested);
+  const isForAllEmail = new Map(entries.map(({ org_id, email, all }) => [`${org_id} ${email}`, all]));
   return ({ org_id, marketing }, address) => {
-    const all = standings.get(`${org_id} ${address.toLowerCase()}`);
+    const all = isForAllEmail.get(`${org_id} ${address.toLowerCase()}`);
     return all !== undefined && (all || marketing);
   };
 }
@@ -121,20 +120,20 @@ async function makeCopies(
   emails: readonly Readable[],
   isSuppressed: IsSuppressed,
 ): Promise<Sendable[]> {
-  const wishes = emails.flatMap(({ email, outgoing }) =>
+  const requested = emails.flatMap(({ email, outgoing }) =>
     recipients(outgoing).map(({ address }) => ({
       email_id: email.id,
       recipient: address.toLowerCase(),
       suppressed: isSuppressed(email, address),
     })),
   );
-  const waiting = await prepareCopies(client, wishes);
-  const isWaiting = new Set(waiting.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
+  const pending = await prepareCopies(client, requested);
+  const isPending = new Set(pending.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
   return emails.map(({ email, outgoing }) => ({
     email,
     outgoing,
     copies: recipients(outgoing).flatMap(({ address }, index): Copy[] => {
-      if (!isWaiting.has(`${email.id} ${address.toLowerCase()}`)) return [];
+      if (!isPending.has(`${email.id} ${address.toLowerCase()}`)) return [];
       return [{ ...toCopy(outgoing, index), unsubscribeUrl: deps.unsubscribeUrl(email.org_id, email.id, index) }];
     }),
   }));

@@ -19,8 +19,8 @@ import type { EmailDeps, Member, MemberResult } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 
 /**
- * Milliseconds after its claim when a call without a recorded outcome is over for sure, even if its worker still lives:
- * longer than the age at which a claim expires and the longest that the adapter takes together.
+ * A call without a recorded outcome has certainly ended this long after its claim, even if its worker is alive: the expiry of
+ * a claim plus the longest duration of a call.
  */
 const CALL_IS_OVER_MS: Readonly<Record<string, number>> = { postmark: 75_000, smtp: 720_000 } satisfies Record<
   EmailProviderName,
@@ -31,29 +31,29 @@ function callIsOverAfterMs({ provider }: Attempt): number {
   return CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
 }
 
-/** Questions to a provider at the same time: after a restore, each email of a group needs one. */
-const MAX_QUESTIONS = 10;
+/** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
+const MAX_CONCURRENT_LOOKUPS = 10;
 
 /**
- * The deduplication key of a call's result. The result may be recorded several times: by its own worker, by that worker again
- * after a commit was lost, and by another worker that asked the provider.
+ * The deduplication key of a call's result. The result may be recorded several times: by its worker, by that worker again
+ * after a lost commit acknowledgement, and by another worker that queried the provider.
  */
 export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string): string {
   return `${change} ${call}`;
 }
 
 export interface Reconciled {
-  /** Not taken, or to be sent again although that may be a second time: free for another attempt. */
+  /** The provider does not have them, or AMBIGUOUS_SEND allows a repeated send: they may be attempted again. */
   readonly lost: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
-/** Asks the providers of ambiguous attempts whether they took the emails, with one question per call. */
+/** Asks providers whether they accepted the emails of ambiguous attempts, with one look-up per call. */
 export async function reconcile(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
   const calls = [...groupBy(emails, ({ attempt }) => attempt.call).values()];
   const reconciled: Reconciled[] = [];
-  for (let from = 0; from < calls.length; from += MAX_QUESTIONS) {
-    const some = calls.slice(from, from + MAX_QUESTIONS);
+  for (let from = 0; from < calls.length; from += MAX_CONCURRENT_LOOKUPS) {
+    const some = calls.slice(from, from + MAX_CONCURRENT_LOOKUPS);
     reconciled.push(...(await Promise.all(some.map((members) => reconcileCall(deps, members)))));
   }
   return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
@@ -62,9 +62,9 @@ export async function reconcile(deps: EmailDeps, emails: readonly AttemptedEmail
 async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
   const [{ attempt }] = emails as [AttemptedEmail];
   const provider = deps.providers.find(({ name }) => name === attempt.provider);
-  if (!provider?.find) return decideUnasked(deps, emails);
+  if (!provider?.find) return applyAmbiguousSend(deps, emails);
 
-  const found = await ask(provider, attempt.call);
+  const found = await findAtProvider(provider, attempt.call);
   const { taken, lost, open } = await transaction(deps.pool, async (client) => {
     const whole = emails.filter(({ isCopied, member }) => !isCopied && found?.has(member.id));
     const copied = found ? await endCopiesFound(client, provider, emails, found) : [];
@@ -96,7 +96,7 @@ async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[])
   countOutcomes(provider.name, 'lost', lost);
   deps.log.info(
     { call: attempt.call, provider: provider.name, taken: taken.length, lost: lost.length, open: open.length },
-    'asked a provider about a call without an answer',
+    'ambiguous call looked up at provider',
   );
   const reason = found ? 'The provider may not have it; it is asked once more.' : 'The provider cannot be asked now.';
   return {
@@ -110,7 +110,7 @@ async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[])
   };
 }
 
-/** Records which copies the provider has. @returns the emails of which no copy is left to be sent */
+/** Records the copies that the provider has. @returns the emails without remaining copies */
 async function endCopiesFound(
   client: Db,
   provider: EmailProvider,
@@ -122,7 +122,7 @@ async function endCopiesFound(
   if (copied.length === 0) return [];
   const ids = copied.map(({ member: { id } }) => id);
   const locked = await lockEmails(client, ids);
-  // After a restore, the copies may not be recorded: the backup may be older.
+  // After a restore from an older backup, the copies may not be recorded.
   const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
   const copies = locked.flatMap((email) => {
     if (!unprepared.has(email.id)) return [];
@@ -144,7 +144,7 @@ async function endCopiesFound(
   return copied.filter(({ member: { id } }) => ended.has(id));
 }
 
-async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<string, string> | undefined> {
+async function findAtProvider(provider: EmailProvider, call: string): Promise<ReadonlyMap<string, string> | undefined> {
   try {
     return await provider.find?.(call);
   } catch {
@@ -152,8 +152,8 @@ async function ask(provider: EmailProvider, call: string): Promise<ReadonlyMap<s
   }
 }
 
-/** The provider cannot be asked: once the call is certainly over, the setting AMBIGUOUS_SEND decides. */
-async function decideUnasked(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
+/** Applies the setting AMBIGUOUS_SEND once a call that cannot be looked up has certainly ended. */
+async function applyAmbiguousSend(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<Reconciled> {
   const over = emails.filter(
     ({ attempt }) => attempt.outcome === 'unknown' || attempt.age >= callIsOverAfterMs(attempt),
   );
@@ -171,13 +171,13 @@ async function decideUnasked(deps: EmailDeps, emails: readonly AttemptedEmail[])
 
   deps.log.warn(
     { emails: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
-    'an email may have been taken and its provider cannot be asked',
+    'ambiguous call cannot be looked up',
   );
   const repeats = await countRepeats(
     deps.pool,
     over.map(({ attempt }) => attempt),
   );
-  const errorOf = ({ member }: AttemptedEmail) => whyNotRepeated(deps, repeats.get(member.id) ?? 0);
+  const errorOf = ({ member }: AttemptedEmail) => repeatRefusal(deps, repeats.get(member.id) ?? 0);
   const repeated = over.filter((email) => errorOf(email) === undefined);
   await endAttempts(
     deps.pool,
@@ -219,11 +219,11 @@ async function failAmbiguous(
 }
 
 /**
- * Decides what becomes of a message that a provider may have taken and that cannot be asked.
- * @param repeats how often it was sent again after such a call before
- * @returns why it fails, as a sentence for customers; undefined when it may be sent again
+ * Applies the setting AMBIGUOUS_SEND to a message whose ambiguous call cannot be looked up.
+ * @param repeats the number of earlier repeated sends after ambiguous calls
+ * @returns the error as a sentence for customers; undefined if the message may be sent again
  */
-export function whyNotRepeated(
+export function repeatRefusal(
   { ambiguousSend, ambiguousSendMaxRepeats }: Pick<EmailDeps, 'ambiguousSend' | 'ambiguousSendMaxRepeats'>,
   repeats: number,
 ): string | undefined {

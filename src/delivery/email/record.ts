@@ -18,18 +18,25 @@ import { endCopied } from './copies.ts';
 import { PAUSE_RETRY_MS } from '../pauses.ts';
 import { endOfCall } from './reconcile-attempts.ts';
 
-/** An email that was handed over, with what became of each of its copies. */
+/** A sent email with the outcome of each of its copies. */
 export interface Sent {
   readonly email: ClaimedEmail;
   readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
 }
 
-/** Of several copies, the one that decides what is done next comes first. */
-const DECIDING: readonly SendOutcome['kind'][] = ['unknown', 'account', 'busy', 'sent', 'bounced', 'rejected'];
+/** The outcome of several copies is the first of these that occurs. */
+const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
+  'unknown',
+  'account',
+  'busy',
+  'sent',
+  'bounced',
+  'rejected',
+];
 
-/** What the copies of an email came to together. */
+/** The combined outcome of the copies of an email. */
 export function outcomeOf(outcomes: Sent['outcomes']): SendOutcome {
-  const rank = ({ kind }: SendOutcome) => DECIDING.indexOf(kind);
+  const rank = ({ kind }: SendOutcome) => OUTCOME_PRECEDENCE.indexOf(kind);
   return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
 }
 
@@ -42,17 +49,17 @@ const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } 
   unknown: 'unknown',
 };
 
-/** What a provider's answer about one email changes, and the attempt that it belongs to. */
+/** The changes that a provider's answer makes to one email, with its attempt. */
 export interface Answer {
   readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
   readonly changes: AttemptChanges;
-  /** Whether the changes are recorded with the attempt until they are applied. */
+  /** True if the changes are recorded with the attempt until they are applied. */
   readonly areStored: boolean;
-  /** Whether it is of a marketing email that goes out in copies. */
+  /** True for a marketing email that is sent in copies. */
   readonly isCopied: boolean;
 }
 
-/** How an attempt ended, with all that it takes to apply the provider's answer later. */
+/** The recorded end of an attempt. It contains everything needed to apply the provider's answer later. */
 export function endingOf(entry: Sent): AttemptEnding {
   const outcome = outcomeOf(entry.outcomes);
   const { id, n } = entry.email;
@@ -67,13 +74,13 @@ export function endingOf(entry: Sent): AttemptEnding {
   };
 }
 
-/** Applies the answers of a call that are recorded already. @returns what they mean for each email, in their order */
+/** Applies the recorded answers of a call. @returns the results in the order of the emails */
 export async function applyOutcomes(deps: EmailDeps, emails: readonly Sent[]): Promise<CallResult[]> {
   const statuses = await applyAnswers(deps.pool, emails.map(toAnswer));
   return emails.map((entry) => toResult(deps, entry, statuses));
 }
 
-/** Applies answers to their emails. Safe to repeat. @returns the status of the marketing emails with copies that have ended */
+/** Applies answers to their emails. Idempotent. @returns the final statuses of emails that are sent in copies */
 export async function applyAnswers(pool: Pool, answers: readonly Answer[]): Promise<Map<string, EmailStatus>> {
   const stored = answers.filter(({ areStored }) => areStored);
   const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
@@ -118,33 +125,33 @@ function eachCopy({ email, outcomes }: Sent): { copy: OutgoingEmail; outcome: Se
   return email.copies.map((copy, index) => ({ copy, outcome: outcomes[index] as SendOutcome }));
 }
 
-/** What is written down of copies themselves; of those that bounced, the projection does it. */
+/** The copies that were sent or rejected. Bounced copies are recorded by the projection. */
 function copyEndings(entry: Sent): CopyEnding[] {
   if (!isCopied(entry)) return [];
   return eachCopy(entry).flatMap(({ copy, outcome }): CopyEnding[] => {
     if (outcome.kind !== 'sent' && outcome.kind !== 'rejected') return [];
-    const said =
+    const ending =
       outcome.kind === 'sent'
         ? { status: outcome.kind, error: null, provider_message_id: outcome.messageId }
         : { status: outcome.kind, error: outcome.detail, provider_message_id: null };
-    return recipients(copy).map(({ address }) => ({ email_id: copy.id, recipient: address.toLowerCase(), ...said }));
+    return recipients(copy).map(({ address }) => ({ email_id: copy.id, recipient: address.toLowerCase(), ...ending }));
   });
 }
 
-/** How one change applies to an email: to the whole, or for a bounce to each recipient that is refused. */
+/** The changes of one type: one for the whole email, or for bounces one per refused recipient. */
 function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change[] {
   const { id, provider, call } = entry.email;
   if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
   const [outcome] = entry.outcomes;
   if (isCopied(entry) || outcome.kind !== change) return [];
-  const said = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
-  if (outcome.kind !== 'sent') return [{ ...said, error: outcome.detail }];
+  const common = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
+  if (outcome.kind !== 'sent') return [{ ...common, error: outcome.detail }];
   const { messageId, acceptedAt } = outcome;
-  return [{ ...said, provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }) }];
+  return [{ ...common, provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }) }];
 }
 
 function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {
-  return refusedOf(copy, outcome).map(({ recipient, reason, detail }) => ({
+  return refusedRecipients(copy, outcome).map(({ recipient, reason, detail }) => ({
     id,
     provider: provider.name,
     recipient: recipient.toLowerCase(),
@@ -154,8 +161,8 @@ function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, o
   }));
 }
 
-/** Who does not get it: those that the provider named, and when it took it for nobody, all others too. */
-function refusedOf(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedRecipient[] {
+/** The recipients that the provider refused: those it named, and all recipients if it bounced the whole copy. */
+function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedRecipient[] {
   if (outcome.kind !== 'sent' && outcome.kind !== 'bounced') return [];
   const named = outcome.refused ?? [];
   if (outcome.kind === 'sent') return named;

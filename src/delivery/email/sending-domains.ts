@@ -6,38 +6,38 @@ import { dkimOwner } from '../../sender-domains/deps.ts';
 import { findSendingDomains, type SendingDomain } from '../../store/domains/domains.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
-/** As much of an email as tells its domain. */
-interface Leaving {
+/** The part of an email that identifies its sender domain. */
+interface DomainUse {
   readonly email: { readonly org_id: string };
   readonly outgoing: { readonly from: { readonly domain: string } };
 }
 
-/** What an email's domain has to say: what to sign it with, or a sentence why it may not leave. */
-type Permission = { readonly signer: DkimSigner | null } | string;
+/** The signer for an email, or the error why it may not be sent. */
+type SigningDecision = { readonly signer: DkimSigner | null } | string;
 
 /**
- * Looks at the domains of many emails in one statement: what was accepted weeks ago may be from a domain that its
- * organization has given up since, and that is somebody else's now.
- * @returns what it found, to be asked about each of them
+ * Checks the sender domains of many emails in one statement. A domain may have been deleted since an email was accepted, and
+ * may now belong to another organization.
+ * @returns a function that returns the decision for each of the emails
  */
-export type SendingDomains = (db: Db, leaving: readonly Leaving[]) => Promise<(each: Leaving) => Permission>;
+export type SendingDomains = (db: Db, emails: readonly DomainUse[]) => Promise<(email: DomainUse) => SigningDecision>;
 
-/** Keys that are kept open; each takes some kilobytes. */
-const KEPT_KEYS = 1_000;
+/** The size of the key cache; each key takes some kilobytes. */
+const MAX_CACHED_KEYS = 1_000;
 
 /**
- * @param seal opens the private keys of domains. One that it does not open, since `SECRET_KEY` is another one now, signs
- *   nothing: that email is unsigned is better than that none leaves.
+ * @param seal decrypts the private keys of domains. After a change of `SECRET_KEY` email is sent unsigned, which is better
+ *   than not at all.
  */
 export function makeSendingDomains(seal: Seal, log: Logger): SendingDomains {
-  const open = makeKeyRing(seal, log);
-  return async (db, leaving) => {
-    const wishes = new Map(leaving.map((each) => [keyOf(each), wishOf(each)]));
-    const found = await findSendingDomains(db, [...wishes.values()]);
-    const domains = new Map(found.map((domain) => [`${domain.org_id} ${domain.name}`, domain]));
-    return (each) => {
-      const { name } = wishOf(each);
-      const domain = domains.get(keyOf(each));
+  const open = makeKeyCache(seal, log);
+  return async (db, emails) => {
+    const names = new Map(emails.map((email) => [keyOf(email), domainOf(email)]));
+    const registered = await findSendingDomains(db, [...names.values()]);
+    const domains = new Map(registered.map((domain) => [`${domain.org_id} ${domain.name}`, domain]));
+    return (email) => {
+      const { name } = domainOf(email);
+      const domain = domains.get(keyOf(email));
       if (domain?.status !== 'verified') {
         const state = domain ? 'is not verified any more' : 'was deleted';
         return `This email cannot be sent: the domain ${name} ${state}.`;
@@ -48,35 +48,35 @@ export function makeSendingDomains(seal: Seal, log: Logger): SendingDomains {
   };
 }
 
-function wishOf({ email, outgoing }: Leaving): { org_id: string; name: string } {
+function domainOf({ email, outgoing }: DomainUse): { org_id: string; name: string } {
   return { org_id: email.org_id, name: outgoing.from.domain };
 }
 
-function keyOf(each: Leaving): string {
-  const { org_id: orgId, name } = wishOf(each);
+function keyOf(use: DomainUse): string {
+  const { org_id: orgId, name } = domainOf(use);
   return `${orgId} ${name}`;
 }
 
-/** Opens keys, and keeps those that were opened last: to open and to read one takes longer than to sign with it. */
-function makeKeyRing(seal: Seal, log: Logger): (domain: SendingDomain) => KeyObject | null {
-  const ring = new Map<string, { readonly sealed: Buffer; readonly key: KeyObject | null }>();
+/** Caches decrypted keys (LRU): decrypting and parsing a key takes longer than signing with it. */
+function makeKeyCache(seal: Seal, log: Logger): (domain: SendingDomain) => KeyObject | null {
+  const cache = new Map<string, { readonly sealed: Buffer; readonly key: KeyObject | null }>();
   const read = (sealed: Buffer, domain: SendingDomain): KeyObject | null => {
     try {
       const der = seal.open(sealed, dkimOwner(domain));
       return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
     } catch (error) {
-      log.error({ domain: domain.id, reason: (error as Error).message }, 'the DKIM key of a domain cannot be read');
+      log.error({ domain: domain.id, reason: (error as Error).message }, 'could not read DKIM key');
       return null;
     }
   };
   return (domain) => {
     const sealed = domain.dkim_key;
     if (!sealed) return null;
-    const kept = ring.get(domain.id);
-    ring.delete(domain.id);
-    const key = kept?.sealed.equals(sealed) ? kept.key : read(sealed, domain);
-    ring.set(domain.id, { sealed, key });
-    if (ring.size > KEPT_KEYS) ring.delete(ring.keys().next().value as string);
+    const cached = cache.get(domain.id);
+    cache.delete(domain.id);
+    const key = cached?.sealed.equals(sealed) ? cached.key : read(sealed, domain);
+    cache.set(domain.id, { sealed, key });
+    if (cache.size > MAX_CACHED_KEYS) cache.delete(cache.keys().next().value as string);
     return key;
   };
 }

@@ -6,7 +6,7 @@ import type { CallResult, EmailDeps } from './contract.ts';
 import { type Answer, applyAnswers } from './record.ts';
 import { endOfCall } from './reconcile-attempts.ts';
 
-/** Why an email is tried again whose provider has answered. */
+/** The reason for a retry of an email whose recorded answer is not applied. */
 export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
 
 /** Applies recorded answers without another provider call. */

@@ -1,6 +1,6 @@
 /**
  * Runs deliveries concurrently and counts their unfinished emails.
- * @param overlap unfinished emails beside which another delivery may begin
+ * @param overlap another delivery may start while at most so many emails are unfinished
  */
 export function makeWindow(overlap: number) {
   const running: Promise<void>[] = [];
@@ -12,19 +12,19 @@ export function makeWindow(overlap: number) {
     if (unfinished <= overlap) wake();
   };
   return {
-    /** Waits until few enough are unfinished. Rejects when a delivery has failed, once all have ended. */
-    async hasRoom(): Promise<void> {
+    /** Waits for capacity. If a delivery has failed, rejects once all have ended. */
+    async waitForCapacity(): Promise<void> {
       while (unfinished > overlap && !failed) await new Promise<void>((resolve) => (wake = resolve));
       if (failed) await this.end();
     },
     run(count: number, work: (onResults: (count: number) => void) => Promise<void>): void {
       unfinished += count;
       let left = count;
-      const onResults = (some: number): void => {
-        // Without an overlap the next delivery begins when this one has returned all its results.
-        const now = overlap === 0 ? 0 : Math.min(some, left);
-        left -= now;
-        finish(now);
+      const onResults = (resultCount: number): void => {
+        // Without an overlap the next delivery starts when this one has returned all its results.
+        const finishedCount = overlap === 0 ? 0 : Math.min(resultCount, left);
+        left -= finishedCount;
+        finish(finishedCount);
       };
       const run = work(onResults)
         .catch((error: unknown) => {

@@ -3,27 +3,27 @@ import type { Seal } from '../../lib/seal.ts';
 import type { OpenLine } from '../../public-fetch/post.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 
-/** What the webhook activities work with. */
+/** The dependencies of the webhook activities. */
 export interface WebhookDeps {
   readonly pool: Pool;
-  /** Opens the secrets of endpoints. */
+  /** Decrypts the secrets of endpoints. */
   readonly seal: Seal;
   readonly openLine: OpenLine;
   /**
-   * Milliseconds without work after which a shift ends. The events of one email follow each other closely, and to wake a
-   * workflow costs more than to look some times more.
+   * A run ends after so long without due deliveries. The events of one email follow each other closely, and waking a workflow
+   * costs more than a few polls.
    */
-  readonly lingers: number;
-  /** Aborted when this worker is to end: no further try is begun. */
+  readonly idleTimeoutMs: number;
+  /** Aborted at shutdown: no further attempt starts. */
   readonly stopping: AbortSignal;
   readonly log: Logger;
 }
 
-/** What is left of an endpoint's work. */
+/** The remaining work of an endpoint. */
 export type Drained =
-  /** More is due. */
+  /** More deliveries are due. */
   | { readonly state: 'again' }
-  /** Nothing is due before `inMs` milliseconds by the database's clock, or before somebody wakes it. */
+  /** The next delivery is due in `inMs` by the database's clock; null without one. */
   | { readonly state: 'asleep'; readonly inMs: number | null }
   /** The endpoint was deleted or is disabled. */
   | { readonly state: 'closed' };

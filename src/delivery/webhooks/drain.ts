@@ -13,64 +13,63 @@ import { type DueDelivery, findDue, keepPayloads, recordTries } from '../../stor
 import { payloadOf } from '../../webhooks/payload.ts';
 import { persist } from '../persist.ts';
 import type { Drained, WebhookDeps } from './contract.ts';
-import { type Flight, IN_FLIGHT, makeFlight } from './in-flight.ts';
+import { type DeliveryPool, makeDeliveryPool, MAX_IN_FLIGHT } from './in-flight.ts';
 
-/** Deliveries read at once: what is in memory of one endpoint, 20 kB each at most. */
-const TAKE = 200;
-/** Milliseconds for which new tries are begun: endpoints may be more than a worker has places. */
-const BEGIN_WITHIN = 30_000;
-/** Milliseconds between two looks. */
-const LOOK_EVERY = 100;
+/** Deliveries read together and held in memory for one endpoint; each is at most 20 kB. */
+const MAX_READ = 200;
+/** New attempts start for this long: there may be more endpoints than activity slots. */
+const MAX_RUN_MS = 30_000;
+const POLL_INTERVAL_MS = 100;
 
-/** One endpoint's work for some seconds. */
-interface Shift {
+/** The state of one run for an endpoint. */
+interface Run {
   readonly id: string;
-  readonly flight: Flight;
-  /** As it was read last: undefined before, null when it was deleted. */
+  readonly deliveries: DeliveryPool;
+  /** The latest state of the endpoint: undefined before the first read, null if it was deleted. */
   endpoint: OpenEndpoint | null | undefined;
-  /** Whether there was more than was read. */
-  more: boolean;
-  /** Of the monotonic clock, in milliseconds: when to look again, and when there was work last. */
-  lookAt: number;
-  busyAt: number;
+  /** True if the last read was limited by MAX_READ. */
+  hasMore: boolean;
+  /** Milliseconds of the monotonic clock. */
+  nextPollAt: number;
+  lastWorkAt: number;
 }
 
-/** Posts what is due to an endpoint until nothing has been for a while, or it is somebody else's turn. */
+/** Posts due deliveries to an endpoint until it is idle or MAX_RUN_MS has passed. */
 export async function drain(deps: WebhookDeps, id: string): Promise<Drained> {
-  const began = performance.now();
-  const goesOn = () => performance.now() - began < BEGIN_WITHIN && !deps.stopping.aborted;
-  const flight = makeFlight(deps, goesOn);
-  const shift: Shift = { id, flight, endpoint: undefined, more: false, lookAt: 0, busyAt: began };
+  const startedAt = performance.now();
+  const mayContinue = () => performance.now() - startedAt < MAX_RUN_MS && !deps.stopping.aborted;
+  const deliveries = makeDeliveryPool(deps, mayContinue);
+  const run: Run = { id, deliveries, endpoint: undefined, hasMore: false, nextPollAt: 0, lastWorkAt: startedAt };
   try {
     for (;;) {
-      await record(deps, shift);
-      const isServing = goesOn() && !flight.isGone() && (await look(deps, shift));
-      if (!isServing && flight.isOver()) return await leave(deps, shift);
-      if (isServing && isQuiet(deps, shift)) {
-        const inMs = await sleepUnlessDue(deps, shift);
+      await record(deps, run);
+      const isActive = mayContinue() && !deliveries.isGone() && (await poll(deps, run));
+      if (!isActive && deliveries.isFinished()) return await endEarly(deps, run);
+      if (isActive && isIdle(deps, run)) {
+        const inMs = await markIdleUnlessDue(deps, run);
         if (inMs !== undefined) {
-          const isDisabled = await isDisabledForFailing(deps.pool, id, flight.health());
+          const isDisabled = await isDisabledForFailing(deps.pool, id, deliveries.health());
           return isDisabled ? { state: 'closed' } : { state: 'asleep', inMs };
         }
       }
-      await flight.news(isServing ? shift.lookAt : Infinity);
+      await deliveries.waitForProgress(isActive ? run.nextPollAt : Infinity);
     }
   } finally {
-    flight.close();
+    deliveries.close();
   }
 }
 
-/** Ends a shift although there may be more to do. */
-async function leave({ pool }: WebhookDeps, { id, flight, endpoint }: Shift): Promise<Drained> {
-  if (flight.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
-  if (flight.isGone() || endpoint === null || endpoint?.status === 'disabled') return { state: 'closed' };
-  await noteHealth(pool, id, flight.health());
-  return (await isDisabledForFailing(pool, id, flight.health())) ? { state: 'closed' } : { state: 'again' };
+/** Ends a run although more deliveries may be due. */
+async function endEarly({ pool }: WebhookDeps, { id, deliveries, endpoint }: Run): Promise<Drained> {
+  if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
+  if (deliveries.isGone() || endpoint === null || endpoint?.status === 'disabled') return { state: 'closed' };
+  await noteHealth(pool, id, deliveries.health());
+  return (await isDisabledForFailing(pool, id, deliveries.health())) ? { state: 'closed' } : { state: 'again' };
 }
 
 /**
- * Disables an endpoint that has done nothing but fail for five days. In a transaction of its own: one that marks an endpoint
- * idle holds its row FOR UPDATE, and two of those that notify each other's endpoint would wait in a circle.
+ * Disables an endpoint of which all attempts of five days have failed. This needs a separate transaction: one that marks an
+ * endpoint idle locks its row, and two of those that notify each other's endpoint would deadlock.
  */
 async function isDisabledForFailing(pool: Pool, id: string, { succeeded, telling }: Health): Promise<boolean> {
   if (succeeded || !telling) return false;
@@ -78,54 +77,54 @@ async function isDisabledForFailing(pool: Pool, id: string, { succeeded, telling
 }
 
 /**
- * Reads the endpoint as it is now, since its owner may have changed it, and what is due once little is left.
- * @returns whether it is there and enabled
+ * Reads the endpoint, which its owner may have changed, and due deliveries if few are queued.
+ * @returns whether the endpoint exists and is enabled
  */
-async function look(deps: WebhookDeps, shift: Shift): Promise<boolean> {
-  const { id, flight } = shift;
-  const isHungry = flight.waiting() < IN_FLIGHT;
+async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
+  const { id, deliveries } = run;
+  const needsMore = deliveries.queuedCount() < MAX_IN_FLIGHT;
   const now = performance.now();
-  if (now >= shift.lookAt || (isHungry && shift.more)) {
-    shift.lookAt = now + LOOK_EVERY;
-    shift.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
-    if (shift.endpoint?.status === 'enabled') {
-      if (shift.endpoint.idle) await noteAwake(deps.pool, id);
-      const due = isHungry ? await findDue(deps.pool, id, flight.ids(), TAKE) : [];
+  if (now >= run.nextPollAt || (needsMore && run.hasMore)) {
+    run.nextPollAt = now + POLL_INTERVAL_MS;
+    run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
+    if (run.endpoint?.status === 'enabled') {
+      if (run.endpoint.idle) await noteAwake(deps.pool, id);
+      const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), MAX_READ) : [];
       await addPayloads(deps, due);
-      if (isHungry) shift.more = due.length === TAKE;
-      if (due.length > 0) shift.busyAt = now;
-      flight.serve(shift.endpoint, due);
+      if (needsMore) run.hasMore = due.length === MAX_READ;
+      if (due.length > 0) run.lastWorkAt = now;
+      deliveries.enqueue(run.endpoint, due);
     } else {
-      flight.drop();
+      deliveries.clear();
     }
   }
-  return shift.endpoint?.status === 'enabled';
+  return run.endpoint?.status === 'enabled';
 }
 
 async function addPayloads(deps: WebhookDeps, due: readonly DueDelivery[]): Promise<void> {
-  const bare = due.filter(({ payload }) => payload === null);
-  const kept = await keepPayloads(
+  const withoutPayload = due.filter(({ payload }) => payload === null);
+  const stored = await keepPayloads(
     deps.pool,
-    bare.map((delivery) => ({
+    withoutPayload.map((delivery) => ({
       id: delivery.event_id,
       payload: payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined),
     })),
   );
-  for (const delivery of bare) delivery.payload = kept.get(delivery.event_id) ?? null;
+  for (const delivery of withoutPayload) delivery.payload = stored.get(delivery.event_id) ?? null;
 }
 
-/** Tries that end while others are written down are written down together. */
-async function record(deps: WebhookDeps, { flight }: Shift): Promise<void> {
-  const ended = flight.landed();
+/** Attempts that end while others are being recorded are recorded together by the next call. */
+async function record(deps: WebhookDeps, { deliveries }: Run): Promise<void> {
+  const ended = deliveries.takeFinished();
   if (ended.length > 0) await persist(() => recordTries(deps.pool, ended));
 }
 
-function isQuiet({ lingers }: WebhookDeps, { flight, busyAt }: Shift): boolean {
-  return flight.isOver() && flight.waiting() === 0 && performance.now() - busyAt >= lingers;
+function isIdle({ idleTimeoutMs }: WebhookDeps, { deliveries, lastWorkAt }: Run): boolean {
+  return deliveries.isFinished() && deliveries.queuedCount() === 0 && performance.now() - lastWorkAt >= idleTimeoutMs;
 }
 
-/** @returns milliseconds until the next is due, null for none; undefined when something is, or a writer is about to say so */
-async function sleepUnlessDue(deps: WebhookDeps, { id, flight }: Shift): Promise<number | null | undefined> {
-  const rest = await transaction(deps.pool, (client) => layToSleep(client, id, flight.health()));
+/** @returns milliseconds until the next delivery is due, null without one; undefined if one is due or about to be */
+async function markIdleUnlessDue(deps: WebhookDeps, { id, deliveries }: Run): Promise<number | null | undefined> {
+  const rest = await transaction(deps.pool, (client) => layToSleep(client, id, deliveries.health()));
   return typeof rest === 'object' ? rest.inMs : undefined;
 }

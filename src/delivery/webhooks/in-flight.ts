@@ -6,87 +6,85 @@ import { posted } from '../../telemetry/topics.ts';
 import { type Attempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
 import type { WebhookDeps } from './contract.ts';
 
-/** Tries under way at a time to one endpoint. */
-export const IN_FLIGHT = 32;
-/** After so many failures in a row, tries begin apart, so that an endpoint that is dead costs little. */
-const PATIENCE = 20;
-/** Milliseconds between them. */
-const APART = 50;
+/** Concurrent attempts to one endpoint. */
+export const MAX_IN_FLIGHT = 32;
+/** After so many consecutive failures, attempts are paced, so that a dead endpoint costs little. */
+const FAILURES_BEFORE_PACING = 20;
+const PACING_INTERVAL_MS = 50;
 
-/** The tries of one endpoint that are under way, and those that begin as soon as there is room. */
-export interface Flight {
-  /** Begins these too, and all from now on at the endpoint as it is now. */
-  readonly serve: (endpoint: OpenEndpoint, deliveries: readonly DueDelivery[]) => void;
-  /** Begins none of those that have not begun. */
-  readonly drop: () => void;
-  /** How many have not begun. */
-  readonly waiting: () => number;
-  /** Whether nothing is under way, nor ended without having been told of. */
-  readonly isOver: () => boolean;
-  /** All that have been served and not been told of. */
+/** Posts the deliveries of one endpoint with bounded concurrency. */
+export interface DeliveryPool {
+  /** Queues deliveries. All attempts that start from now on use this state of the endpoint. */
+  readonly enqueue: (endpoint: OpenEndpoint, deliveries: readonly DueDelivery[]) => void;
+  /** Removes the queued deliveries. */
+  readonly clear: () => void;
+  readonly queuedCount: () => number;
+  /** True if no attempt is in flight and all finished ones have been taken. */
+  readonly isFinished: () => boolean;
+  /** All enqueued deliveries except those taken by `takeFinished`. */
   readonly ids: () => string[];
-  /** Tries that have ended since it was asked last. Throws what none of them should have. */
-  readonly landed: () => Try[];
-  /** Resolves when a try has ended, and at that instant of the monotonic clock at the latest. */
-  readonly news: (until: number) => Promise<void>;
+  /** Takes the attempts that have ended. Throws an unexpected error of an attempt. */
+  readonly takeFinished: () => Try[];
+  /** Resolves when an attempt has ended, or at this time of the monotonic clock. */
+  readonly waitForProgress: (deadline: number) => Promise<void>;
   readonly health: () => Health;
-  /** Whether the endpoint wants nothing any more. */
+  /** True after the endpoint has answered 410. */
   readonly isGone: () => boolean;
-  /** Closes its connections, and begins nothing any more. */
+  /** Clears the queue and closes the connections. */
   readonly close: () => void;
 }
 
-/** @param goesOn whether another try may begin */
-export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => boolean): Flight {
-  const flying = new Set<string>();
+/** @param mayContinue returns false when no further attempt may start */
+export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContinue: () => boolean): DeliveryPool {
+  const inFlight = new Set<string>();
   const queue: DueDelivery[] = [];
   let ended: Try[] = [];
-  let broken: Error | undefined;
+  let failure: Error | undefined;
   let target: { readonly endpoint: OpenEndpoint; readonly secrets: readonly Buffer[] } | undefined;
-  /** By URL, which its owner may change meanwhile. */
+  /** By URL, which the owner may change. */
   const lines = new Map<string, Line>();
-  let ring: (() => void) | undefined;
+  let notify: (() => void) | undefined;
   let health: Health = { succeeded: false, failed: false, telling: false };
   let gone = false;
-  let failures = 0;
+  let consecutiveFailures = 0;
   let nextAt = 0;
-  const mayBegin = (): boolean => !gone && goesOn();
+  const mayStart = (): boolean => !gone && mayContinue();
 
   const lineTo = (url: string): Line => {
-    const line = lines.get(url) ?? openLine(url, IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
+    const line = lines.get(url) ?? openLine(url, MAX_IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
     lines.set(url, line);
     return line;
   };
 
   const fill = (): void => {
-    while (target && queue.length > 0 && flying.size < IN_FLIGHT && mayBegin() && performance.now() >= nextAt) {
+    while (target && queue.length > 0 && inFlight.size < MAX_IN_FLIGHT && mayStart() && performance.now() >= nextAt) {
       const delivery = queue.shift() as DueDelivery;
-      if (failures >= PATIENCE) nextAt = performance.now() + APART;
-      flying.add(delivery.id);
-      begin(target, delivery)
+      if (consecutiveFailures >= FAILURES_BEFORE_PACING) nextAt = performance.now() + PACING_INTERVAL_MS;
+      inFlight.add(delivery.id);
+      post(target, delivery)
         .catch((error: unknown) => {
-          broken = error as Error;
+          failure = error as Error;
         })
         .finally(() => {
-          flying.delete(delivery.id);
+          inFlight.delete(delivery.id);
           fill();
-          ring?.();
+          notify?.();
         });
     }
   };
 
-  const begin = async ({ endpoint, secrets }: NonNullable<typeof target>, delivery: DueDelivery): Promise<void> => {
-    const began = performance.now();
+  const post = async ({ endpoint, secrets }: NonNullable<typeof target>, delivery: DueDelivery): Promise<void> => {
+    const startedAt = performance.now();
     const result = await attempt(lineTo(endpoint.url), delivery.event_id, delivery.payload ?? '', secrets);
-    const took = succeeded(result);
-    failures = took ? 0 : failures + 1;
+    const isDelivered = succeeded(result);
+    consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     gone ||= isGone(result);
     health = {
-      succeeded: health.succeeded || took,
-      failed: health.failed || !took,
-      telling: health.telling || (!took && delivery.tries + 1 >= TELLING_TRIES),
+      succeeded: health.succeeded || isDelivered,
+      failed: health.failed || !isDelivered,
+      telling: health.telling || (!isDelivered && delivery.tries + 1 >= TELLING_TRIES),
     };
-    ended.push(toTry(delivery, result, performance.now() - began));
+    ended.push(toTry(delivery, result, performance.now() - startedAt));
     posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -98,42 +96,42 @@ export function makeFlight({ openLine, seal, log }: WebhookDeps, goesOn: () => b
         ms: result.durationMs,
         reason: result.error ?? undefined,
       },
-      took ? 'webhook delivered' : 'webhook not taken',
+      isDelivered ? 'webhook delivered' : 'webhook attempt failed',
     );
   };
 
   return {
-    serve(endpoint, deliveries) {
+    enqueue(endpoint, deliveries) {
       const sealed = [endpoint.secret, ...(endpoint.old_secret ? [endpoint.old_secret] : [])];
       target = { endpoint, secrets: sealed.map((secret) => seal.open(secret, endpoint.id)) };
       queue.push(...deliveries);
       fill();
     },
-    drop: () => {
+    clear: () => {
       queue.length = 0;
     },
-    waiting: () => queue.length,
-    isOver: () => flying.size === 0 && ended.length === 0,
-    ids: () => [...flying, ...queue.map(({ id }) => id), ...ended.map(({ id }) => id)],
-    landed() {
-      if (broken) throw broken;
+    queuedCount: () => queue.length,
+    isFinished: () => inFlight.size === 0 && ended.length === 0,
+    ids: () => [...inFlight, ...queue.map(({ id }) => id), ...ended.map(({ id }) => id)],
+    takeFinished() {
+      if (failure) throw failure;
       const all = ended;
       ended = [];
       return all;
     },
-    async news(until) {
+    async waitForProgress(deadline) {
       fill();
-      const hasRoom = queue.length > 0 && flying.size < IN_FLIGHT && mayBegin();
-      const within = Math.min(until, hasRoom ? nextAt : Infinity) - performance.now();
-      if (ended.length > 0 || broken || within <= 0) return;
+      const hasCapacity = queue.length > 0 && inFlight.size < MAX_IN_FLIGHT && mayStart();
+      const withinMs = Math.min(deadline, hasCapacity ? nextAt : Infinity) - performance.now();
+      if (ended.length > 0 || failure || withinMs <= 0) return;
       await new Promise<void>((resolve) => {
-        const timer = within === Infinity ? undefined : setTimeout(resolve, within);
-        ring = () => {
+        const timer = withinMs === Infinity ? undefined : setTimeout(resolve, withinMs);
+        notify = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-      ring = undefined;
+      notify = undefined;
     },
     health: () => health,
     isGone: () => gone,
