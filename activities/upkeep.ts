@@ -13,15 +13,15 @@ import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { deleteExpiredSessions } from '../src/store/accounts/sessions.ts';
 import { deleteExpiredAttempts } from '../src/store/accounts/sign-ins.ts';
 import type { UpkeepStep } from '../src/upkeep/task.ts';
-import { type ChatChoreDeps, makeChatChores } from '../src/upkeep/chat.ts';
-import { type DomainChoreDeps, makeDomainChores } from '../src/upkeep/domains.ts';
+import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/chat.ts';
+import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
 import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
 import { makeRescueActivities, type RescueDeps } from '../src/upkeep/rescue.ts';
-import { makeWebhookChores } from '../src/upkeep/webhooks.ts';
+import { makeWebhookUpkeep } from '../src/upkeep/webhooks.ts';
 
-/** What the upkeep activities work with. */
-export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, ProviderListDeps, DomainChoreDeps {
+/** The dependencies of the upkeep activities. */
+export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatUpkeepDeps, ProviderListDeps, DomainUpkeepDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   /** The setting `BODY_RETENTION_DAYS`. */
@@ -29,83 +29,83 @@ export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatChoreDeps, Pr
   readonly log: Logger;
 }
 
-/** Files of one step. */
-const AT_ONCE = 500;
-/** Rows that one step deletes: a statement of about a second at most, and 5 million rows a run. */
+/** Files or emails per step. */
+const ITEMS_PER_STEP = 500;
+/** Limits a statement to about a second, and a run of 1,000 steps to 5 million rows. */
 const DELETED_ROWS_PER_STEP = 5_000;
-/** Batches of one step; each is a few thousand rows. */
-const BATCHES_AT_ONCE = 50;
-/** Age of a file from which on it is reported: expired files take an hour to be removed, and retries of that longer. */
+/** Each batch has a few thousand rows. */
+const BATCHES_PER_STEP = 50;
+/** Younger files are not reported: an expired file is removed within an hour, or later after retries. */
 const UNKNOWN_AFTER_MS = 24 * 3_600_000;
-/** Pages of the store that one step looks at. */
-const PAGES = 50;
+/** Pages of the file store that one step lists. */
+const PAGES_PER_STEP = 50;
 
-/** The activities of the fleet `upkeep`: each does one bounded step of a chore and may be repeated. */
+/** The activities of the fleet `upkeep`. Each performs one bounded step of a maintenance task and is idempotent. */
 export function makeUpkeepActivities(deps: UpkeepDeps) {
-  return notingSuccesses(deps.pool, makeTasks(deps));
+  return recordSuccesses(deps.pool, makeTasks(deps));
 }
 export type UpkeepActivities = ReturnType<typeof makeUpkeepActivities>;
 
-/** Notes of each task when its last step is done: `sendwright_upkeep_last_success_seconds` tells when none was for long. */
-function notingSuccesses<T extends Record<string, (from: string | null) => Promise<UpkeepStep>>>(
+/** Records when the last step of a task has ended, for the metric `sendwright_upkeep_last_success_seconds`. */
+function recordSuccesses<T extends Record<string, (from: string | null) => Promise<UpkeepStep>>>(
   pool: Pool,
   tasks: T,
 ): T {
-  const noting = Object.entries(tasks).map(([name, task]) => {
-    const noted = async (from: string | null): Promise<UpkeepStep> => {
+  const wrapped = Object.entries(tasks).map(([name, task]) => {
+    const run = async (from: string | null): Promise<UpkeepStep> => {
       const step = await task(from);
       if (step.next === null) await noteUpkeepSuccess(pool, name);
       return step;
     };
-    return [name, noted];
+    return [name, run];
   });
-  return Object.fromEntries(noting) as T;
+  return Object.fromEntries(wrapped) as T;
 }
 
 function makeTasks(deps: UpkeepDeps) {
   return {
     ...makeReconcileActivities(deps),
     ...makeRescueActivities(deps),
-    ...makeChatChores(deps),
+    ...makeChatUpkeep(deps),
     ...makeProviderListActivities(deps),
-    ...makeDomainChores(deps),
-    ...makeWebhookChores(deps),
+    ...makeDomainUpkeep(deps),
+    ...makeWebhookUpkeep(deps),
 
-    /** Deletes files 30 days after their emails were sent or ended; what is known of them stays. */
+    /** Deletes files 30 days after their emails were sent or ended, and keeps their metadata. */
     async expireAttachments(): Promise<UpkeepStep> {
-      const { expired, more } = await findExpired(deps.pool, AT_ONCE);
-      // The other way round, a crash in between would leave files that nobody looks for.
+      const { expired, more } = await findExpired(deps.pool, ITEMS_PER_STEP);
+      // In the reverse order, a crash in between would leave files that are never deleted.
       await deps.files.remove(expired);
       await markDeleted(deps.pool, expired);
       return { done: expired.length, next: more ? '' : null };
     },
 
     /**
-     * Removes files whose request ended before it stored an email. It knows them by their reservations, which only this
-     * installation writes: what else is in the store, and what another database refers to, stays.
+     * Removes files whose request ended before it stored an email. They are found by their reservations, so that other files in
+     * the store, for example of another installation, are not removed.
      */
     async sweepFiles(): Promise<UpkeepStep> {
-      const ids = await abandonReservations(deps.pool, AT_ONCE);
+      const ids = await abandonReservations(deps.pool, ITEMS_PER_STEP);
       await deps.files.remove(ids);
       await deleteReservations(deps.pool, ids);
       if (ids.length > 0) deps.log.info({ files: ids.length }, 'removed files of requests that stored no email');
-      return whole(ids.length, AT_ONCE);
+      return toStep(ids.length, ITEMS_PER_STEP);
     },
 
     /**
-     * Reports files in the store that this database does not know, and removes none of them: they may belong to another
-     * installation, or to emails that a restored database has lost.
+     * Reports files that are missing in the database. It does not remove them: they may belong to another installation, or to
+     * emails that a restored database has lost.
      */
     async reportUnknownFiles(from: string | null): Promise<UpkeepStep> {
       const before = Date.now() - UNKNOWN_AFTER_MS;
       let done = 0;
       let next = from;
-      for (let page = 0; page < PAGES; page++) {
+      for (let page = 0; page < PAGES_PER_STEP; page++) {
         const { ids, next: following } = await deps.files.list(next);
         next = following;
         const old = ids.filter((id) => createdAt(id) < before);
-        const known = await findKnownFiles(deps.pool, old);
-        done += old.length - known.size;
+        const knownFiles = await findKnownFiles(deps.pool, old);
+        done += old.length - knownFiles.size;
         if (next === null) break;
       }
       if (done > 0)
@@ -115,17 +115,17 @@ function makeTasks(deps: UpkeepDeps) {
 
     /** Erases bodies and custom headers of emails after their organization's retention. */
     async expireBodies(from: string | null): Promise<UpkeepStep> {
-      return expireBodies(deps.pool, deps.bodyRetentionDays, from, AT_ONCE);
+      return expireBodies(deps.pool, deps.bodyRetentionDays, from, ITEMS_PER_STEP);
     },
 
-    /** Forgets idempotency keys after 24 hours. */
+    /** Deletes idempotency keys after 24 hours. */
     async deleteExpiredKeys(): Promise<UpkeepStep> {
-      return whole(await deleteExpiredKeys(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
+      return toStep(await deleteExpiredKeys(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
     },
 
-    /** Forgets what providers posted that changed nothing after 30 days. */
+    /** Deletes callbacks of providers that changed nothing after 30 days. */
     async deleteOldCallbacks(): Promise<UpkeepStep> {
-      return whole(await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
+      return toStep(await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
     },
 
     /** Deletes expired counts of failed sign-ins, sessions and invitations. */
@@ -139,14 +139,14 @@ function makeTasks(deps: UpkeepDeps) {
       return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
     },
 
-    /** Adds up how the emails of batches moved. */
+    /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {
-      return whole(await foldBatchMoves(deps.pool, BATCHES_AT_ONCE), BATCHES_AT_ONCE);
+      return toStep(await foldBatchMoves(deps.pool, BATCHES_PER_STEP), BATCHES_PER_STEP);
     },
   };
 }
 
-/** A step that did all it may has likely left some. */
-function whole(done: number, limit: number): UpkeepStep {
+/** A step that reached its limit has probably left some items. */
+function toStep(done: number, limit: number): UpkeepStep {
   return { done, next: done === limit ? '' : null };
 }

@@ -4,9 +4,10 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
 
 /**
- * Tells customers' endpoints of batches of which no member waits any more, each batch once. Called after the commit that
- * may have ended the last one: of two that end members at the same time, the later sees both.
- * @param ids some members of the batches in question, or batches
+ * Publishes `batch.completed` for batches without pending members, once per batch. Call it after the commit that may have
+ * ended the last member: of two concurrent commits, the later one sees both.
+ * @param ids ids of members of the batches, or of the batches
+ * @returns the number of batches announced
  */
 export async function announceBatches(pool: Pool, ids: readonly string[]): Promise<number> {
   let announced = 0;

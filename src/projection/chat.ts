@@ -9,41 +9,41 @@ import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/
 import { noted } from '../telemetry/topics.ts';
 
 /** A change of one message. */
-export type ChatWish = Omit<ChangedChat, 'event_id' | 'dedupe_key'> & {
-  /** The same for every repetition of what is told. That a message was sent is told once, whoever says it first. */
+export type ChatUpdate = Omit<ChangedChat, 'event_id' | 'dedupe_key'> & {
+  /** Equal for repeated reports of the same change. The change `sent` is recorded once per message. */
   readonly dedupe_key: string;
 };
 
 /**
- * The one writer of a chat-app message's status after its creation: makes a change to messages that it applies to, adds
- * it to their timelines and tells customers' endpoints. The caller owns the transaction.
- * @returns the statuses afterwards of those that were changed or noted
+ * The only writer of a chat-app message's status after its creation. It applies a change, adds it to the timelines and queues
+ * webhooks. The caller owns the transaction.
+ * @returns the resulting statuses of the messages that were changed or got a timeline entry
  */
 export async function projectChat(
   db: Db,
   change: ChatChange,
-  messages: readonly ChatWish[],
+  messages: readonly ChatUpdate[],
 ): Promise<Map<string, ChatStatus>> {
   const now = Date.now();
-  const wishes = messages.map((message) => ({
+  const updates = messages.map((message) => ({
     ...message,
     event_id: newId('evt', now),
     dedupe_key: change === 'sent' ? 'sent' : message.dedupe_key,
   }));
   const transition = CHAT_TRANSITIONS[change];
-  const changed = await changeChats(db, transition, wishes);
+  const changed = await changeChats(db, transition, updates);
   const event = transition.event.slice('chatapp.'.length);
   if (changed.length > 0) afterCommit(db, () => noted.publish({ kind: 'chatapp', event, count: changed.length }));
   return new Map(changed.map(({ id, status }) => [id, status]));
 }
 
-/** Of a failure of which the provider does not say why. */
+/** The error of a failure that the provider reports without a reason. */
 const NO_REASON = 'The provider could not deliver it.';
 
 /**
- * Writes down what a provider reports, in one transaction. What was reported before changes nothing, and neither does a
- * report that does not fit the message that it names: another sender, recipient or provider's id.
- * @returns whether some of it is about messages of ours, and all of that fits them
+ * Applies a provider's reports in one transaction. Repeated reports change nothing, nor do reports that do not match their
+ * message's sender, recipient or provider id.
+ * @returns true if at least one report names a message of ours, and all of those match it
  */
 export async function projectChatReports(
   pool: Pool,
@@ -55,13 +55,13 @@ export async function projectChatReports(
   );
   if (named.length === 0) return false;
   return transaction(pool, async (client) => {
-    // Two that change the same messages in several ways wait here, and not in a circle.
-    const known = await lockReportedChats(
+    // Locks all messages first, in order: concurrent reports would otherwise deadlock.
+    const messages = await lockReportedChats(
       client,
       named.map(({ id }) => id),
     );
-    const fitting = named.filter((report) => fits(provider, report, known.get(report.id)));
-    for (const [change, same] of groupBy(fitting, (report) => report.change)) {
+    const matching = named.filter((report) => matches(provider, report, messages.get(report.id)));
+    for (const [change, same] of groupBy(matching, (report) => report.change)) {
       const isFailure = change === 'failed';
       await projectChat(
         client,
@@ -76,12 +76,12 @@ export async function projectChatReports(
         })),
       );
     }
-    return known.size > 0 && named.every((report) => !known.has(report.id) || fitting.includes(report));
+    return messages.size > 0 && named.every((report) => !messages.has(report.id) || matching.includes(report));
   });
 }
 
-/** Whether a report can be about this message. Ids of messages are no secrets. */
-function fits(
+/** Checks that a report belongs to this message, since message ids are not secret. */
+function matches(
   provider: ChatProviderName,
   { providerMessageId, endpoints }: ChatReport,
   message: ReportedChat | undefined,
@@ -92,7 +92,7 @@ function fits(
   if (!endpoints) return true;
   const { from = message.from, to = message.to, phoneNumberId } = endpoints;
   if (from !== message.from || to !== message.to) return false;
-  // The number may have been disconnected since: then only the provider's id can tell.
+  // If the number has been disconnected, only the provider's id can identify the message.
   if (message.provider === null) return isItsId;
   return message.provider === provider && (phoneNumberId ?? message.phone_number_id) === message.phone_number_id;
 }

@@ -11,11 +11,10 @@ import { noted, tally } from '../telemetry/topics.ts';
 export type Change = Omit<ChangedEmail, 'event_id'>;
 
 /**
- * The one writer of an email's status after its creation: makes one change to emails that it applies to, adds it to
- * their timelines, tells customers' endpoints, and puts recipients that nothing may be sent to any more on the
- * suppression list. Emails in any other status stay untouched. The caller owns the transaction.
- * @param orgId when given, only that organization's emails
- * @returns ids of the emails that were changed or noted, one for each recipient
+ * The only writer of an email's status after its creation. It applies one change to the emails whose status allows it, adds it
+ * to their timelines, queues webhooks and adds recipients to the suppression list. The caller owns the transaction.
+ * @param orgId restricts the change to emails of this organization
+ * @returns ids of the emails that were changed or got a timeline entry, one per recipient
  */
 export async function project(
   db: Db,
@@ -26,7 +25,7 @@ export async function project(
   return (await projectClaims(db, change, emails, orgId)).ids;
 }
 
-/** As `project`, and names those of the changes that were refused since a callback's claim does not fit the email. */
+/** Like `project`; also returns the changes that were refused because a callback's claim does not match the email. */
 export async function projectClaims(
   db: Db,
   change: Exclude<EmailChange, 'rescheduled'>,
@@ -35,8 +34,8 @@ export async function projectClaims(
 ): Promise<{ ids: string[]; refused: readonly Change[] }> {
   const now = Date.now();
   const rows = new Map<string, Change>(emails.map((email) => [newId('evt', now), email]));
-  const wishes = [...rows].map(([event_id, email]) => ({ ...email, event_id }));
-  const results = await changeEmails(db, TRANSITIONS[change], wishes, orgId);
+  const updates = [...rows].map(([event_id, email]) => ({ ...email, event_id }));
+  const results = await changeEmails(db, TRANSITIONS[change], updates, orgId);
   const changed = results.filter(({ is_refused }) => !is_refused);
   const suppressions = changed.flatMap(({ id, event_id, org_id, marketing }) => {
     const { recipient, bounce_reason } = rows.get(event_id) as Change;
@@ -54,18 +53,18 @@ export async function projectClaims(
   });
   await addSuppressions(db, suppressions);
   const reasons = changed.flatMap(({ event_id }) => rows.get(event_id)?.bounce_reason ?? []);
-  afterCommit(db, () => tell(change, changed.length, tally(reasons)));
+  afterCommit(db, () => publishChange(change, changed.length, tally(reasons)));
   const refused = results.flatMap(({ is_refused, event_id }) => (is_refused ? (rows.get(event_id) as Change) : []));
   return { ids: changed.map(({ id }) => id), refused };
 }
 
-function tell(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
+function publishChange(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
   const { event } = TRANSITIONS[change];
   if (event === null || count === 0) return;
   noted.publish({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
 }
 
-/** Why recipients are suppressed after a change, where they are. */
+/** The suppression origin that results from a change; undefined if it suppresses nobody. */
 const ORIGINS: {
   readonly [C in EmailChange]?: (reason: Change['bounce_reason'], marketing: boolean) => SuppressionOrigin | undefined;
 } = {
@@ -74,20 +73,20 @@ const ORIGINS: {
   bounced: (reason, marketing) => {
     if (reason === undefined || !SUPPRESSING[reason]) return undefined;
     if (reason !== 'provider_suppressed') return 'bounce';
-    // Postmark refuses marketing email also to those who unsubscribed with its own link. They get all other email.
+    // Postmark also refuses marketing email to recipients who unsubscribed with its own link; other email reaches them.
     return marketing ? 'unsubscribe' : 'provider';
   },
 };
 
-/** Whether one call of `project` for this change is a single statement, which needs no transaction around it. */
+/** Returns true if `project` runs a single statement for this change, which needs no transaction. */
 export function isOneStatement(change: EmailChange): boolean {
   return ORIGINS[change] === undefined;
 }
 
 /**
- * Gives a scheduled email another time.
- * @param actor who is noted in the audit log with the change; undefined where the caller does that
- * @returns the new time, or undefined when it is not scheduled or time is bad
+ * Reschedules an email.
+ * @param actor the actor for the audit log; undefined if the caller writes that entry
+ * @returns the new time; undefined if the email is not scheduled or the time is not allowed
  */
 export async function projectReschedule(
   db: Db,
@@ -99,6 +98,6 @@ export async function projectReschedule(
   const now = Date.now();
   const audit = actor ? { ...actor, id: newId('aud', now) } : null;
   const moved = await moveEmail(db, TRANSITIONS.rescheduled, orgId, id, newId('evt', now), scheduledAt, audit);
-  if (moved !== undefined) afterCommit(db, () => tell('rescheduled', 1));
+  if (moved !== undefined) afterCommit(db, () => publishChange('rescheduled', 1));
   return moved;
 }

@@ -5,9 +5,8 @@ import { tellEndpoints } from '../store/webhooks/events.ts';
 import { disableEndpoint } from '../store/webhooks/idle.ts';
 
 /**
- * Disables an endpoint, and notifies its organization in the same transaction: through its other endpoints, and in its audit
- * log. The disabled endpoint gets nothing.
- * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
+ * Disables an endpoint, and notifies its organization in the same transaction through its other endpoints and its audit log.
+ * @param failingDays disables it only if all attempts of so many days have failed; null disables it unconditionally
  * @returns whether this call has disabled it
  */
 export async function disableAndNotify(

@@ -5,16 +5,16 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { type Change, isOneStatement, projectClaims } from './emails.ts';
 
 /**
- * Writes down what providers report, all of it or nothing: status, timeline, recipients, suppression and webhooks. What
- * was reported before, or is about an email that does not exist, changes nothing.
- * @returns the reports whose claim does not fit the email that they name; nothing was written for them
+ * Applies providers' reports atomically: status, timeline, recipients, suppressions and webhooks. Repeated reports, and reports
+ * of unknown emails, change nothing.
+ * @returns the reports whose claim does not match their email; they were not applied
  */
 export async function projectFeedback(pool: Pool, feedback: readonly Feedback[]): Promise<readonly Feedback[]> {
   const [first, ...others] = groupBy(feedback, (report) => report.change);
   if (!first) return [];
   if (others.length === 0 && isOneStatement(first[0])) return projectChange(pool, ...first);
   return transaction(pool, async (client) => {
-    // Two that change the same emails in several ways wait here, and not in a circle.
+    // Locks all emails first, in order: concurrent reports would otherwise deadlock.
     await lockStatuses(
       client,
       feedback.map(({ emailId }) => emailId),

@@ -5,14 +5,14 @@ import { findOrganizationOf } from '../store/emails/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions, removeSuppressions } from '../store/suppressions/suppressions.ts';
 
-/** What a provider's own suppression list says now about a recipient of an email. */
+/** The state of an email's recipient on a provider's own suppression list. */
 export interface ProviderSuppression {
   readonly emailId: string;
   /** The bare address as the provider wrote it. */
   readonly recipient: string;
-  /** How it came onto the provider's list; null when it is off it. */
+  /** Null if the recipient was removed from the provider's list. */
   readonly origin: SuppressionOrigin | null;
-  /** Whether it is a list for marketing email. */
+  /** True for a list for marketing email. */
   readonly isMarketing: boolean;
   readonly claim: ReportClaim;
 }
@@ -21,10 +21,10 @@ export interface ProviderSuppression {
  * Applies a change of the provider's list to the suppression list of the email's organization. Removal from the provider's
  * list removes entries that only the provider made, and an unsubscription only if that list is for marketing email. Entries
  * of bounces, complaints and those made by hand stay.
- * @returns false when there is no such email, or the claim does not fit it
+ * @returns false if the email does not exist, or the claim does not match it
  */
-export async function projectProviderSuppression(pool: Pool, said: ProviderSuppression): Promise<boolean> {
-  const { emailId, recipient, origin, isMarketing, claim } = said;
+export async function projectProviderSuppression(pool: Pool, suppression: ProviderSuppression): Promise<boolean> {
+  const { emailId, recipient, origin, isMarketing, claim } = suppression;
   return transaction(pool, async (client) => {
     const orgId = await findOrganizationOf(client, emailId, recipient, claim);
     if (orgId === undefined) return false;

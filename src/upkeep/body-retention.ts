@@ -9,13 +9,13 @@ import {
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { UpkeepStep } from './task.ts';
 
-/** After the last organization, emails that were held back are looked at. */
+/** The cursor of the last phase, which checks emails whose bodies were held back. */
 const HELD = '~';
 
 /**
  * Erases bodies and custom headers of emails that are older than their organization's retention, one step at a time.
- * Emails that are still to be sent keep theirs, and are looked at again a day later.
- * @param from where the previous step ended, or null
+ * Emails that are not sent yet keep theirs and are checked again a day later.
+ * @param from the cursor that the previous step returned, or null
  */
 export async function expireBodies(
   pool: Pool,

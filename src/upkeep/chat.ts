@@ -9,47 +9,47 @@ import { rescued } from '../telemetry/topics.ts';
 import type { UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
-/** What it takes to find out about stuck chat-app messages. */
-export interface ChatChoreDeps {
+/** The dependencies of the maintenance tasks for chat-app messages. */
+export interface ChatUpkeepDeps {
   readonly pool: Pool;
   readonly providerOf: (number: SendingNumber) => ChatProvider;
-  /** Milliseconds between two questions to a provider; 100 by default. */
-  readonly pace?: number;
+  /** The time between two requests to a provider; 100 ms by default. */
+  readonly requestIntervalMs?: number;
   readonly workflows: Workflows;
   readonly log: Logger;
 }
 
-/** Questions of one step. */
-const QUESTIONS = 100;
-const PACE = 100;
-/** Messages of one step whose workflows are looked up. */
-const AT_ONCE = 200;
+/** Messages per step whose reports are fetched. */
+const REPORTS_PER_STEP = 100;
+const REQUEST_INTERVAL_MS = 100;
+/** Messages per step whose workflows are looked up. */
+const OVERDUE_PER_STEP = 200;
 
-/** Chores that set right what was lost on the way: reports of a provider, and workflows. */
-export function makeChatChores(deps: ChatChoreDeps) {
+/** Maintenance tasks that recover lost provider reports and lost workflows. */
+export function makeChatUpkeep(deps: ChatUpkeepDeps) {
   return {
-    /** Asks Twilio about messages of which it should have reported more by now, and notes what it says. */
+    /** Fetches the status of messages for which a report from Twilio is overdue. */
     async reconcileChats(): Promise<UpkeepStep> {
-      const { pool, log, pace = PACE } = deps;
-      const ids = await findUnreportedChats(pool, QUESTIONS);
+      const { pool, log, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
+      const ids = await findUnreportedChats(pool, REPORTS_PER_STEP);
       let asked = 0;
       try {
         for (const message of await findChats(pool, ids)) {
           asked++;
-          await Promise.all([askAbout(deps, message), sleep(pace)]);
+          await Promise.all([fetchReport(deps, message), sleep(requestIntervalMs)]);
         }
       } finally {
-        // Also one that cannot be asked about: it shall not stand in the way of the others the next time.
+        // Also after a failure, so that the message does not block the others in the next step.
         await noteChatLooks(pool, ids);
-        if (ids.length > 0) log.info({ messages: ids.length, asked }, 'asked about messages that were not reported');
+        if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
       }
-      return { done: ids.length, next: ids.length === QUESTIONS ? '' : null };
+      return { done: ids.length, next: ids.length === REPORTS_PER_STEP ? '' : null };
     },
 
-    /** Gives messages that are overdue a new workflow when theirs was lost, closed early or makes no progress. */
+    /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */
     async putBackOverdueChats(): Promise<UpkeepStep> {
       const { pool, workflows, log } = deps;
-      const ids = await findOverdueChats(pool, AT_ONCE);
+      const ids = await findOverdueChats(pool, OVERDUE_PER_STEP);
       for (const id of ids) {
         const state = await workflows.describe(id);
         if (state === 'running') continue;
@@ -57,16 +57,16 @@ export function makeChatChores(deps: ChatChoreDeps) {
         const open = await putBackChats(pool, [id]);
         if (open.length === 0) continue;
         rescued.publish({ kind: 'chatapp', state, count: open.length });
-        log.warn({ message: id, state }, 'an overdue message gets a new workflow');
+        log.warn({ message: id, state }, 'started a new workflow for an overdue message');
       }
       await noteChatLooks(pool, ids);
-      return { done: ids.length, next: ids.length === AT_ONCE ? '' : null };
+      return { done: ids.length, next: ids.length === OVERDUE_PER_STEP ? '' : null };
     },
   };
 }
 
-/** One number whose provider cannot be asked now holds up no other. */
-async function askAbout({ pool, providerOf, log }: ChatChoreDeps, message: StoredChat): Promise<void> {
+/** Catches errors, so that one unreachable provider does not block the messages of other numbers. */
+async function fetchReport({ pool, providerOf, log }: ChatUpkeepDeps, message: StoredChat): Promise<void> {
   const { id, number, provider_message_id: providerMessageId } = message;
   if (!number || providerMessageId === null) return;
   const provider = providerOf(number);
@@ -76,7 +76,7 @@ async function askAbout({ pool, providerOf, log }: ChatChoreDeps, message: Store
   } catch (error) {
     log.warn(
       { message: id, provider: provider.name, reason: (error as Error).message },
-      'a message cannot be asked about',
+      'could not fetch message status from provider',
     );
   }
 }

@@ -5,46 +5,44 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/domains/provider-domains.ts';
 import type { UpkeepStep } from './task.ts';
 
-export interface DomainChoreDeps {
+export interface DomainUpkeepDeps {
   readonly pool: Pool;
-  /** Undefined where the account token is not known: then what is there stays there. */
+  /** Undefined without an account token: the domains then remain at Postmark. */
   readonly removeFromPostmark: PostmarkDomains['remove'] | undefined;
   readonly log: Logger;
 }
 
-/** Domains of one step. */
-const AT_ONCE = 100;
+const DOMAINS_PER_STEP = 100;
 
-/** Chores around the domains that organizations send from. */
-export function makeDomainChores({ pool, removeFromPostmark, log }: DomainChoreDeps) {
+/** Maintenance tasks for sender domains. */
+export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeepDeps) {
   return {
-    /** Wakes domains whose workflow was lost. */
+    /** Restarts the workflows of domains with an overdue check. */
     async wakeDomains(): Promise<UpkeepStep> {
-      const done = await wakeOverdueDomains(pool, AT_ONCE);
-      if (done > 0) log.info({ domains: done }, 'woke domains that should have been checked');
-      return { done, next: done === AT_ONCE ? '' : null };
+      const done = await wakeOverdueDomains(pool, DOMAINS_PER_STEP);
+      if (done > 0) log.info({ domains: done }, 'woke domains with overdue checks');
+      return { done, next: done === DOMAINS_PER_STEP ? '' : null };
     },
 
     /**
-     * Deletes domains at Postmark that nobody has here any more, as far as we made them there. While Postmark is away,
-     * each is put off ever longer, and none is forgotten.
+     * Deletes domains at Postmark that we created and no organization uses. Failures are retried with exponential backoff.
      */
     async clearProviderDomains(): Promise<UpkeepStep> {
-      const unused = await dueUnusedDomains(pool, AT_ONCE);
+      const unused = await dueUnusedDomains(pool, DOMAINS_PER_STEP);
       let done = 0;
       for (const domain of unused) {
         try {
           if (domain.ours && !domain.is_used) await removeFromPostmark?.(domain.provider_id);
         } catch (error) {
-          log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked to delete a domain');
+          log.warn({ reason: (error as Error).message }, 'could not delete a domain at Postmark');
           await deferUnusedDomain(pool, domain.name);
-          // Whoever is away for one is away for the others.
+          // Postmark is probably unreachable for the other domains as well.
           return { done, next: null };
         }
         await endUnusedDomain(pool, domain);
         done++;
       }
-      return { done, next: unused.length === AT_ONCE ? '' : null };
+      return { done, next: unused.length === DOMAINS_PER_STEP ? '' : null };
     },
   };
 }

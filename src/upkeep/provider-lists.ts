@@ -12,27 +12,28 @@ import type { UpkeepStep } from './task.ts';
 export interface ProviderListDeps {
   readonly pool: Pool;
   /**
-   * Takes an address off the provider's own list: false when the provider keeps it there for good, rejected when it
-   * cannot be asked now. Undefined where no provider has a list.
+   * Removes an address from the provider's suppression list. Returns false if the provider keeps it permanently; rejects if
+   * the provider is unreachable. Undefined if no provider has a list.
    */
   readonly removeFromProvider: ((address: string) => Promise<boolean>) | undefined;
   readonly log: Logger;
 }
 
-/** Addresses of one step; each is a call or two, one after the other. */
-const AT_ONCE = 50;
+/** Addresses per step; each takes one or two sequential calls. */
+const REMOVALS_PER_STEP = 50;
 
-/** The chore that follows removals from our lists to the provider's. */
+/** The maintenance task that repeats removals from our suppression lists at the provider. */
 export function makeProviderListActivities({ pool, removeFromProvider, log }: ProviderListDeps) {
-  /** @returns false when the provider could not be asked */
+  /** @returns false if the provider is unreachable */
   async function remove({ id, email, org_id: org }: ProviderRemoval): Promise<boolean> {
     try {
-      if ((await removeFromProvider?.(email)) === false) log.warn({ org }, 'the provider keeps an address on its list');
+      if ((await removeFromProvider?.(email)) === false)
+        log.warn({ org }, 'provider keeps an address on its suppression list');
       return true;
     } catch (error) {
       log.warn(
         { org, reason: maskAddresses(String(error)) },
-        'the provider cannot be asked to take an address off its list',
+        'could not remove an address from the suppression list of the provider',
       );
       await deferProviderRemoval(pool, id);
       return false;
@@ -41,19 +42,19 @@ export function makeProviderListActivities({ pool, removeFromProvider, log }: Pr
 
   return {
     /**
-     * Takes addresses off the provider's list that were taken off an organization's, unless another one needs them
-     * there. While the provider is away, each is put off ever longer, and none is forgotten.
+     * Removes addresses from the provider's list that an organization has removed from its own, unless another organization
+     * needs them there. Failures are retried with exponential backoff.
      */
     async clearProviderLists(): Promise<UpkeepStep> {
-      const removals = await dueProviderRemovals(pool, AT_ONCE);
+      const removals = await dueProviderRemovals(pool, REMOVALS_PER_STEP);
       let done = 0;
       for (const removal of removals) {
-        // Whoever is away for one is away for the others.
+        // The provider is probably unreachable for the other addresses as well.
         if (!removal.is_shared && !(await remove(removal))) return { done, next: null };
         await endProviderRemovals(pool, [removal.id]);
         done++;
       }
-      return { done, next: removals.length === AT_ONCE ? '' : null };
+      return { done, next: removals.length === REMOVALS_PER_STEP ? '' : null };
     },
   };
 }

@@ -6,48 +6,47 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { findUnreported, noteLooks } from '../store/emails/stuck.ts';
 import type { UpkeepStep } from './task.ts';
 
-/** What it takes to find out about stuck emails. */
+/** The dependencies of the task that fetches overdue reports. */
 export interface ReconcileDeps {
   readonly pool: Pool;
-  /** Asks Postmark what it has to tell about a message; undefined where it is not set up. */
+  /** Fetches Postmark's reports of a message; undefined without a server token. */
   readonly askPostmark: EmailProvider['reports'] | undefined;
-  /** Milliseconds between two questions, so that nobody else's calls to Postmark suffer from ours; 100 by default. */
-  readonly pace?: number;
+  /** The time between two requests, which spares Postmark's rate limit for other calls; 100 ms by default. */
+  readonly requestIntervalMs?: number;
   readonly log: Logger;
 }
 
-/** Questions of one step. */
-const QUESTIONS = 100;
-const PACE = 100;
+const EMAILS_PER_STEP = 100;
+const REQUEST_INTERVAL_MS = 100;
 
-/** The maintenance task that asks for reports of the provider that were lost on the way. */
+/** The maintenance task that recovers lost reports of the provider. */
 export function makeReconcileActivities(deps: ReconcileDeps) {
   return {
-    /** Asks Postmark about emails of which it should have reported more by now, and notes what it says. */
+    /** Fetches reports of emails for which a report from Postmark is overdue. */
     async reconcileSent(): Promise<UpkeepStep> {
-      const { askPostmark, pace = PACE } = deps;
+      const { askPostmark, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
       if (!askPostmark) return { done: 0, next: null };
-      const emails = await findUnreported(deps.pool, QUESTIONS);
+      const emails = await findUnreported(deps.pool, EMAILS_PER_STEP);
       const asked: string[] = [];
       let reports = 0;
       try {
         for (const { id, message_ids } of emails) {
-          // Also one that cannot be asked about: it shall not stand in the way of the others the next time.
+          // Before the request: an email that fails must not block the others in the next step.
           asked.push(id);
           for (const messageId of message_ids) {
-            const [found] = await Promise.all([askPostmark(id, messageId), sleep(pace)]);
-            reports += found.length;
-            await projectFeedback(deps.pool, found);
+            const [emailReports] = await Promise.all([askPostmark(id, messageId), sleep(requestIntervalMs)]);
+            reports += emailReports.length;
+            await projectFeedback(deps.pool, emailReports);
           }
         }
       } finally {
         await noteLooks(deps.pool, asked);
         if (emails.length > 0) {
           const line = { emails: emails.length, asked: asked.length, reports };
-          deps.log.info(line, 'asked Postmark about emails that it had not reported');
+          deps.log.info(line, 'fetched overdue reports from Postmark');
         }
       }
-      return { done: asked.length, next: emails.length === QUESTIONS ? '' : null };
+      return { done: asked.length, next: emails.length === EMAILS_PER_STEP ? '' : null };
     },
   };
 }

@@ -109,6 +109,6 @@ async function putBack(
   const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;
   rescued.publish({ kind: 'email', state, count: open.length });
-  log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'emails get a new workflow');
+  log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');
   return open.length;
 }

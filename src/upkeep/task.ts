@@ -1,4 +1,4 @@
-/** One step of a chore: how much it did, and where the next one goes on; null when nothing is left to do. */
+/** The result of one step of a maintenance task: the items done, and the cursor of the next step; null after the last. */
 export interface UpkeepStep {
   readonly done: number;
   readonly next: string | null;

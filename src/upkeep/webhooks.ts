@@ -8,32 +8,32 @@ import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
 import { wakeOverdue } from '../store/webhooks/idle.ts';
 import type { UpkeepStep } from './task.ts';
 
-/** Batches or endpoints of one step. */
-const AT_ONCE = 500;
-/** Deliveries of one step: a statement of about a second at most, and 5 million deliveries a run. */
+/** Batches or endpoints per step. */
+const ITEMS_PER_STEP = 500;
+/** Limits a statement to about a second, and a run of 1,000 steps to 5 million deliveries. */
 const DELIVERIES_PER_STEP = 5_000;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
-/** Chores around customers' endpoints: what was lost on the way is made up for, what is old is forgotten. */
-export function makeWebhookChores({ pool, log }: { readonly pool: Pool; readonly log: Logger }) {
+/** Maintenance tasks for webhooks: recovery of lost notifications, and deletion of old deliveries. */
+export function makeWebhookUpkeep({ pool, log }: { readonly pool: Pool; readonly log: Logger }) {
   return {
-    /** Tells customers of batches that are over, where a process ended before it could. */
+    /** Announces completed batches if a process ended before it could. */
     async announceBatches(from: string | null): Promise<UpkeepStep> {
-      const ids = await findUnannounced(pool, from, AT_ONCE);
+      const ids = await findUnannounced(pool, from, ITEMS_PER_STEP);
       const done = await announceBatches(pool, ids);
-      return { done, next: ids.length === AT_ONCE ? (ids.at(-1) ?? null) : null };
+      return { done, next: ids.length === ITEMS_PER_STEP ? (ids.at(-1) ?? null) : null };
     },
 
-    /** Wakes endpoints that have had something due for a minute. */
+    /** Wakes endpoints with a delivery that has been due for a minute. */
     async wakeEndpoints(from: string | null): Promise<UpkeepStep> {
-      const { woken, last } = await wakeOverdue(pool, from, AT_ONCE);
-      if (woken > 0) log.info({ endpoints: woken }, 'woke endpoints that are behind');
+      const { woken, last } = await wakeOverdue(pool, from, ITEMS_PER_STEP);
+      if (woken > 0) log.info({ endpoints: woken }, 'woke endpoints with overdue deliveries');
       return { done: woken, next: last };
     },
 
-    /** Forgets events, deliveries and their tries after 30 days. */
+    /** Deletes events, deliveries and their attempts after 30 days. */
     async deleteOldDeliveries(): Promise<UpkeepStep> {
-      const before = idTime(Date.now() - DELIVERY_DAYS * DAY);
+      const before = idTime(Date.now() - DELIVERY_DAYS * DAY_MS);
       const done = await deleteOldDeliveries(pool, before, DELIVERIES_PER_STEP);
       return { done, next: done === DELIVERIES_PER_STEP ? '' : null };
     },

@@ -1,26 +1,26 @@
 /**
- * What Temporal knows of a workflow:
- * running   it has an activity or a workflow task to wait for, or was paused by hand
- * idle      it waits for a timer or a signal, which is wrong when its message is overdue
- * failing   its workflow task fails again and again, and no activity of it is under way
- * closed    it has ended, in whatever way
- * missing   there is no history of it
+ * The state of a workflow in Temporal:
+ * running   it waits for an activity or a workflow task, or was paused by an operator
+ * idle      it waits for a timer or a signal, which is an error if its message is overdue
+ * failing   its workflow task fails repeatedly, and no activity of it is running
+ * closed    it has ended with any status
+ * missing   it has no history
  */
 export type WorkflowState = 'running' | 'idle' | 'failing' | 'closed' | 'missing';
 
-/** A workflow whose task fails again and again. */
+/** A workflow whose task fails repeatedly. */
 export interface FailingWorkflow {
   readonly id: string;
-  /** The name of its function. */
+  /** The workflow type. */
   readonly type: string;
 }
 
-/** What maintenance tasks ask of Temporal. */
+/** The requests of maintenance tasks to Temporal. */
 export interface Workflows {
   readonly describe: (id: string) => Promise<WorkflowState>;
-  /** Does nothing where it has closed already. */
+  /** Does nothing if the workflow is closed. */
   readonly terminate: (id: string, reason: string) => Promise<void>;
-  /** Which of many workflows run, as of a few seconds ago. */
+  /** Returns the workflows that are running; may lag by a few seconds. */
   readonly findRunning: (ids: readonly string[]) => Promise<Set<string>>;
   readonly findFailing: (limit: number) => Promise<FailingWorkflow[]>;
 }

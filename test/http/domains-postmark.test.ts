@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
-import { makeDomainChores } from '../../src/upkeep/domains.ts';
+import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
@@ -89,7 +89,7 @@ function publish(domain: Domain, ...kinds: string[]): void {
 const atPostmark = async () => (await account.getDomains({ count: 500, offset: 0 })).Domains;
 const named = async (name: string) => (await atPostmark()).filter(({ Name }) => Name === name);
 const chores = (removeFromPostmark = given.postmark?.remove) =>
-  makeDomainChores({ pool: service.pool, removeFromPostmark, log });
+  makeDomainUpkeep({ pool: service.pool, removeFromPostmark, log });
 
 describe('a domain with Postmark', () => {
   it('is made there, and its DKIM and return-path records are asked for', async () => {

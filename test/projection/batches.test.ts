@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeWebhookChores } from '../../src/upkeep/webhooks.ts';
+import { makeWebhookUpkeep } from '../../src/upkeep/webhooks.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { announceBatches } from '../../src/projection/batches.ts';
 import { project } from '../../src/projection/emails.ts';
@@ -95,7 +95,7 @@ describe('batch.completed', () => {
   test('upkeep tells of what nobody told of, and of nothing that still waits', async () => {
     const [over, waits] = [await batch(2), await batch(1, 1)];
     await send([...over.members, ...waits.members.slice(0, 1)]);
-    const chores = makeWebhookChores({ pool, log: pino({ level: 'silent' }) });
+    const chores = makeWebhookUpkeep({ pool, log: pino({ level: 'silent' }) });
     assert.deepEqual(await chores.announceBatches(null), { done: 1, next: null });
     assert.deepEqual([(await told(over.id)).length, (await told(waits.id)).length], [1, 0]);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
-import { makeDomainChores } from '../../src/upkeep/domains.ts';
+import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
 import { addDomain, checkDomain, removeDomain, showDomain } from '../../src/accounts/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
@@ -225,7 +225,7 @@ describe('a domain whose workflow was lost', () => {
     const [late, soon] = [await added(), await added()];
     await pool.query('DELETE FROM outbox');
     await age(late, HOUR);
-    const chores = makeDomainChores({ pool, removeFromPostmark: undefined, log: pino({ level: 'silent' }) });
+    const chores = makeDomainUpkeep({ pool, removeFromPostmark: undefined, log: pino({ level: 'silent' }) });
     assert.deepEqual(await chores.wakeDomains(), { done: 1, next: null });
     assert.deepEqual(await chores.wakeDomains(), { done: 0, next: null });
     const { rows } = await pool.query(`SELECT message_id FROM outbox WHERE action = 'domain'`);

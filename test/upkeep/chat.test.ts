@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { type ChatChoreDeps, makeChatChores } from '../../src/upkeep/chat.ts';
+import { type ChatUpkeepDeps, makeChatUpkeep } from '../../src/upkeep/chat.ts';
 import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import { deleteOutbox, lockChats } from '../../src/store/outbox/outbox.ts';
@@ -24,14 +24,14 @@ before(async () => {
 after(() => database.drop());
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 
-function make(deps: Partial<ChatChoreDeps> = {}, state: WorkflowState = 'missing') {
+function make(deps: Partial<ChatUpkeepDeps> = {}, state: WorkflowState = 'missing') {
   const provider = new ScriptedChat();
   const described: string[] = [];
   const terminated: string[] = [];
-  const chores = makeChatChores({
+  const chores = makeChatUpkeep({
     pool,
     providerOf: () => provider,
-    pace: 0,
+    requestIntervalMs: 0,
     workflows: {
       describe: async (id) => {
         described.push(id);

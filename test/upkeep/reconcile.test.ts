@@ -34,7 +34,7 @@ function make(deps: Partial<ReconcileDeps> = {}) {
       asked.push(`${emailId} ${messageId}`);
       return Promise.resolve([]);
     },
-    pace: 0,
+    requestIntervalMs: 0,
     log: pino({ level: 'silent' }),
     ...deps,
   });
@@ -204,7 +204,7 @@ describe('emails of which a provider has reported nothing', () => {
     let open = 0;
     let most = 0;
     const { reconcileSent } = make({
-      pace: 5,
+      requestIntervalMs: 5,
       askPostmark: async () => {
         most = Math.max(most, ++open);
         await sleep(1);
