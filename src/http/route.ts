@@ -22,7 +22,7 @@ export interface RouteSchema {
   readonly hide?: boolean;
 }
 
-type TypedRequest<S extends RouteSchema> = FastifyRequest<
+export type TypedRequest<S extends RouteSchema> = FastifyRequest<
   RouteGenericInterface,
   RawServerDefault,
   IncomingMessage,

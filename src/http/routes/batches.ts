@@ -1,10 +1,9 @@
 import { ServiceError } from '../../domain/errors.ts';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { callerOf, changerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { type Route, route } from '../route.ts';
 import {
   AcceptedBatch,
@@ -77,8 +76,9 @@ export function getBatch(deps: IntakeDeps) {
 }
 
 export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secretKey: SecretKeys }) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'batches',
     {
       tags,
       operationId: 'listBatches',
@@ -87,14 +87,7 @@ export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secre
       querystring: BatchesQuery,
       response: { 200: listOf('batches', BatchBody), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { limit = PAGE_LENGTH, cursor } = request.query;
-      const listing = { list: 'batches', orgId: callerOf(request).org_id, filters: {} };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listBatches(pool, listing.orgId, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { batches: rows, ...end };
-    },
+    (request) => ({ find: (after, limit) => listBatches(pool, callerOf(request).org_id, after, limit) }),
   );
 }
 

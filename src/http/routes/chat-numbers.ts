@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import {
   chatSeal,
   type ConnectDeps,
@@ -10,7 +9,7 @@ import {
 import type { Limits } from '../../intake/emails.ts';
 import { listNumbers } from '../../store/chat/numbers.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';
 import { errorResponses } from '../schemas/common.ts';
@@ -59,8 +58,9 @@ export function connect({ pool, limits, secretKey, verifyNumber }: NumberRoutesD
 }
 
 export function list({ pool, secretKey }: NumberRoutesDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'numbers',
     {
       tags,
       operationId: 'listChatNumbers',
@@ -69,14 +69,7 @@ export function list({ pool, secretKey }: NumberRoutesDeps) {
       querystring: NumbersQuery,
       response: { 200: listOf('numbers', NumberSummary), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { limit = PAGE_LENGTH, cursor } = request.query;
-      const listing = { list: 'numbers', orgId: callerOf(request).org_id, filters: {} };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listNumbers(pool, listing.orgId, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { numbers: rows, ...end };
-    },
+    (request) => ({ find: (after, limit) => listNumbers(pool, callerOf(request).org_id, after, limit) }),
   );
 }
 

@@ -1,14 +1,14 @@
 import type { Static } from 'typebox';
 import type { ChatTemplate } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { CHAT_BODY_BYTES, PAGE_LENGTH } from '../../domain/limits.ts';
+import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
-import { type ChatFilters, findChat, listChats } from '../../store/chat/messages.ts';
+import { findChat, listChats } from '../../store/chat/messages.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { type Route, route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatParams, ChatsQuery, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
 import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
@@ -80,8 +80,9 @@ export function get({ pool }: { readonly pool: Db }): Route {
 }
 
 export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKey: SecretKeys }): Route {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'messages',
     {
       tags,
       operationId: 'listChatMessages',
@@ -91,14 +92,10 @@ export function list({ pool, secretKey }: { readonly pool: Db; readonly secretKe
       querystring: ChatsQuery,
       response: { 200: listOf('messages', ChatSummary), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { status = null, to, limit = PAGE_LENGTH, cursor } = request.query;
-      const filters: ChatFilters = { status, to: to === undefined ? null : numberOf(to) };
-      const listing = { list: 'messages', orgId: callerOf(request).org_id, filters: { ...filters } };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listChats(pool, listing.orgId, filters, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { messages: rows, ...end };
+    (request) => {
+      const { status = null, to } = request.query;
+      const filters = { status, to: to === undefined ? null : numberOf(to) };
+      return { filters, find: (after, limit) => listChats(pool, callerOf(request).org_id, filters, after, limit) };
     },
   );
 }

@@ -1,9 +1,8 @@
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
 import { findAttempts, findDelivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
@@ -21,8 +20,9 @@ import { intakeOf, type WebhookRoutesDeps } from './webhooks.ts';
 const tags = ['Webhooks'];
 
 export function list({ pool, secretKey }: WebhookRoutesDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'deliveries',
     {
       tags,
       operationId: 'listDeliveries',
@@ -34,14 +34,12 @@ export function list({ pool, secretKey }: WebhookRoutesDeps) {
       response: { 200: listOf('deliveries', DeliverySummary), ...errorResponses(401, 403, 404, 422, 500, 503) },
     },
     async (request) => {
-      const { status = null, limit = PAGE_LENGTH, cursor } = request.query;
-      const orgId = callerOf(request).org_id;
-      const { id } = await requireEndpoint(pool, orgId, request.params.id);
-      const listing = { list: 'deliveries', orgId, filters: { endpoint: id, status } };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listDeliveries(pool, id, status, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { deliveries: rows, ...end };
+      const { status = null } = request.query;
+      const { id } = await requireEndpoint(pool, callerOf(request).org_id, request.params.id);
+      return {
+        filters: { endpoint: id, status },
+        find: (after, limit) => listDeliveries(pool, id, status, after, limit),
+      };
     },
   );
 }

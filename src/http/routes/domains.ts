@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import {
   checkDomain,
   type DomainIntakeDeps,
@@ -11,7 +10,7 @@ import type { Limits } from '../../intake/emails.ts';
 import type { SenderDomainDeps } from '../../sender-domains/deps.ts';
 import { listDomains } from '../../store/domains/domains.ts';
 import { authorizeDomain, callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { AddDomainBody, DomainBody, DomainParams, DomainsQuery, DomainSummary } from '../schemas/domains.ts';
@@ -54,8 +53,9 @@ export function add(deps: DomainRoutesDeps) {
 }
 
 export function list({ senderDomains: { pool }, secretKey }: DomainRoutesDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'domains',
     {
       tags,
       operationId: 'listDomains',
@@ -64,14 +64,7 @@ export function list({ senderDomains: { pool }, secretKey }: DomainRoutesDeps) {
       querystring: DomainsQuery,
       response: { 200: listOf('domains', DomainSummary), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { limit = PAGE_LENGTH, cursor } = request.query;
-      const listing = { list: 'domains', orgId: callerOf(request).org_id, filters: {} };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listDomains(pool, listing.orgId, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { domains: rows, ...end };
-    },
+    (request) => ({ find: (after, limit) => listDomains(pool, callerOf(request).org_id, after, limit) }),
   );
 }
 

@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import type { Limits } from '../../intake/emails.ts';
 import { issueKey, removeKey, requireKey } from '../../accounts/keys.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listKeys } from '../../store/accounts/keys.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { IssuedKey, IssueKeyBody, KeyBody, KeyParams, KeysQuery } from '../schemas/keys.ts';
@@ -46,8 +45,9 @@ export function issue({ pool, limits }: KeyRoutesDeps) {
 }
 
 export function list({ pool, secretKey }: KeyRoutesDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'keys',
     {
       tags,
       operationId: 'listApiKeys',
@@ -58,14 +58,9 @@ export function list({ pool, secretKey }: KeyRoutesDeps) {
       querystring: KeysQuery,
       response: { 200: listOf('keys', KeyBody), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { limit = PAGE_LENGTH, cursor } = request.query;
+    (request) => {
       const { org_id: orgId, domain_ids: within } = callerOf(request);
-      const listing = { list: 'keys', orgId, filters: {} };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listKeys(pool, orgId, after, limit + 1, within);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { keys: rows, ...end };
+      return { find: (after, limit) => listKeys(pool, orgId, after, limit, within) };
     },
   );
 }

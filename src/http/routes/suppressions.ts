@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import { findSuppression, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
 import type { Db } from '../../store/postgres/pool.ts';
-import { listSuppressions, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
+import { listSuppressions } from '../../store/suppressions/suppressions.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
@@ -46,8 +45,9 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles
 }
 
 export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; readonly secretKey: SecretKeys }) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'suppressions',
     {
       tags,
       operationId: 'listSuppressions',
@@ -56,17 +56,13 @@ export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; rea
       querystring: SuppressionsQuery,
       response: { 200: listOf('suppressions', SuppressionBody), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { origin = null, email, limit = PAGE_LENGTH, cursor } = request.query;
-      const filters: SuppressionFilters = {
-        origin,
-        email: email === undefined ? null : listedAddress(email, 'email'),
+    (request) => {
+      const { origin = null, email } = request.query;
+      const filters = { origin, email: email === undefined ? null : listedAddress(email, 'email') };
+      return {
+        filters,
+        find: (after, limit) => listSuppressions(pool, callerOf(request).org_id, filters, after, limit),
       };
-      const listing = { list: 'suppressions', orgId: callerOf(request).org_id, filters: { ...filters } };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listSuppressions(pool, listing.orgId, filters, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { suppressions: rows, ...end };
     },
   );
 }

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
 import {
   createEndpoint,
@@ -14,7 +13,7 @@ import {
 import { withinLimit } from '../../accounts/organization-limits.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { callerOf } from '../plugins/auth.ts';
-import { endPage, makeCursors } from '../cursor.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
@@ -69,8 +68,9 @@ export function create(deps: WebhookRoutesDeps) {
 }
 
 export function list({ pool, secretKey }: WebhookRoutesDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
+  return listRoute(
+    secretKey,
+    'webhooks',
     {
       tags,
       operationId: 'listWebhooks',
@@ -79,14 +79,7 @@ export function list({ pool, secretKey }: WebhookRoutesDeps) {
       querystring: EndpointsQuery,
       response: { 200: listOf('webhooks', EndpointBody), ...errorResponses(401, 403, 422, 500, 503) },
     },
-    async (request) => {
-      const { limit = PAGE_LENGTH, cursor } = request.query;
-      const listing = { list: 'webhooks', orgId: callerOf(request).org_id, filters: {} };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const found = await listEndpoints(pool, listing.orgId, after, limit + 1);
-      const { rows, ...end } = endPage(cursors, listing, found, limit);
-      return { webhooks: rows, ...end };
-    },
+    (request) => ({ find: (after, limit) => listEndpoints(pool, callerOf(request).org_id, after, limit) }),
   );
 }
 
