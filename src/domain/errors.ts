@@ -1,7 +1,4 @@
-/**
- * What can be wrong with a request, in the customer's terms. Knows nothing of HTTP: `src/http/plugins/errors.ts` turns codes
- * into statuses at the last step.
- */
+/** Error codes in the customer's terms, independent of HTTP: `src/http/plugins/errors.ts` maps them to statuses. */
 export const ERROR_CODES = [
   'invalid_json',
   'invalid_idempotency_key',
@@ -29,11 +26,11 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** An error that a caller is told about: `message` is for people, `param` the dotted path of the field at fault. */
+/** An error that is returned to the caller: `message` is for people, `param` the dotted path of the invalid field. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
-  /** Whole seconds after which the same request may be granted; undefined where time alone changes nothing. */
+  /** Whole seconds after which the same request may succeed; undefined when waiting does not help. */
   readonly retryAfterSeconds: number | undefined;
   readonly #problem: string;
 
@@ -46,13 +43,13 @@ export class ServiceError extends Error {
     this.#problem = message;
   }
 
-  /** The same error about a part of something larger, to which `path` leads. */
+  /** Returns the same error with `path` prepended to its parameter. */
   within(path: string): ServiceError {
     return new ServiceError(this.code, this.#problem, this.param === undefined ? path : `${path}.${this.param}`);
   }
 }
 
-/** Something wrong with a field's value. `path` leads from the checked value to the part at fault; absent: itself. */
+/** An error in a field's value. `path` leads from the checked value to the invalid part; absent for the value itself. */
 export interface Problem {
   readonly message: string;
   readonly path?: string;

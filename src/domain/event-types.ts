@@ -18,10 +18,10 @@ const EMAIL_EVENTS: Readonly<Record<EmailEventType, true>> = {
   'email.failed': true,
 };
 
-/** Everything that a customer's endpoint can ask to be told of. */
+/** Types that a webhook endpoint can subscribe to. */
 export const EVENT_TYPES = [
   ...(Object.keys(EMAIL_EVENTS) as EmailEventType[]),
-  /** No email of a batch waits any more; what became of them, its counts tell. */
+  /** No member of the batch is pending; `counts` contains the results. */
   'batch.completed',
   'chatapp.queued',
   'chatapp.sent',
@@ -34,9 +34,9 @@ export const EVENT_TYPES = [
   'domain.deleted',
   'suppression.added',
   'suppression.removed',
-  /** Sendwright disabled an endpoint, which itself no longer gets anything: the organization's other endpoints get this. */
+  /** Sendwright disabled an endpoint. The organization's other endpoints receive this. */
   'webhook.disabled',
-  /** Requested by a person, to see whether it arrives. */
+  /** Requested by a user to test an endpoint. */
   'webhook.test',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
-/** What an id names. Listed in the contract's order. */
+/** Prefixes of ids, in the contract's order. */
 export type IdPrefix =
   | 'em'
   | 'bt'
@@ -21,11 +21,11 @@ export type IdPrefix =
   | 'inv'
   | 'aud';
 
-/** Draws 16 characters a millisecond. Node takes integers from a store of random bytes; the library makes a call for each. */
+/** Node buffers random bytes for integers; the library would request them 16 times per id. */
 const next = monotonicFactory(() => randomInt(32) / 32);
 
 /**
- * A new id: prefix, `_` and 26 characters of lower-case base32 over 48 bits of time and 80 random bits (a ULID), so ids
+ * Generates an id: prefix, `_` and 26 characters of lower-case base32 over 48 bits of time and 80 random bits (a ULID). Ids
  * of one process sort by creation, also within a millisecond.
  * @param now Unix milliseconds
  */
@@ -33,12 +33,15 @@ export function newId<P extends IdPrefix>(prefix: P, now: number): `${P}_${strin
   return `${prefix}_${next(now).toLowerCase()}`;
 }
 
-/** When an id was made, by the clock of the process that made it. @returns Unix milliseconds */
+/** Returns the creation time of an id by the clock of its process, in Unix milliseconds. */
 export function createdAt(id: string): number {
   return decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());
 }
 
-/** How the ids of a millisecond begin after their prefix: all that were made earlier sort before it. @param at Unix milliseconds */
+/**
+ * Returns the lower bound of ids of a millisecond, without the prefix: earlier ids sort before it. @param at Unix
+ * milliseconds
+ */
 export function idTime(at: number): string {
   return encodeTime(at).toLowerCase();
 }

@@ -4,9 +4,8 @@ const INSTANT =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)$/;
 
 /**
- * Reads an ISO 8601 instant with an offset, such as `2026-03-01T09:30:00+02:00` or `2026-03-01T07:30Z`.
- * Fractions of a second are cut to milliseconds. Undefined when it is none, names a day or time that does not exist,
- * or lies outside of the years 1 to 9999 in UTC.
+ * Parses an ISO 8601 instant with an offset, such as `2026-03-01T09:30:00+02:00` or `2026-03-01T07:30Z`. Fractions are
+ * truncated to milliseconds. Undefined for invalid text, days and times, and outside of the years 1 to 9999 in UTC.
  */
 export function parseInstant(text: string): Date | undefined {
   const match = INSTANT.exec(text);
@@ -32,12 +31,12 @@ export function parseInstant(text: string): Date | undefined {
 
   const offset = (match[9] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes) * 60_000;
   const instant = new Date(local.getTime() - offset);
-  // Postgres and JavaScript write the years beyond these differently, and neither in four digits.
+  // Postgres and JavaScript format years beyond these differently, and not in four digits.
   const inRange = instant.getUTCFullYear() >= 1 && instant.getUTCFullYear() <= 9999;
   return inRange ? instant : undefined;
 }
 
-/** How a bad `scheduled_at` is told; the database's clock is the judge of the last two. */
+/** Error messages for `scheduled_at`; the database's clock decides the last two. */
 export const SCHEDULE_PROBLEMS = {
   form: 'must be an ISO 8601 instant with an offset, such as 2026-03-01T09:30:00Z',
   past: 'must be in the future',

@@ -3,7 +3,7 @@ import { digest } from '../lib/digest.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
-/** Days for which a browser counts as known after its last sign-in. */
+/** Days for which a browser is known after its last sign-in. */
 export const KNOWN_BROWSER_DAYS = 180;
 
 const DAY_MS = 86_400_000;
@@ -11,13 +11,13 @@ const ID_BYTES = 16;
 const TOKEN = /^([\w-]{22})\.(\d{1,16})\.([\w-]{43})$/;
 
 /**
- * Tokens of browsers in which somebody has signed in before. A token is bound to one email, so that failures elsewhere do
- * not lock that person out of this browser. It proves no identity: the password is checked all the same.
+ * Tokens of browsers in which a user has signed in before. A token is bound to one email, so that failures elsewhere do not
+ * lock the user out of this browser. It does not authenticate: the password is still checked.
  */
 export interface KnownBrowsers {
-  /** @param id the browser's id, when it has one for this email already */
+  /** @param id the browser's existing id for this email */
   readonly issue: (email: string, now: number, id?: string) => string;
-  /** @returns the browser's id; undefined for a token of another email, an expired one and a forged one */
+  /** @returns the browser's id; undefined for a token that is forged, expired or of another email */
   readonly read: (token: string, email: string, now: number) => string | undefined;
 }
 

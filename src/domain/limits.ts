@@ -1,4 +1,4 @@
-/** Numbers of interface.md's Limits table and of Sendwright's own. Lengths are Unicode code points. */
+/** Limits of interface.md and Sendwright's own. Lengths are Unicode code points. */
 export const RECIPIENTS_PER_FIELD = 50;
 export const SUBJECT_LENGTH = 998;
 export const BODY_LENGTH = 1_000_000;
@@ -18,32 +18,32 @@ export const DOMAINS_PER_KEY = 100;
 export const RANGES_PER_KEY = 100;
 
 export const CHAT_TEXT_LENGTH = 4_096;
-/** Ours, as are those that follow: more than WhatsApp takes, so that a provider's own sentence is heard. */
+/** This and the following limits are ours: more than WhatsApp accepts, so that the provider's own error is reported. */
 export const CAPTION_LENGTH = 4_096;
 export const TEMPLATE_NAME_LENGTH = 512;
 export const LANGUAGE_LENGTH = 35;
 export const LINK_LENGTH = 8_192;
 export const CHAT_FILENAME_LENGTH = 255;
-/** Levels of lists and objects in a template's components; the deepest that WhatsApp knows have ten. */
+/** Nesting of a template's components; WhatsApp uses at most ten levels. */
 export const COMPONENTS_DEPTH = 20;
-/** Bytes of a request that sends one chat-app message: files are links in it. */
+/** A request for one chat-app message: it contains links to files. */
 export const CHAT_BODY_BYTES = 1_048_576;
 export const TEMPLATES_PER_NUMBER = 1_000;
 export const TEMPLATE_VARIABLES = 100;
 
-/** Octets, RFC 5321 §4.5.3.1 and its erratum 1690. */
+/** Octets, by RFC 5321 §4.5.3.1 and its erratum 1690. */
 export const LOCAL_PART_OCTETS = 64;
 export const ADDRESS_OCTETS = 254;
 export const LABEL_OCTETS = 63;
-/** A whole address field's string with its display name; RFC 5322's line limit. Ours: the contract names none. */
+/** A complete address field with its display name: RFC 5322's line limit. The contract defines none. */
 export const MAILBOX_LENGTH = 998;
 
 export const ATTACHMENTS = 20;
 export const FILENAME_LENGTH = 255;
 export const CONTENT_ID_LENGTH = 128;
-/** RFC 6838 §4.2 gives each half 127 characters; ours for the whole, with its parameters. */
+/** RFC 6838 §4.2 allows 127 characters for each half; this is ours for the whole with its parameters. */
 export const CONTENT_TYPE_LENGTH = 255;
-/** Of all files of one email, decoded. */
+/** All files of one email, decoded. */
 export const ATTACHMENTS_BYTES = 30 * 1_048_576;
-/** Of a `path`; ours, and more than browsers and servers agree on. */
+/** Ours, and more than browsers and servers agree on. */
 export const ATTACHMENT_PATH_LENGTH = 8_192;

@@ -18,12 +18,12 @@ import { phoneInQuery, phoneProblem, recipientProblem } from './chat/phone.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
-/** Checks a value whose type and length are known to be right; a problem, or undefined. */
+/** Checks a value of valid type and length. Returns a problem or undefined. */
 export type Rule = (value: never) => Problem | undefined;
 
 const problem = (message: string | undefined): Problem | undefined => (message === undefined ? undefined : { message });
 
-/** Names that Sendwright writes itself, or that would break the message's structure (interface.md, header rule 4). */
+/** Header names that Sendwright sets, or that would break the message's structure (interface.md, header rule 4). */
 export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   'from',
   'sender',
@@ -51,7 +51,7 @@ function headers(value: Record<string, string>): Problem | undefined {
   const seen = new Set<string>();
   for (const name of names) {
     const message = headerNameProblem(name, seen) ?? headerValueProblem(value[name] as string);
-    // A path repeats the name in the answer: no more of it than a name may have.
+    // The path repeats the name in the response, so it is truncated to the maximum length of a name.
     if (message !== undefined) return { path: name.slice(0, HEADER_NAME_LENGTH), message };
     seen.add(name.toLowerCase());
   }
@@ -121,7 +121,7 @@ function uniqueContentIds(files: readonly { content_id?: string | null }[]): Pro
   return undefined;
 }
 
-/** The rules that a schema cannot say itself; a schema names them in its `x-rule`. */
+/** Rules that JSON Schema cannot express; schemas refer to them by `x-rule`. */
 export const RULES = {
   mailbox: (value: string) => {
     const parsed = parseMailbox(value);

@@ -3,13 +3,13 @@ import { EMAIL_PROVIDERS, type EmailProviderName } from './email/email.ts';
 import { parseRanges } from '../lib/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from '../lib/secret-key.ts';
 
-/* Parsers of settings: text of the environment to values. Each throws when the text is not valid. */
+/** Parsers of settings: environment text to values. Each throws for invalid text. */
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 const LONGEST_DURATION = 30 * 24 * 3_600_000;
 
-/** `500ms`, `5s`, `10m`, `24h` → milliseconds; more than none, and at most 30 days. */
+/** `500ms`, `5s`, `10m`, `24h` → milliseconds; positive, and at most 30 days. */
 export function parseDuration(text: string): number {
   const match = /^(\d+)(ms|s|m|h)$/.exec(text);
   if (!match) throw new Error('not a duration');

@@ -1,40 +1,38 @@
-/** Where an endpoint stands. */
+/** The statuses of an endpoint. */
 export const ENDPOINT_STATUSES = [
   'enabled',
-  /** Nothing is written for it and nothing goes to it, until somebody enables it again. */
+  /** It receives no events and no deliveries until it is enabled again. */
   'disabled',
 ] as const;
 export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
-/** Where a delivery stands: an event on its way to one endpoint. */
+/** The statuses of a delivery, which is one event for one endpoint. */
 export const DELIVERY_STATUSES = [
-  /** Waits for its first try or for another one. */
+  /** Waiting for its first or next attempt. */
   'pending',
-  /** A try was answered 2xx. Says nothing about what the endpoint made of it. */
+  /** An attempt got a 2xx response. This states nothing about the processing by the endpoint. */
   'succeeded',
-  /** Every try failed, or the endpoint said that it is gone. Can be replayed. */
+  /** Every attempt failed, or the endpoint returned 410. It can be replayed. */
   'failed',
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Characters of an endpoint's URL at most. */
 export const ENDPOINT_URL_LENGTH = 2_000;
-/** Characters of an endpoint's description at most. */
 export const ENDPOINT_DESCRIPTION_LENGTH = 500;
-/** Bytes of an endpoint's answer that are kept. */
+/** Bytes of an endpoint's response that are stored. */
 export const ANSWER_BYTES = 4_096;
-/** Hours for which the secret before the last rotation signs too. */
+/** Hours for which the previous secret also signs after a rotation. */
 export const OLD_SECRET_HOURS = 24;
-/** Days of nothing but failures after which an endpoint is disabled. */
+/** Days without any success after which an endpoint is disabled. */
 export const FAILING_DAYS = 5;
-/** Days for which events, deliveries and their tries are kept. */
+/** Days for which events, deliveries and their attempts are kept. */
 export const DELIVERY_DAYS = 30;
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Milliseconds between two tries of a delivery: the first is made at once, the tenth is the last. */
+/** Milliseconds between the attempts of a delivery: the first is immediate, the tenth is the last. */
 const WAITS = [
   5 * SECOND,
   5 * MINUTE,
@@ -46,19 +44,19 @@ const WAITS = [
   20 * HOUR,
   24 * HOUR,
 ] as const;
-/** Share by which a wait is longer or shorter, so that what failed together does not come back together. */
+/** Random share of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
-/** Tries of a delivery before its endpoint may be disabled for failing: a single failure after long silence is none. */
+/** Attempts before a delivery counts towards disabling its endpoint: a single failure after a long idle time does not. */
 export const TELLING_TRIES = 3;
 
 /**
- * Milliseconds until a delivery is tried again, or undefined when it has failed for good.
- * @param failures how often it has failed, this time included; at least 1
- * @param retryAfter milliseconds before which the endpoint does not want to be asked
- * @param chance from 0 to 1, where the wait lies within its jitter
+ * Returns milliseconds until the next attempt of a delivery, or undefined when it has failed permanently.
+ * @param failures failed attempts including the latest; at least 1
+ * @param retryAfterMs minimum delay that the endpoint requested
+ * @param chance 0 to 1, the position within the jitter
  */
-export function waitAfter(failures: number, retryAfter: number | undefined, chance: number): number | undefined {
+export function waitAfter(failures: number, retryAfterMs: number | undefined, chance: number): number | undefined {
   const wait = WAITS[failures - 1];
   if (wait === undefined) return undefined;
-  return Math.max(wait * (1 + JITTER * (2 * chance - 1)), retryAfter ?? 0);
+  return Math.max(wait * (1 + JITTER * (2 * chance - 1)), retryAfterMs ?? 0);
 }

@@ -223,7 +223,7 @@ describe('limits that are on together, by default, or off', () => {
     const service = await startService();
     const limits = startRateLimits(service.pool, perSecond, () => undefined);
     for (let i = 0; i < 20; i++) limits.mails?.take('org_x', 10_000);
-    assert.throws(() => limits.mails?.take('org_x', 10_000), { code: 'rate_limit_exceeded', retryAfter: 1 });
+    assert.throws(() => limits.mails?.take('org_x', 10_000), { code: 'rate_limit_exceeded', retryAfterSeconds: 1 });
     await limits.stop();
     await service.close();
   });

@@ -2,18 +2,18 @@ import { RULES } from './rules.ts';
 import type { BounceReason } from '../email/email.ts';
 import { SUPPRESSING } from '../email/suppression.ts';
 
-/** UTF-16 units of a reply that are read; servers say it in a third of that. */
+/** Longest part of a reply that is read, in UTF-16 units; servers need a third of it. */
 const READ_LENGTH = 2_000;
 
-/** The reason of a bounce, `unknown` where its reply names none, and whether its recipient is suppressed for it. */
+/** Classifies a bounce: `unknown` when its reply states no reason; `suppress` when the recipient is to be suppressed. */
 export function classifyBounce(response: string): { reason: BounceReason; suppress: boolean } {
   const reason = spokenReason(response) ?? 'unknown';
   return { reason, suppress: SUPPRESSING[reason] };
 }
 
 /**
- * The reason that a receiving server's reply gives: by its words, else by its enhanced code, else by its basic code.
- * Undefined where none of them says anything, so that a caller may go by what else it knows.
+ * Returns the reason in a receiving server's reply: by its words, else by its enhanced code, else by its basic code.
+ * Undefined without any, so that a caller may use other facts.
  * @param response a reply as a provider or an SMTP client quotes it: in any case and language, on one line or many
  */
 export function spokenReason(response: string): BounceReason | undefined {
@@ -23,13 +23,13 @@ export function spokenReason(response: string): BounceReason | undefined {
   return reason !== undefined && !SUPPRESSING[reason] ? reason : reasonInPlace(reason, reply, words);
 }
 
-/** What a server said when it had been told the sender, and before that. */
+/** The server refused in reply to MAIL FROM, HELO or EHLO. */
 const OF_SENDER = /(?:in reply to|after) (?:pipelined )?(?:mail from|helo|ehlo)/i;
 const OF_CLIENT = /refused to talk to me|after initial connection/i;
 
 /**
- * The reason by what the server knew. Before it is told of a recipient, it refuses the sender; and what it refuses for
- * now only, by no rule but its own, it throttles. Neither is the recipient's fault.
+ * Corrects the reason by the stage of the conversation. Before RCPT the server refuses the sender, and a temporary refusal
+ * without a stated rule is throttling. Neither is the recipient's fault.
  */
 function reasonInPlace(reason: BounceReason | undefined, reply: string, words: string): BounceReason | undefined {
   if (OF_SENDER.test(reply)) return 'reputation_block';
@@ -38,7 +38,7 @@ function reasonInPlace(reason: BounceReason | undefined, reply: string, words: s
   return passing ? 'rate_limited' : reason;
 }
 
-/** What a URL or host name in a reply stands for: names of lists, and help pages for one error. */
+/** Replacements for URLs and host names in a reply: names of block lists, and help pages for one error. */
 const SITES: readonly (readonly [RegExp, string])[] = [
   [/uribl|surbl/, '@links'],
   [
@@ -62,7 +62,7 @@ function siteWord(site: string): string {
 /** Enhanced codes; subject and detail in a group. */
 const ENHANCED_CODES = /(?<![\w.])[45]\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)/g;
 
-/** Latin letters without their accents. */
+/** Removes the accent of a Latin letter. */
 function plainLetter(letter: string): string {
   if (letter === '’') return "'";
   if (letter === 'ß') return 'ss';
@@ -71,7 +71,7 @@ function plainLetter(letter: string): string {
   return letter.normalize('NFKD').charAt(0);
 }
 
-/** Sentences that hold words of a reason and give none: what Gmail, qmail, IronPort and relays always say. */
+/** Boilerplate of Gmail, qmail, IronPort and relays that contains words of a reason without stating it. */
 const ASIDES = [
   'to reduce the amount of spam sent to gmail',
   'to (?:best )?protect our users from spam(?: and phishing)?',
@@ -82,7 +82,7 @@ const ASIDES = [
 ];
 const ASIDE = new RegExp(ASIDES.join('|'), 'g');
 
-/** Where a relay in between leaves off, and quotes the server that refused. */
+/** The point at which a relay starts to quote the server that refused. */
 const QUOTED =
   /^.{0,1000}(?:the error that the other server returned was|the response (?:from the remote server )?was):/s;
 const QUOTING =
@@ -90,8 +90,9 @@ const QUOTING =
 const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(?: size=\d{1,12})?:/g;
 
 /**
- * A reply as its words: lower-case, without accents, quotation marks, codes, addresses and what does not belong to the
- * answer. "doesn't" becomes "not", a site what SITES say of it, an IPv4 address `@ip`; the first basic code and the first enhanced code lead.
+ * Normalizes a reply to words: lower-case, without accents, quotation marks, codes, addresses and boilerplate. "doesn't"
+ * becomes "not", a site its replacement in SITES, an IPv4 address `@ip`; the first basic code and the first enhanced code
+ * lead.
  */
 function readableWords(reply: string): string {
   const words = reply
@@ -103,7 +104,7 @@ function readableWords(reply: string): string {
     .replace(/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)/g, ' @ip ')
     .replace(/(?<![\w.-])(?:[\w-]{1,63}\.){1,8}(?:com|net|org|edu|gov|info|biz|mil|zap)(?![\w-])/gi, siteWord)
     .replace(/(?<![\w.-])(?:[\w-]{1,63}\.){2,8}(?:[a-z]{2,12}|[A-Z]{2,3})(?![\w-])/g, siteWord)
-    // Codes, also those that begin each line of a long reply.
+    // Codes, also those at the start of each line of a long reply.
     .replace(/(?<![\w.])(?:[245]\d\d[-\s])?#?[245]\.\d{1,3}\.\d{1,3}(?!\w|\.\d)/g, ' ')
     .replace(/(?<![\w.])[245]\d\d[-\s]/g, ' ')
     // Exchange and Postmark write NamesLikeThis.
@@ -126,7 +127,7 @@ function readableWords(reply: string): string {
   return [...codes.map((code) => `@${code}`), words].join(' ');
 }
 
-/** What an enhanced code says by itself, without its class: RFC 3463, the registry of RFC 5248, and Exchange's own. */
+/** Reasons by enhanced code, without its class: RFC 3463, the registry of RFC 5248, and Exchange's own codes. */
 const ENHANCED: readonly (readonly [BounceReason, string])[] = [
   ['mailbox_not_found', '1.0 1.1 1.3 1.4 1.6 1.351 7.64'],
   ['mailbox_inactive', '2.1 7.13'],
@@ -144,7 +145,7 @@ const ENHANCED: readonly (readonly [BounceReason, string])[] = [
 
 const REASON_BY_DETAIL = new Map(ENHANCED.flatMap(([reason, codes]) => codes.split(' ').map((code) => [code, reason])));
 
-/** What a basic code says by itself (RFC 5321 §4.2.3, RFC 4954, RFC 7504); 550 and 554 are said of everything. */
+/** Reasons by basic code (RFC 5321 §4.2.3, RFC 4954, RFC 7504); 550 and 554 are used for everything. */
 const BASIC: Readonly<Record<string, BounceReason>> = {
   452: 'mailbox_full',
   500: 'rate_limited',
@@ -168,12 +169,12 @@ function reasonByCode(reply: string): BounceReason | undefined {
   return basic === undefined ? undefined : BASIC[basic];
 }
 
-/** The first number that stands where a reply begins. */
+/** Returns the first number at the start of a reply. */
 function basicCode(reply: string): string | undefined {
   return /(?:^|[:;'"<] ?)([45]\d\d)(?![\w.])/.exec(reply)?.[1];
 }
 
-/** Of a code without an entry of its own: what its subject says. */
+/** Returns the reason of an unlisted enhanced code by its subject. */
 function reasonBySubject(detail: string): BounceReason | undefined {
   if (detail.startsWith('6.')) return 'content_rejected';
   // Exchange Online: banned addresses, and senders over a limit of theirs.

@@ -1,7 +1,4 @@
-/**
- * What servers say in other languages than English, for the rules of `bounce-rules.ts`. Latin letters have lost their
- * accents by then, and ё is е.
- */
+/** Phrases in languages other than English, for the rules in `rules.ts`. Latin letters are without accents, and ё is е. */
 export const LANGUAGES = {
   blockList: [
     'schwarze[nr]? liste|liste noire|lista (?:negra|nera)|lista neagra|czarn\\w+ list|черн\\S{1,4} спис|ブラックリスト',

@@ -1,17 +1,17 @@
 import type { BounceReason } from '../email/email.ts';
 
-/** A reason and the phrases by which servers give it. */
+/** A reason and the phrases that state it. */
 export interface Rule {
   readonly reason: BounceReason;
   /**
-   * Sources of expressions over readable words (`bounces.ts`), all lower-case. ` … ` is a gap of up to 40 characters
-   * within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand for what was
-   * recognised in the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
+   * Sources of regular expressions over normalized words (`bounces.ts`), all lower-case. ` … ` is a gap of up to 40
+   * characters within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand for
+   * parts of the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
    */
   readonly phrases: readonly string[];
 }
 
-/** Words that stand for each other in a phrase. */
+/** Synonyms in phrases. */
 const LISTS: Readonly<Record<string, string>> = {
   who:
     'users?|user ?names?|user ?ids?|rec[ei]{1,2}pi[ea]nts?|receivers?|mailbox(?:es)?|accounts?|address(?:es)?|' +
@@ -45,7 +45,9 @@ const LISTS: Readonly<Record<string, string>> = {
 
 const GAP = '[^.a-z0-9@](?:[^.]|\\.(?! )){0,40}?(?<![a-z])';
 
-/** One expression for all phrases of a rule; a phrase begins at a word. Linear: gaps are bounded, so are runs. */
+/**
+ * Compiles all phrases of a rule into one expression. Phrases start at a word. Gaps and runs are bounded, so it is linear.
+ */
 export function expression(rule: Rule): RegExp {
   return new RegExp(`(?<![a-z@])(?:${rule.phrases.map(source).join('|')})`, 'u');
 }

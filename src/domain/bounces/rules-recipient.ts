@@ -1,7 +1,7 @@
 import { LANGUAGES } from './languages.ts';
 import type { Rule } from './phrases.ts';
 
-/** The mailbox, the message and the way there: the second half of the rules, in order. */
+/** Rules about the mailbox, the message and the route: the second half, in order. */
 export const RECIPIENT_RULES: readonly Rule[] = [
   {
     reason: 'mailbox_full',
@@ -37,7 +37,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     phrases: ['name serv(?:ice|er) (?:error|reply)|nx ?domain'],
   },
   {
-    // What a scanner for viruses calls by name.
+    // Malware names of virus scanners.
     reason: 'content_rejected',
     phrases: [
       'virus|malware|infected|infection|trojan|\\bworm\\b|malicious|ransom|exploit|clam ?av|eicar',
@@ -53,7 +53,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     ],
   },
   {
-    // What no standard or no recipient allows inside.
+    // Content that violates a standard or the recipient's rules.
     reason: 'content_rejected',
     phrases: [
       'attachments?\\b … (?:{blocked}|type|extension|contain|stripped|not|infected|policy|unsafe|danger)',
@@ -84,7 +84,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Only people inside may write to it, or only with encryption.
+    // Only internal senders are accepted, or only encrypted connections.
     reason: 'policy_block',
     phrases: [
       'auth(?:entication)? required(?:;| to (?:deliver|send))|@.\\.7\\.1(?:2|3\\d?) [^.]{0,80}sender (?:was )?not authenticated',
@@ -101,7 +101,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Our own log-in or encryption is at fault, not the recipient.
+    // Our own authentication or encryption failed.
     reason: 'authentication_failure',
     phrases: [
       'auth(?:entication)?\\b … (?:required|failure|failed|invalid|incorrect|not allowed|not authenticated|mechanism|type)|exchange server authentication',
@@ -130,7 +130,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Names that do not resolve, and servers that do not answer.
+    // Names that do not resolve, and servers that do not respond.
     reason: 'dns_failure',
     phrases: [
       '(?<!relay from )(?<!your )(?:host|domain)(?: or domain)?(?: names?)? (?:{is})? ?(?:unknown|(?:could )?not (?:be )?(?:found|resolved?|exist\\w*|known|valid|recogni[sz]ed|reachable)|not (?:exist|resolve|have|accept)|invalid|lookup fail\\w*|expired|no longer|has no (?:valid |mail|mx|dns|such))',
@@ -188,7 +188,7 @@ export const RECIPIENT_RULES: readonly Rule[] = [
     phrases: ['exceed\\w* … limits?\\b|(?:thread|connection|message) limit'],
   },
   {
-    // Nothing plainer was said, and it speaks of the sending side.
+    // No plainer phrase matched, and this one names the sending side.
     reason: 'reputation_block',
     phrases: [
       'your (?:ip|server|host|network|mta|provider|isp)\\b|your domain (?:{is})|(?:this|source|client|from) ip\\b',

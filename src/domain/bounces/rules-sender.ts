@@ -1,7 +1,7 @@
 import { LANGUAGES } from './languages.ts';
 import type { Rule } from './phrases.ts';
 
-/** The sender, its host, its name and its pace: the first half of the rules, in order. */
+/** Rules about the sender, its host, name and rate: the first half, in order. */
 export const SENDER_RULES: readonly Rule[] = [
   {
     // Postmark 406, SES, SparkPost, SendGrid, Mailgun, Mailjet.
@@ -16,7 +16,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // The recipient's own list of senders, as NetEase, Exchange Online and Mimecast call it.
+    // The recipient's own list of senders, in the terms of NetEase, Exchange Online and Mimecast.
     reason: 'policy_block',
     phrases: [
       '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address )?(?:{list})',
@@ -25,7 +25,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Exchange's template when it was told nothing: "… may not exist, they may be blacklisted, or missing the proper dns".
+    // Exchange's default template: "… may not exist, they may be blacklisted, or missing the proper dns".
     reason: 'mailbox_not_found',
     phrases: [
       'domain may not exist, they may be|@5\\.4\\.1 [^.]{0,80}access denied|reserved by rfc',
@@ -34,7 +34,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Links in the text, not the sender, are on a list.
+    // Links in the content, not the sender, are on a list.
     reason: 'spam_block',
     phrases: [
       '@links|surbl|uribl|spam classification|mail content denied',
@@ -56,7 +56,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // The sender's host is taken for a source of spam, or for one that should not send itself.
+    // The sender's host is considered a spam source, or one that should not send directly.
     reason: 'reputation_block',
     phrases: [
       'blocked for (?:spam|abuse|spamming)|for (?:spam|spamming) (?:issues|activity)|incident de spam',
@@ -90,7 +90,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // Put off at the first try, by a list or not, whoever the sender is.
+    // Greylisting: the first attempt of any sender is delayed.
     reason: 'rate_limited',
     phrases: ['exceeded the rate limit|gr[ea]y ?list|sqlgrey|postgrey', ...LANGUAGES.greylist],
   },
@@ -135,7 +135,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // The address or the network, said in plain words.
+    // The address or the network is blocked, in plain words.
     reason: 'reputation_block',
     phrases: [
       '(?:your|this|the|client|source|sending|sender|connecting|originating) (?:ip|address ip|host|server|network|mail server)\\b … (?:{blocked})',
@@ -156,7 +156,7 @@ export const SENDER_RULES: readonly Rule[] = [
     ],
   },
   {
-    // The sender's address or domain is not taken.
+    // The sender's address or domain is refused.
     reason: 'reputation_block',
     phrases: [
       '@.\\.1\\.8 |(?:{sender}) … (?:rejected: )?domain (?:not found|of sender|not exist|invalid|unknown)|domain of sender',

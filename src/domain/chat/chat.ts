@@ -1,14 +1,14 @@
-/** Where a chat-app message stands. Each state says what it does not promise. */
+/** The statuses of a chat-app message, with what each does not promise. */
 export const CHAT_STATUSES = [
-  /** Accepted and waiting for a worker, or between two attempts. A provider may already have it. */
+  /** Accepted and waiting for a worker or for the next attempt. A provider may already have it. */
   'queued',
-  /** A provider took it. Says nothing about the recipient's phone. */
+  /** A provider accepted it. This states nothing about the recipient's phone. */
   'sent',
-  /** It came to the recipient's phone; whether somebody saw it is not told. */
+  /** It arrived on the recipient's phone. Whether it was read is unknown. */
   'delivered',
-  /** The recipient opened it; who does not tell leaves it at delivered. */
+  /** The recipient opened it. Without read receipts it stays at delivered. */
   'read',
-  /** Refused for good, or given up. `error` says why, `error_code` in the provider's own terms. */
+  /** Refused permanently, or given up. `error` states why, `error_code` contains the provider's code. */
   'failed',
 ] as const;
 export type ChatStatus = (typeof CHAT_STATUSES)[number];
@@ -16,43 +16,43 @@ export type ChatStatus = (typeof CHAT_STATUSES)[number];
 export const CHAT_TYPES = ['text', 'template', 'image', 'document'] as const;
 export type ChatType = (typeof CHAT_TYPES)[number];
 
-/** The names of chat-app providers, as settings and columns write them. */
+/** The names of chat-app providers in settings and columns. */
 export const CHAT_PROVIDERS = ['twilio', 'meta'] as const;
 export type ChatProviderName = (typeof CHAT_PROVIDERS)[number];
 
-/** Who confirmed that a number belongs to the organization that connected it. */
+/** The party that confirmed that a number belongs to the organization that connected it. */
 export type NumberVerifier = 'operator' | 'provider';
 
-/** A number and the credentials that somebody claims it with. */
+/** A number with the credentials that claim it. */
 export interface NumberClaim {
   readonly provider: ChatProviderName;
   /** E.164. */
   readonly number: string;
-  /** What Meta calls the number. */
+  /** Meta's id of the number. */
   readonly phone_number_id: string | null;
-  /** The Twilio account of its own; null for the one of the settings. */
+  /** The number's own Twilio account; null for the account of the settings. */
   readonly account_sid: string | null;
   readonly token: string;
 }
 
-/** A provider's answer to whether a number belongs to the account of a token. */
+/** A provider's result of verifying that a number belongs to the account of a token. */
 export type NumberVerification =
   | { readonly kind: 'verified' }
-  /** The token does not open the account, or the account does not have the number. */
+  /** The token is not valid for the account, or the account does not have the number. */
   | { readonly kind: 'refused'; readonly param: string; readonly message: string }
-  /** The provider gave no answer; the same question may be answered later. */
+  /** The provider did not respond; the request can be retried. */
   | { readonly kind: 'unavailable'; readonly provider: string };
 
-/** What a template is called and filled with; `components` is passed on as it was given. */
+/** The name and parameters of a template; `components` is passed on unchanged. */
 export interface ChatTemplate {
   readonly name: string;
   readonly language: string | { readonly code: string };
   readonly components?: unknown;
 }
 
-/** What a message says, as it was given. Of template, image and document at most one is there, as the type says. */
+/** The content of a message. At most one of template, image and document is set, according to the type. */
 export interface ChatContent {
-  /** The message of a text; else the caption of a file that has none. */
+  /** The body of a text message; otherwise the caption of a file without one. */
   readonly text: string | null;
   readonly preview_url: boolean;
   readonly template: ChatTemplate | null;
@@ -64,7 +64,7 @@ export interface ChatContent {
   } | null;
 }
 
-/** A chat-app message as a provider gets it. */
+/** A chat-app message in the form for providers. */
 export interface OutgoingChat {
   readonly id: string;
   readonly type: ChatType;
@@ -75,7 +75,7 @@ export interface OutgoingChat {
   readonly content: ChatContent;
 }
 
-/** What stands below an image or document: its own caption, else the text beside it; null when there is none. */
+/** Returns the caption of an image or document: its own, else the text; null without either. */
 export function captionOf({ text, image, document }: ChatContent): string | null {
   return ((image ?? document)?.caption ?? text) || null;
 }

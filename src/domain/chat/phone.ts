@@ -1,16 +1,15 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
 
-/** A telephone number as it was understood. */
 export interface Phone {
   /** E.164: `+` and at most 15 digits. */
   readonly number: string;
-  /** ISO 3166-1 alpha-2, or undefined for a number that belongs to no country, such as +800 or a satellite phone. */
+  /** ISO 3166-1 alpha-2; undefined for a number without a country, such as +800 or a satellite phone. */
   readonly country: string | undefined;
 }
 
-/** Longest text that is looked at: 15 digits with room for what people put between them. */
+/** Longest text that is parsed: 15 digits with separators. */
 const TEXT_LENGTH = 50;
-/** What may stand between the digits: spaces, dots, dashes and brackets, also those of word processors. */
+/** Separators between digits: spaces, dots, dashes and brackets, also typographic ones. */
 const WRITTEN = /^\+[\d \u00A0\u202F.\-\u2010-\u2015()[\]]+$/;
 const E164 = /^\+[1-9]\d{4,14}$/;
 
@@ -20,41 +19,40 @@ export const PHONE_PROBLEMS = {
   nowhere: 'belongs to no country, and only numbers of a country can be sent to',
 } as const;
 
-/** Parts of a country with a calling code, and a code that ISO 3166-1 only reserves: what the standard has instead. */
+/** Codes for parts of a country, and a code that ISO 3166-1 only reserves, with their standard replacements. */
 const RESERVED: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH' };
 
 /**
- * Reads a number in international form; text instead says what is wrong with it.
- *
- * Its length must be one that its country has; a number of such a length that nobody holds yet is taken, since plans change
- * faster than tables. The country is the number's own where the plan tells it, else the main one of its calling code.
+ * Parses a number in international form, or returns an error message. The length must be valid in the country; a number of
+ * valid length that is not assigned yet is accepted, since numbering plans change faster than tables. The country is that
+ * of the number if the plan defines it, else the main country of the calling code.
  */
 export function parsePhone(text: string): Phone | string {
   if (text.length > TEXT_LENGTH || !WRITTEN.test(text)) return PHONE_PROBLEMS.form;
   const parsed = parsePhoneNumberFromString(text);
   if (!parsed?.isPossible() || !E164.test(parsed.number)) return PHONE_PROBLEMS.impossible;
-  // A trunk prefix is dropped once: with several of them it would be another number the next time.
+  // The parser drops one trunk prefix; with several of them the result would differ from the input.
   const isWhole = parsed.number === `+${text.replace(/\D/g, '')}`;
   if (!isWhole && parsePhoneNumberFromString(parsed.number)?.number !== parsed.number) return PHONE_PROBLEMS.impossible;
-  // The library lists the main country of a calling code first, and none for codes that are of no country.
+  // The library lists the main country of a calling code first, and none for codes without a country.
   const country = parsed.country ?? parsed.getPossibleCountries()[0];
   return { number: parsed.number, country: country && (RESERVED[country] ?? country) };
 }
 
-/** What is wrong with a number, if anything. */
+/** Returns why a number is not valid, or undefined. */
 export function phoneProblem(text: string): string | undefined {
   const phone = parsePhone(text);
   return typeof phone === 'string' ? phone : undefined;
 }
 
-/** What is wrong with a number that a message shall go to, if anything. */
+/** Returns why a recipient's number is not valid, or undefined. */
 export function recipientProblem(text: string): string | undefined {
   const phone = parsePhone(text);
   if (typeof phone === 'string') return phone;
   return phone.country === undefined ? PHONE_PROBLEMS.nowhere : undefined;
 }
 
-/** A number in a query string, where a `+` that was not escaped has become a blank. */
+/** Restores the `+` in a query string, where an unescaped one is decoded as a blank. */
 export function phoneInQuery(text: string): string {
   return text.replace(/^ /, '+');
 }

@@ -3,12 +3,12 @@ import type { Problem } from '../errors.ts';
 import { COMPONENTS_DEPTH } from '../limits.ts';
 import { bodyProblem } from '../../lib/text.ts';
 
-/** What of a request decides whether it holds what its type needs and nothing else. */
+/** The fields that determine whether a request matches its type. */
 type Contents = { readonly type?: ChatType | null; readonly text?: unknown } & {
   readonly [T in Exclude<ChatType, 'text'>]?: unknown;
 };
 
-/** A message has the object that its type is named after, and none that would never be sent. */
+/** Requires the object that the type is named after, and refuses objects of other types. */
 export function contentProblem(body: Contents): Problem | undefined {
   const type = body.type ?? 'text';
   if (body[type] == null) return { path: type, message: `is required when type is ${type}` };
@@ -16,12 +16,12 @@ export function contentProblem(body: Contents): Problem | undefined {
   return unused && { path: unused, message: `cannot be given when type is ${type}` };
 }
 
-/** `text` may caption a file. */
+/** `text` may be the caption of a file. */
 function isCaption(field: ChatType, type: ChatType): boolean {
   return field === 'text' && (type === 'image' || type === 'document');
 }
 
-/** A template's components may be any JSON that comes out of us as it came in. */
+/** A template's components may be any JSON that can be passed on unchanged. */
 export function templateProblem({ components }: { readonly components?: unknown }): Problem | undefined {
   const problem = jsonProblem(components, COMPONENTS_DEPTH);
   return (
@@ -29,7 +29,7 @@ export function templateProblem({ components }: { readonly components?: unknown 
   );
 }
 
-/** What cannot be stored and passed on as it is, with where it stands. */
+/** Returns the path and message of JSON that cannot be stored and passed on unchanged. */
 function jsonProblem(value: unknown, depth: number): Problem | undefined {
   if (typeof value === 'string') return textProblem(value);
   if (typeof value === 'number') return isExact(value) ? undefined : { message: INEXACT };
@@ -47,20 +47,20 @@ function textProblem(text: string): Problem | undefined {
   return message === undefined ? undefined : { message };
 }
 
-/** Reading JSON rounds what has more digits, and nobody would see it. */
+/** Parsing rounds numbers with more digits silently. */
 const INEXACT = 'is a number with more digits than can be passed on; write it as a string';
 
 function isExact(value: number): boolean {
   return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
 }
 
-/** Which fields belong to the numbers of which provider. */
+/** Provider-specific fields of numbers. */
 const FIELDS: Readonly<Record<ChatProviderName, readonly string[]>> = {
   meta: ['phone_number_id', 'access_token'],
   twilio: ['account_sid', 'auth_token', 'templates'],
 };
 
-/** A number has what its provider needs, and nothing that only another one would use. */
+/** Requires the fields of a number's provider, and refuses those of others. */
 export function numberProblem(
   body: { readonly provider: ChatProviderName } & Readonly<Record<string, unknown>>,
 ): Problem | undefined {
@@ -78,24 +78,24 @@ export function numberProblem(
     : undefined;
 }
 
-/** What is wrong with the name that Twilio has for something, if anything. @param kind its first two letters */
+/** Returns why a Twilio SID is not valid, or undefined. @param kind its first two letters */
 export function sidProblem(kind: 'AC' | 'HX', sid: string): string | undefined {
   return new RegExp(`^${kind}[0-9A-Za-z]{32}$`).test(sid) ? undefined : `must be ${kind} and 32 letters or digits`;
 }
 
-/** What is wrong with Meta's id of a number, if anything: it becomes a part of a URL. */
+/** Returns why Meta's id of a number is not valid, or undefined. It becomes part of a URL. */
 export function phoneNumberIdProblem(id: string): string | undefined {
   return /^[0-9A-Za-z_-]{1,64}$/.test(id) ? undefined : 'must be 1 to 64 letters, digits, _ and -';
 }
 
-/** What is wrong with a token that goes into a header, if anything. */
+/** Returns why a token is not valid in a header, or undefined. */
 export function tokenProblem(token: string): string | undefined {
   return /^[\x21-\x7E]{1,2048}$/.test(token)
     ? undefined
     : 'must be 1 to 2048 printable ASCII characters without spaces';
 }
 
-/** A template of a number has one content in each language. */
+/** Requires distinct names and languages of a number's templates. */
 export function uniqueTemplates(
   templates: readonly { readonly name: string; readonly language: string }[],
 ): Problem | undefined {

@@ -1,22 +1,22 @@
 import type { ChatStatus } from './chat.ts';
 
-/** Lines of a chat-app message's timeline, and types of customers' webhooks. */
+/** Entries of a chat-app message's timeline, and webhook event types. */
 export type ChatEventType = `chatapp.${ChatStatus}`;
 
-/** What one change does to a message, by the status it finds; see `Transition` of emails. */
+/** The effect of a change on a message, by its status; see `Transition` of emails. */
 export interface ChatTransition {
   readonly to: ChatStatus;
   /** Statuses that this change moves. */
   readonly from: readonly ChatStatus[];
-  /** Statuses that stay as they are while the timeline notes the event. */
+  /** Statuses that do not change, while the timeline records the event. */
   readonly noted: readonly ChatStatus[];
   readonly event: ChatEventType;
 }
 
 /**
- * Statuses from the one that gives way to all others to the one that nothing changes any more. A report moves messages
- * that stand lower and is noted on the rest, so that the order in which reports come decides nothing. A failure counts
- * before a delivery only: who has the message on his phone has it, whatever is told afterwards.
+ * Statuses in ascending order of precedence. A report moves messages of lower rank and is only recorded on others, so that
+ * the order of reports does not matter. A failure ranks below a delivery: the recipient has the message regardless of
+ * later reports.
  */
 export const CHAT_RANKS = ['queued', 'sent', 'failed', 'delivered', 'read'] as const satisfies readonly ChatStatus[];
 
@@ -27,18 +27,18 @@ function report(to: Exclude<ChatStatus, 'queued'>): ChatTransition {
 
 /** Every change of a message after its creation. */
 export const CHAT_TRANSITIONS = {
-  /** A provider took it: by our own record, or by its report, which may come first. */
+  /** A provider accepted it, by our own record or by its report, which may arrive first. */
   sent: report('sent'),
   delivered: report('delivered'),
   read: report('read'),
-  /** A provider reports that it will not arrive. */
+  /** A provider reports that it will not be delivered. */
   undelivered: report('failed'),
-  /** Refused at the hand-over or given up: ours to say only while nothing was reported. */
+  /** Refused at the hand-over or given up; it applies only before any report. */
   failed: { to: 'failed', from: ['queued'], noted: [], event: 'chatapp.failed' },
 } as const satisfies Record<string, ChatTransition>;
 export type ChatChange = keyof typeof CHAT_TRANSITIONS;
 
-/** The status after `change` finds a message in `status`. */
+/** Returns the status after a change. */
 export function nextChatStatus(status: ChatStatus, change: ChatChange): ChatStatus {
   const { from, to }: ChatTransition = CHAT_TRANSITIONS[change];
   return from.includes(status) ? to : status;

@@ -6,7 +6,7 @@ import { characters, controlProblem } from '../../lib/text.ts';
 export interface Mailbox {
   /** The display name without its quotes, or null. */
   readonly name: string | null;
-  /** The local part, in the case it was given. */
+  /** The local part in its original case. */
   readonly local: string;
   /** The domain as a lower-case A-label (RFC 5890). */
   readonly domain: string;
@@ -19,7 +19,7 @@ const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 /** An encoded word (RFC 2047) has no meaning in an address, yet some parsers decode it there and see another one. */
 const ENCODED_WORD = /=\?.*\?=/;
-/** What an unquoted display name may not hold: RFC 5322 specials but the dot, which everyone writes. */
+/** Characters that an unquoted display name must not contain: RFC 5322 specials except the dot, which is common. */
 const NAME_SPECIALS = /[()<>[\]:;@\\,"]/;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
 /**
@@ -51,7 +51,7 @@ export function parseMailbox(text: string): Mailbox | string {
   return typeof address === 'string' ? address : { ...name, ...address };
 }
 
-/** The name before `<`, quoted or not; nothing at all is no name. */
+/** Parses the name before `<`, quoted or not; an empty one is null. */
 function parseName(text: string): { name: string | null } | string {
   if (text === '') return { name: null };
   if (!text.startsWith('"')) {
@@ -83,11 +83,11 @@ function parseAddress(text: string): Omit<Mailbox, 'name'> | string {
 }
 
 /**
- * A domain name as a lower-case A-label, from ASCII or Unicode; undefined when it is not one: no dot, an empty or
+ * Normalizes a domain name in ASCII or Unicode to a lower-case A-label. Undefined when it is not valid: no dot, an empty or
  * overlong label, an underscore, a hyphen at a label's edge, an IP address, or invalid Punycode.
  */
 export function parseDomain(text: string): string | undefined {
-  // No name that fits in an address is longer; the conversion of a whole request body would hold up everybody else.
+  // No longer name fits in an address; converting a whole request body would block other requests.
   if (characters(text) > MAILBOX_LENGTH) return undefined;
   const ascii = toAscii(text);
   if (ascii === undefined || ascii.length > ADDRESS_OCTETS - 2) return undefined;
@@ -95,12 +95,13 @@ export function parseDomain(text: string): string | undefined {
   if (labels.length < 2) return undefined;
   if (!labels.every((label) => LABEL.test(label) && label.length <= LABEL_OCTETS)) return undefined;
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) as string)) return undefined;
-  // An A-label may hide an edge (-bücher is xn---bcher-4ya) or stand for nothing at all, which Node 24 lets pass.
+  // An A-label may decode to a label with a hyphen at its edge (-bücher is xn---bcher-4ya) or to nothing, which Node 24
+  // accepts.
   if (ascii.includes('xn--') && /(?:^|\.)(?:-|xn--)|-(?:\.|$)/.test(domainToUnicode(ascii))) return undefined;
   return ascii;
 }
 
-/** Node's conversion parses a URL host: it would also undo %-escapes and rewrite numbers to IPv4, so only names go in. */
+/** Node's conversion parses a URL host, which also decodes %-escapes and rewrites numbers to IPv4: pass names only. */
 function toAscii(text: string): string | undefined {
   const lower = text.toLowerCase();
   if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower;

@@ -1,25 +1,25 @@
 import type { EmailStatus } from './email.ts';
 
-/** Where a batch stands. */
+/** The statuses of a batch. */
 export const BATCH_STATUSES = [
-  /** Accepted; every member waits. */
+  /** Accepted; every member is pending. */
   'queued',
-  /** At least one member was sent or has ended, a canceled one included; at least one still waits. */
+  /** At least one member was sent or has ended, a canceled one included; at least one is pending. */
   'processing',
-  /** No member waits any more. Says nothing about what became of them: `counts` does. */
+  /** No member is pending. `counts` contains the results. */
   'completed',
   /** Every member was canceled. */
   'canceled',
 ] as const;
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
-/** Statuses of members that wait: for their time, for a worker, or between two attempts. */
+/** Statuses of pending members: until their time, for a worker, or between two attempts. */
 export const WAITING = ['queued', 'scheduled'] as const satisfies readonly EmailStatus[];
 
-/** How many members are in each status that occurs. */
+/** Numbers of members by status. */
 export type BatchCounts = Partial<Record<EmailStatus, number>>;
 
-/** A batch's status follows from its members'. */
+/** Derives a batch's status from its members' statuses. */
 export function batchStatus(total: number, counts: BatchCounts): BatchStatus {
   const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   if (waiting === total) return 'queued';

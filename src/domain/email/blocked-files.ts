@@ -1,20 +1,20 @@
 /**
- * Files that are not carried: what a double click runs or installs on one of the usual systems, and what Postmark
- * refuses (https://postmarkapp.com/developer/user-guide/send-email-with-api#attachments), so that no accepted email
- * fails for it later. In lower case, without the dot.
+ * Extensions that are refused: files that run or install something on a double click, and files that Postmark refuses
+ * (https://postmarkapp.com/developer/user-guide/send-email-with-api#attachments), so that no accepted email fails for them
+ * later. In lower case, without the dot.
  */
 export const BLOCKED_EXTENSIONS: ReadonlySet<string> = new Set(
   [
-    // Programs and what they load.
+    // Programs and libraries.
     'exe ex_ com scr pif cpl sys drv dll ocx xll vxd bin elf out run so dylib o app air gadget wasm class jar jnlp',
-    // Installers, packages and images that mount themselves.
+    // Installers, packages and disk images that mount themselves.
     'msi msp mst msix msixbundle msm appx appxbundle appinstaller application apk aab xapk ipa deb rpm snap flatpak',
     'appimage pkg mpkg dmg iso img vhd vhdx cab diagcab diagcfg diagpkg',
     // Scripts.
     'bat cmd btm js jse mjs cjs vb vbs vbe vba ws wsf wsh wsc wsl sct ps1 ps1xml ps2 ps2xml psc1 psc2 psd1 psm1 psrc',
     'sh bash zsh ksh csh tcsh fish command action workflow scpt scptd applescript osx ahk au3 hta nsh',
     'py pyc pyo pyw pyz pyzw pl pm rb php phtml phar asp aspx jsp tcl lua',
-    // What opens a way to one of these, or changes the system when it is opened.
+    // Files that start one of these, or change the system when opened.
     'lnk url desktop webloc scf inf ins isp reg msc chm hlp crt shs shb shd mdb mde ade adp mdt mdw mda maf mam maq mar',
     'mas mat mau mav maw pcd plg prf prg theme settingcontent-ms library-ms search-ms searchconnector-ms grp mcf',
   ].flatMap((line) => line.split(' ')),
@@ -25,7 +25,7 @@ export function blockedExtension(extension: string): boolean {
   return BLOCKED_EXTENSIONS.has(extension);
 }
 
-/** MIME types of the same, by their essence in lower case. Many have several names. */
+/** MIME types of the same files, without parameters in lower case. Many have several names. */
 const CONTENT_TYPES = new Set(
   [
     'application/x-msdownload application/x-msdos-program application/x-dosexec application/x-exe application/exe',

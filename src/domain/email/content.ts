@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
 
-/** What an email says, besides its subject. */
+/** The content of an email, besides its subject. */
 export interface EmailContent {
   html: string | null;
   text: string | null;
@@ -15,7 +15,7 @@ export interface DataKey {
   readonly key: Buffer;
 }
 
-/** Content as the database holds it. */
+/** Content in its stored form. */
 export interface SealedContent {
   sealed_body: Buffer;
   /** Bytes of HTML and text in UTF-8. */
@@ -34,11 +34,11 @@ const PREFIX = 5;
 const NONCE = 12;
 const TAG = 16;
 const CIPHER = 'aes-256-gcm';
-/** Bytes from which compression pays. */
+/** Smallest value for which compression pays. */
 const MIN_COMPRESSED_BYTES = 512;
-/** Bytes from which compression takes so long that it runs on another thread. */
+/** Smallest value that is compressed on another thread. */
 const MIN_THREADED_BYTES = 64 * 1_024;
-/** Fast, with a small window: setting up a window of 32 kB costs more than compressing an ordinary body. */
+/** Fast, with a small window: setting up a 32 kB window costs more than compressing an ordinary body. */
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 };
 
 type Part = 'body' | 'headers';
@@ -54,7 +54,7 @@ export async function sealContent(key: DataKey, emailId: string, content: EmailC
   };
 }
 
-/** @throws Error when the value is not of this email or was changed, or the key is another one */
+/** @throws Error when the value belongs to another email, was modified, or has another key */
 export async function openBody(
   key: Buffer,
   emailId: string,
@@ -64,12 +64,12 @@ export async function openBody(
   return { html, text };
 }
 
-/** @throws Error when the value is not of this email or was changed, or the key is another one */
+/** @throws Error when the value belongs to another email, was modified, or has another key */
 export async function openHeaders(key: Buffer, emailId: string, sealed: Buffer): Promise<Record<string, string>> {
   return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
 }
 
-/** The version of the data key that a value is encrypted with. */
+/** Returns the version of the data key that a value is encrypted with. */
 export function keyVersion(sealed: Buffer): number {
   return sealed.readUInt32BE(1);
 }

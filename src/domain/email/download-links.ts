@@ -4,14 +4,14 @@ import { makeSigner } from '../../lib/signer.ts';
 /** Seconds for which a link is good. */
 export const LINK_LIFE_SECONDS = 3_600;
 
-/** Links to files that work without an API key, for as long as they say. */
+/** Signed links to files that work without an API key until they expire. */
 export interface DownloadLinks {
   /**
-   * The path and query of a link.
+   * Returns the path and query of a link.
    * @param expires Unix seconds
    */
   readonly make: (emailId: string, attachmentId: string, expires: number) => string;
-  /** When a link ends, in Unix seconds; undefined when it is not one that was made here. */
+  /** Returns the expiry of a link in Unix seconds; undefined for an invalid link. */
   readonly read: (emailId: string, attachmentId: string, query: LinkQuery) => number | undefined;
 }
 

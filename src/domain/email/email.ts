@@ -1,50 +1,50 @@
 /**
- * The words of this project, used alike in code, columns, URLs and documents.
+ * The glossary of this project, used in code, columns, URLs and documents.
  *
  * email         one message to up to 150 recipients, as a customer posted it
- * organization  whose email it is; everything a caller may see belongs to exactly one
+ * organization  the owner of emails; everything a caller may see belongs to exactly one
  * domain        the part of `from` behind the @; must be registered and verified by the organization
- * due           the instant an email may leave: `scheduled_at`, or at once
- * version       `schedule_version`: grows with each reschedule, so a timer can tell that it is out of date
- * outbox        rows that tell the relay what to ask of Temporal; written with what they speak of
- * claim         what a worker does before it sends: nobody else may, and cancel comes too late
+ * due           the time an email may be sent: `scheduled_at`, or immediately
+ * version       `schedule_version`: increases with each reschedule, so a timer can detect that it is out of date
+ * outbox        rows that the relay dispatches to Temporal; written with the change that they describe
+ * claim         a worker's exclusive right to send an email; from then on it cannot be canceled
  * call          one request to a provider, made for one email or for a group; every attempt names its call
  * attempt       one email's part in a call, with its outcome
- * event         a line of an email's timeline
+ * event         an entry of an email's timeline
  */
 
-/** Where an email stands. Each state says what it does not promise. */
+/** The statuses of an email, with what each does not promise. */
 export const EMAIL_STATUSES = [
-  /** Accepted and waiting for a worker, or between two attempts. A provider may already have it (see attempts). */
+  /** Accepted and waiting for a worker or for the next attempt. A provider may already have it (see attempts). */
   'queued',
-  /** Waiting for `scheduled_at`. Still ours to move or cancel: the only state in which that holds. */
+  /** Waiting for `scheduled_at`. The only status in which an email can be rescheduled or canceled. */
   'scheduled',
-  /** A provider took it. Says nothing about the recipient's server. */
+  /** A provider accepted it. This states nothing about the recipient's server. */
   'sent',
-  /** The recipient's server put it off; the provider keeps trying. */
+  /** The recipient's server deferred it; the provider keeps trying. */
   'delivery_delayed',
-  /** The recipient's server took it: into the inbox or the junk folder, that is not told. */
+  /** The recipient's server accepted it. Whether into the inbox or the junk folder is unknown. */
   'delivered',
-  /** Its tracking image was loaded; by a person or by a machine in front of one. */
+  /** Its tracking image was loaded, by a person or by a machine. */
   'opened',
-  /** A link in it was followed; by a person or by a scanner. */
+  /** A link in it was followed, by a person or by a scanner. */
   'clicked',
-  /** Refused for good. `bounce_reason` says why, `error` holds the server's words. */
+  /** Refused permanently. `bounce_reason` states why, `error` contains the server's response. */
   'bounced',
-  /** A recipient called it spam. */
+  /** A recipient reported it as spam. */
   'complained',
   /** Never handed over: every `to` address was on the suppression list when it was due. */
   'suppressed',
-  /** Called back before it was claimed; never handed over. */
+  /** Canceled before it was claimed; never handed over. */
   'canceled',
-  /** The provider refused this very message for good. */
+  /** The provider refused this message permanently. */
   'rejected',
-  /** Given up: every attempt failed or no provider can carry it. `error` says why. */
+  /** Given up: every attempt failed or no provider can deliver it. `error` states why. */
   'failed',
 ] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
-/** Why a recipient's server refused, as interface.md lists them. */
+/** Reasons for which a recipient's server refuses email, by interface.md. */
 export const BOUNCE_REASONS = [
   'mailbox_not_found',
   'mailbox_inactive',
@@ -68,7 +68,7 @@ export interface Tag {
   value: string;
 }
 
-/** The names of email providers, as settings and columns write them. */
+/** The names of email providers in settings and columns. */
 export const EMAIL_PROVIDERS = ['postmark', 'smtp'] as const;
 export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number];
 
@@ -85,6 +85,6 @@ export interface EmailRequest {
   marketing: boolean;
   tags: Tag[];
   headers: Record<string, string>;
-  /** UTC with milliseconds, or null for at once. */
+  /** UTC with milliseconds, or null for immediately. */
   scheduled_at: string | null;
 }

@@ -1,32 +1,32 @@
 import type { EmailChange } from './states.ts';
 import type { BounceReason } from './email.ts';
 
-/** What providers report about a recipient after the hand-over. */
+/** Changes that providers report about a recipient after the hand-over. */
 export type FeedbackChange = Extract<
   EmailChange,
   'delivery_delayed' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
 >;
 
-/** One report about one recipient of an email, in our words. */
+/** A provider's report about one recipient of an email, normalized. */
 export interface Feedback {
   readonly emailId: string;
   readonly change: FeedbackChange;
-  /** The bare address as the provider wrote it. */
+  /** The bare address in the provider's spelling. */
   readonly recipient: string;
-  /** The same for every repetition of this report, and for nothing else about this email. */
+  /** Identifies this report among all of this email, also when it is repeated. */
   readonly dedupeKey: string;
-  /** Of a bounce: a sentence that includes the words of the recipient's server. */
+  /** For a bounce: a sentence that includes the response of the recipient's server. */
   readonly error?: string;
   readonly bounceReason?: BounceReason;
-  /** Of a click: where the link leads. */
+  /** For a click: the URL of the link. */
   readonly link?: string;
-  /** What a callback states about the message; undefined when we asked the provider about a message that we know. */
+  /** The callback's claim about the message; undefined when we queried the provider for a known message. */
   readonly claim?: ReportClaim;
 }
 
 /**
- * How a callback names its message. It counts only for a recipient of the email, and only if the email id is signed by us
- * or the message id is one that the provider gave us for this email.
+ * The message that a callback names. It is accepted only for a recipient of the email, and only if the email id has our
+ * signature or the provider assigned the message id to this email.
  */
 export interface ReportClaim {
   /** The provider's id of the message; may be empty. */

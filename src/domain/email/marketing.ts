@@ -1,22 +1,21 @@
 import { escapeHtml } from '../../lib/html.ts';
 import type { OutgoingEmail } from './outgoing.ts';
 
-/** White space beside the name is allowed, as template languages do. */
+/** Template languages allow white space around the name. */
 const PLACEHOLDER = /\{\{\{[ \t]*unsubscribe_url[ \t]*\}\}\}/g;
 
-/** Of RFC 2369 and RFC 8058. Whose address is in them is whom a click unsubscribes, so nobody else may set them. */
+/** RFC 2369 and RFC 8058. A click unsubscribes the recipient in these headers, so requests must not set them. */
 const OURS = new Set(['list-unsubscribe', 'list-unsubscribe-post']);
 
 /**
- * A marketing email, or a copy of one, with its recipient's own link: in place of `{{{unsubscribe_url}}}` wherever that
- * stands in its bodies, and in the headers that let a mail program unsubscribe with one click. A body without the
- * placeholder stays as it is.
+ * Inserts the recipient's unsubscribe link into a marketing email or a copy of one: in place of `{{{unsubscribe_url}}}` in
+ * its bodies, and in the headers for one-click unsubscribe. A body without the placeholder is unchanged.
  */
 export function personalize(email: OutgoingEmail, link: string): OutgoingEmail {
   const escaped = escapeHtml(link);
   return {
     ...email,
-    // Functions, since `$&` means something in a replacement that is a text.
+    // Replacement functions, since `$&` has a meaning in a replacement string.
     html: email.html?.replace(PLACEHOLDER, () => escaped) ?? null,
     text: email.text?.replace(PLACEHOLDER, () => link) ?? null,
     headers: [

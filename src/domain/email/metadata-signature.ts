@@ -1,12 +1,12 @@
 import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
-/** Bytes of a signature: enough against guessing, and short enough for a provider's metadata. */
+/** Too long to guess, and short enough for a provider's metadata. */
 const BYTES = 16;
 
 /**
- * Signs the email ids that go out in a provider's metadata and come back in its callbacks. Ids are public, they are part
- * of every Message-ID: the signature shows that we put the id there, and not somebody else who uses the same account.
+ * Signs the email ids in a provider's metadata, which its callbacks contain. Ids are public, as part of every Message-ID:
+ * the signature proves that we set the metadata, not another user of the same account.
  */
 export interface MetadataSigner {
   /** @returns base64url */

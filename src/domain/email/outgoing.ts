@@ -2,19 +2,19 @@ import { type Mailbox, parseMailbox } from './address.ts';
 import { isControlHeader } from './control-headers.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
 
-/** A file as a provider gets it, with all that it holds. */
+/** A file with its content in the form for providers. */
 export interface OutgoingFile {
   readonly filename: string;
   readonly contentType: string;
-  /** Set when it is shown inside the HTML. */
+  /** Set for files that are shown inside the HTML. */
   readonly contentId: string | null;
   readonly content: Buffer;
 }
 
-/** An email as a provider gets it: addresses parsed, no address twice. */
+/** An email in the form for providers: addresses parsed, no address twice. */
 export interface OutgoingEmail {
   readonly id: string;
-  /** Of a marketing email to several, which of its recipients this copy is for, counted from 0; null for a whole email. */
+  /** The recipient of this copy of a marketing email, counted from 0; null for an email that is not split. */
   readonly copy: number | null;
   readonly marketing: boolean;
   readonly from: Mailbox;
@@ -27,9 +27,9 @@ export interface OutgoingEmail {
   readonly text: string | null;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly files: readonly OutgoingFile[];
-  /** Ours, so that every attempt carries the same one (RFC 5322 §3.6.4); with its angle brackets. */
+  /** Generated once, so that every attempt has the same one (RFC 5322 §3.6.4); with angle brackets. */
   readonly messageId: string;
-  /** What we sign it with, where the provider does not; null when its domain has no key of ours. */
+  /** Our DKIM key; null when the provider signs or the domain has no key. */
   readonly dkim: DkimSigner | null;
 }
 
@@ -47,7 +47,7 @@ interface StoredEmail {
   headers: Record<string, string>;
 }
 
-/** Makes a stored email ready to leave. */
+/** Converts a stored email for providers. */
 export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
   const from = stored(email.from);
   return {
@@ -60,7 +60,7 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
     subject: email.subject,
     html: email.html || null,
     text: email.text || null,
-    // The API refuses control headers; emails that it accepted before it did may still be waiting.
+    // The API refuses control headers; emails from before that check may still be pending.
     headers: Object.entries(email.headers).filter(([name]) => !isControlHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
@@ -68,7 +68,7 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
   };
 }
 
-/** A marketing email as it goes to one of its recipients, addressed to nobody else (its position counted from 0). */
+/** Returns the copy of a marketing email for one recipient (its position counted from 0). */
 export function toCopy(email: OutgoingEmail, copy: number): OutgoingEmail {
   const recipient = recipients(email)[copy];
   if (!recipient) throw new Error(`there is no recipient ${copy}`);
@@ -76,19 +76,19 @@ export function toCopy(email: OutgoingEmail, copy: number): OutgoingEmail {
   return { ...email, copy, to: [recipient], cc: [], bcc: [], messageId };
 }
 
-/** What names an email, or a copy of it, to a provider that is asked about a call. */
+/** Identifies an email, or a copy of it, when attempts are reconciled with a provider. */
 export function copyKey(id: string, copy: number | null): string {
   return copy === null ? id : `${id}.${copy}`;
 }
 
-/** The email that a `copyKey` is of. */
+/** Returns the email id of a `copyKey`. */
 export function emailOfKey(key: string): string {
   return key.split('.', 1)[0] as string;
 }
 
 type Addressees = Pick<OutgoingEmail, 'to' | 'cc' | 'bcc'>;
 
-/** Who gets a stored email. An address that stands in several places keeps the first of to, cc, bcc. */
+/** Returns the recipients of a stored email. An address in several fields keeps the first of to, cc, bcc. */
 export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addressees {
   const seen = new Set<string>();
   const unseen = (addresses: readonly string[] | null): Mailbox[] =>
@@ -99,12 +99,12 @@ export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addresse
   return { to: unseen(email.to), cc: unseen(email.cc), bcc: unseen(email.bcc) };
 }
 
-/** Every recipient of the envelope. */
+/** Returns every recipient of the envelope. */
 export function recipients(email: Addressees): Mailbox[] {
   return [...email.to, ...email.cc, ...email.bcc];
 }
 
-/** `"Name" <local@domain>`, the name always quoted: unquoted punctuation means different things to different readers. */
+/** Formats `"Name" <local@domain>` with the name always quoted: parsers disagree about unquoted punctuation. */
 export function formatMailbox({ name, address }: Mailbox): string {
   return name === null ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }

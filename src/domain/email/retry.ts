@@ -1,10 +1,10 @@
 import type { BounceReason } from './email.ts';
 
-/** What became of one email in one provider call, as its adapter classified it. `detail` is a sentence for customers. */
+/** The outcome of one email in one provider call, classified by its adapter. `detail` is a sentence for customers. */
 export type SendOutcome =
   /**
-   * The provider took it: for all recipients, or for all but those that it refused. `acceptedAt` is when, by the provider's
-   * clock, in milliseconds since 1970, where it says so.
+   * The provider accepted it for all recipients, or for all except the refused ones. `acceptedAt` is the provider's time in
+   * milliseconds since 1970, if it states one.
    */
   | {
       readonly kind: 'sent';
@@ -12,44 +12,43 @@ export type SendOutcome =
       readonly acceptedAt?: number;
       readonly refused?: readonly RefusedRecipient[];
     }
-  /** No recipient can get it; `refused` says it of each where that is known. */
+  /** No recipient can receive it; `refused` lists those with a stated reason. */
   | {
       readonly kind: 'bounced';
       readonly reason: BounceReason;
       readonly detail: string;
       readonly refused?: readonly RefusedRecipient[];
     }
-  /** The provider refused this very message for good. */
+  /** The provider refused this message permanently. */
   | { readonly kind: 'rejected'; readonly detail: string }
   /**
-   * Not taken, for a reason that passes by itself; `after` in milliseconds when the provider named a time, `alone` when
-   * it was refused together with others and may be taken, or refused for good, by itself.
+   * Refused for a temporary reason; `after` in milliseconds when the provider named a time, `alone` when it was refused
+   * together with others and must be tried alone.
    */
   | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
   /**
-   * Not taken because of our account with the provider: passes when an operator fixes the account. `scope` is set when the
-   * refusal concerns only this sender, or only the provider's stream that carries the email: the rest of the account
-   * continues to send.
+   * Refused because of our account with the provider, until an operator fixes the account. `scope` is set when the refusal
+   * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.
    */
   | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' }
-  /** It left us and no answer came back: it may have been taken. */
+  /** No response arrived: the provider may have accepted it. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
-/** One of several recipients who does not get an email, whatever became of the others. Nothing more is tried for him. */
+/** One of several recipients that the provider refused permanently, regardless of the others. */
 export interface RefusedRecipient {
-  /** The bare address as the provider was given it. */
+  /** The bare address that the provider was given. */
   readonly recipient: string;
   readonly reason: BounceReason;
   /** A sentence for customers. */
   readonly detail: string;
 }
 
-/** What an outcome means for the email: it ends in `change`, or another attempt is made. */
+/** The consequence of an outcome: the email ends in `change`, or is tried again. */
 export type Verdict =
   | { readonly change: 'sent' | 'bounced' | 'rejected' }
   | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly after?: number };
 
-/** The one place that says what is worth another attempt. */
+/** Decides which outcomes are retried. No other code does. */
 export function verdict(outcome: SendOutcome): Verdict {
   switch (outcome.kind) {
     case 'sent':
@@ -65,7 +64,7 @@ export function verdict(outcome: SendOutcome): Verdict {
   }
 }
 
-/** How often and how soon a message is tried; intervals in milliseconds, doubling from the first to the longest. */
+/** The number and intervals of attempts; intervals in milliseconds, doubling from the first to the longest. */
 export interface RetryPolicy {
   readonly maximumAttempts: number;
   readonly initialInterval: number;

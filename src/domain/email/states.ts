@@ -1,23 +1,22 @@
 import type { EmailStatus } from './email.ts';
 
 /**
- * The state machine of an email as data. `src/README.md` draws it; `test/domain/email-states.test.ts` walks every pair.
- *
- * A change does one of three things to an email, by the status it finds:
- * moves it to `to` (status in `from`), adds a line to the timeline only (status in `noted`), or nothing at all.
+ * The state machine of an email as data. `src/README.md` draws it; `test/domain/email-states.test.ts` covers every pair.
+ * By an email's status, a change moves it to `to` (status in `from`), only adds an entry to the timeline (status in
+ * `noted`), or has no effect.
  */
 export interface Transition {
-  /** What the status becomes; null when it never changes. */
+  /** The new status; null when it never changes. */
   readonly to: EmailStatus | null;
   /** Statuses that this change moves. */
   readonly from: readonly EmailStatus[];
-  /** Statuses that stay as they are while the timeline notes the event. */
+  /** Statuses that do not change, while the timeline records the event. */
   readonly noted: readonly EmailStatus[];
-  /** The line in the timeline; none when the change is nobody's business but ours. */
+  /** The entry in the timeline; null for internal changes. */
   readonly event: EmailEventType | null;
 }
 
-/** Lines of a timeline, and types of customers' webhooks. */
+/** Entries of a timeline, and webhook event types. */
 export type EmailEventType =
   | 'email.queued'
   | 'email.scheduled'
@@ -36,8 +35,8 @@ export type EmailEventType =
   | 'email.failed';
 
 /**
- * What a provider tells us after the hand-over, mildest first. A later report never lowers the status:
- * it moves only emails that stand lower in this list, and is noted on the rest.
+ * Changes that providers report after the hand-over, in ascending order of precedence. A report moves only emails of lower
+ * rank and is recorded on others.
  */
 export const REPORTED = [
   'sent',
@@ -51,8 +50,8 @@ export const REPORTED = [
 type Reported = (typeof REPORTED)[number];
 
 /**
- * A report may overtake our own record of the hand-over, so `queued` is moved too; and an email that was given up
- * without knowing whether the provider had it (`failed`) is put right by the provider's word.
+ * A report may arrive before our own record of the hand-over, so it also moves `queued`; and it corrects an email that was
+ * given up while ambiguous (`failed`).
  */
 function report(to: Reported): Transition {
   const rank = REPORTED.indexOf(to);
@@ -83,7 +82,7 @@ export const TRANSITIONS = {
 } as const satisfies Record<string, Transition>;
 export type EmailChange = keyof typeof TRANSITIONS;
 
-/** The status after `change` finds an email in `status`: the same one when it is only noted or has no effect. */
+/** Returns the status after a change. */
 export function nextStatus(status: EmailStatus, change: EmailChange): EmailStatus {
   const transition: Transition = TRANSITIONS[change];
   return transition.from.includes(status) ? (transition.to ?? status) : status;

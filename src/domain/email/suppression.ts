@@ -1,21 +1,21 @@
 import type { BounceReason } from './email.ts';
 
-/** How an address came onto an organization's suppression list. */
+/** The origins of entries of an organization's suppression list. */
 export const SUPPRESSION_ORIGINS = [
-  /** The recipient's server refused it for a reason that will not pass. */
+  /** The recipient's server refused it for a permanent reason. */
   'bounce',
-  /** The recipient called an email spam. */
+  /** The recipient reported an email as spam. */
   'complaint',
-  /** The recipient wants no more marketing email; all other mail still goes there. */
+  /** The recipient unsubscribed from marketing email; other mail is still sent. */
   'unsubscribe',
-  /** Somebody of the organization put it there. */
+  /** A member of the organization added it. */
   'manual',
-  /** The provider has it on its own list. */
+  /** The address is on the provider's own list. */
   'provider',
 ] as const;
 export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number];
 
-/** Whether a bounce for this reason puts the recipient on the list, as the contract's table of bounce reasons says. */
+/** Bounce reasons that suppress the recipient, by the contract's table. */
 export const SUPPRESSING: Readonly<Record<BounceReason, boolean>> = {
   mailbox_not_found: true,
   mailbox_inactive: true,

@@ -4,10 +4,10 @@ import { makeSigner } from '../../lib/signer.ts';
 /** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
 const SIGNATURE = 16;
 
-/** `<email id>.<position>.<signature>`, in the only spelling that is given out. */
+/** `<email id>.<position>.<signature>` in canonical form. */
 const TOKEN = /^(em_[0-9a-z]{26})\.(0|[1-9][0-9]{0,2})\.[A-Za-z0-9_-]{22}$/;
 
-/** One recipient of one email, and whose email it is. */
+/** One recipient of one email, and its organization. */
 export interface Addressee {
   readonly orgId: string;
   readonly emailId: string;
@@ -18,7 +18,7 @@ export interface Addressee {
 /** The token in an unsubscribe link. It identifies a recipient without containing the address and does not expire. */
 export interface UnsubscribeTokens {
   readonly make: (addressee: Addressee) => string;
-  /** Whether a token was made here, for this recipient. Takes the same time whatever is wrong with it. */
+  /** Verifies a token for a recipient. The time does not depend on the error. */
   readonly isOf: (addressee: Addressee, token: string) => boolean;
 }
 
@@ -39,15 +39,15 @@ export function makeUnsubscribeTokens(secretKey: SecretKeys): UnsubscribeTokens 
   };
 }
 
-/** Whom a token says that it is of, which may be a lie; undefined when it is no token at all. */
+/** Parses the recipient in a token without verifying it; undefined for malformed text. */
 export function claimOf(token: string): Pick<Addressee, 'emailId' | 'position'> | undefined {
   const [, emailId, position] = TOKEN.exec(token) ?? [];
   return emailId !== undefined && position !== undefined ? { emailId, position: Number(position) } : undefined;
 }
 
 /**
- * The link of a token.
- * @param publicUrl where the API is reached from outside, without a slash at its end
+ * Returns the link of a token.
+ * @param publicUrl the public base URL of the API without a trailing slash
  */
 export function unsubscribeUrl(publicUrl: string, token: string): string {
   return `${publicUrl}/unsubscribe/${token}`;

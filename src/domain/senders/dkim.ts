@@ -1,12 +1,12 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
 
-/** The selector of our own key, under which its public half is published (RFC 6376 §3.1). */
+/** The selector of our own key, under which its public part is published (RFC 6376 §3.1). */
 export const DKIM_SELECTOR = 'sw1';
 
-/** RFC 8301 §3.2 asks signers for at least this; twice as many no longer fit into one DNS packet everywhere. */
+/** RFC 8301 §3.2 recommends at least this; 4,096 bits do not fit into one DNS packet everywhere. */
 const BITS = 2_048;
 
-/** A new key of a domain: base64 of its public half (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
+/** Generates a key: base64 of its public part (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
 export function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
   const form = {
     modulusLength: BITS,
@@ -21,12 +21,12 @@ export function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }>
   });
 }
 
-/** The TXT record that publishes a key (RFC 6376 §3.6.1). */
+/** Returns the TXT record that publishes a key (RFC 6376 §3.6.1). */
 export function dkimValue(publicKey: string): string {
   return `v=DKIM1; k=rsa; p=${publicKey}`;
 }
 
-/** What an email is signed with. */
+/** The key and selector for signing an email. */
 export interface DkimSigner {
   readonly domain: string;
   readonly selector: string;

@@ -1,21 +1,21 @@
 import { type Finding, type RecordStatus, type WantedRecord } from './sender-domain.ts';
 
-/** What DNS said about a name. */
+/** The DNS response for a name. */
 export type DnsAnswer =
-  /** Every value, whole, in any order. */
+  /** All values, joined from their parts, in any order. */
   | { readonly kind: 'found'; readonly values: readonly string[] }
-  /** The name is not there, or has nothing of this type. */
+  /** The name does not exist, or has no record of this type. */
   | { readonly kind: 'none' }
-  /** No server could be asked, or none knew; nothing is known of the record. */
+  /** No server responded; the record's state is unknown. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
 type Judged = Omit<Finding, 'was_right'>;
 
-/** Most values that are kept and shown of a name, and their characters: somebody else's DNS may hold anything. */
+/** Limits on the stored values of a name, which other parties control. */
 const VALUES = 20;
 const VALUE_LENGTH = 1_000;
 
-/** Values as we show them: without control characters and what is too much; cut between characters, as Postgres asks. */
+/** Sanitizes values: removes control characters, truncates, and cuts between characters as Postgres requires. */
 function shown(values: readonly string[]): string[] {
   const cut = (value: string) =>
     Array.from(value.slice(0, 2 * VALUE_LENGTH))
@@ -26,8 +26,8 @@ function shown(values: readonly string[]): string[] {
 }
 
 /**
- * Judges what DNS holds under a record's name.
- * @param values all values of the record's type there, at least one
+ * Compares the records in DNS with a wanted record.
+ * @param values all values of the record's type at the name, at least one
  */
 export function judgeFound(wanted: WantedRecord, values: readonly string[]): Judged {
   const about = wanted.record === 'SPF' ? values.filter((value) => SPF.test(value)) : values;
@@ -36,7 +36,7 @@ export function judgeFound(wanted: WantedRecord, values: readonly string[]): Jud
   return { found: shown(about), status, error };
 }
 
-/** Judges a record of which nothing is there. @param zone whose name was written twice, as DNS has it so; or null */
+/** Judges a missing record. @param zone the zone that is doubled in DNS; null otherwise */
 export function judgeMissing({ record, name }: WantedRecord, zone: string | null): Judged {
   if (zone === null) return { found: [], status: 'pending', error: MISSING[record] };
   const host = name.slice(0, -zone.length - 1);
@@ -68,7 +68,7 @@ const JUDGES: Readonly<Record<WantedRecord['record'], Judge>> = {
   DMARC: dmarc,
 };
 
-/** Some DNS providers' forms keep the quotes that others want. */
+/** Some DNS providers store the quotes that others require. */
 function isQuoted(value: string): boolean {
   return /^\s*\\?".*"\s*$/s.test(value);
 }
@@ -84,7 +84,7 @@ function ownership({ value: wanted }: WantedRecord, values: readonly string[]): 
   return 'the value is another one, perhaps of an earlier registration or of another account; replace it';
 }
 
-/** The tags of a DKIM or DMARC record, their values without white space (RFC 6376 §3.2). */
+/** Parses the tags of a DKIM or DMARC record; values lose white space (RFC 6376 §3.2). */
 function tagsOf(value: string): Map<string, string> {
   const parts = value.split(';').map((part) => part.split('='));
   return new Map(parts.map(([name = '', ...rest]) => [name.trim().toLowerCase(), rest.join('=').replace(/\s+/g, '')]));

@@ -2,8 +2,8 @@ import { getPublicSuffix, parse } from 'tldts';
 
 export const DOMAIN_STATUSES = ['pending', 'verified', 'failed'] as const;
 /**
- * `pending`: nobody has proved yet that it is his. `verified`: its organization may send from it. `failed`: not proved in
- * time, lost since, or proved by somebody else; asking to verify it begins anew.
+ * `pending`: not verified yet. `verified`: its organization may send from it. `failed`: not verified in time, records
+ * removed, or verified by another organization; a new check starts over.
  */
 export type DomainStatus = (typeof DOMAIN_STATUSES)[number];
 
@@ -11,30 +11,30 @@ export const RECORD_KINDS = ['OWNERSHIP', 'DKIM', 'SPF', 'RETURN_PATH', 'DMARC']
 export type RecordKind = (typeof RECORD_KINDS)[number];
 
 export const RECORD_STATUSES = ['pending', 'verified', 'failed'] as const;
-/** `pending`: not asked for yet, or not there. `verified`: as it must be. `failed`: there, and wrong. */
+/** `pending`: not checked yet, or missing. `verified`: correct. `failed`: present and wrong. */
 export type RecordStatus = (typeof RECORD_STATUSES)[number];
 
-/** A record that belongs into the DNS of a domain. */
+/** A required or recommended DNS record of a domain. */
 export interface WantedRecord {
   readonly record: RecordKind;
   readonly type: 'TXT' | 'CNAME';
-  /** In full, without a final dot. */
+  /** Fully qualified, without a final dot. */
   readonly name: string;
   readonly value: string;
-  /** Whether the domain is not verified without it; the others are advice. */
+  /** False for records that are only recommended. */
   readonly required: boolean;
-  /** Whether Postmark must have seen it too. */
+  /** Postmark must have confirmed it too. */
   readonly seenByProvider?: boolean;
 }
 
-/** What DNS answered about a record when it last answered. */
+/** The latest DNS response for a record. */
 export interface Finding {
-  /** Every value that was there, whole; null when nobody could be asked yet. */
+  /** All values; null before the first response. */
   readonly found: string[] | null;
   readonly status: RecordStatus;
-  /** A sentence that says what to change; null when nothing is wrong. */
+  /** A sentence with the required change; null for a correct record. */
   readonly error: string | null;
-  /** Whether it has ever been right: only what was there can be lost. */
+  /** True if it has ever been correct: only then can it be lost. */
   readonly was_right: boolean;
 }
 
@@ -45,27 +45,27 @@ export function findingKey({ record, name }: Pick<WantedRecord, 'record' | 'name
   return `${record} ${name}`;
 }
 
-/** The longest name: what is written before it must fit too (RFC 1035 §2.3.4 allows 253 characters in all). */
+/** Leaves space for prefixes of records (RFC 1035 §2.3.4 allows 253 characters in total). */
 export const DOMAIN_NAME_LENGTH = 220;
 
-/** Why nobody can register a name, although it is a domain name; undefined when one can. @param name an A-label */
+/** Returns why a domain name cannot be registered; undefined if it can. @param name an A-label */
 export function senderDomainProblem(name: string): string | undefined {
   if (name.length > DOMAIN_NAME_LENGTH) return `must be at most ${DOMAIN_NAME_LENGTH} characters`;
   const { publicSuffix, isIcann } = parse(name, { extractHostname: false });
-  // Below an unknown top-level domain everything may be somebody's, and private suffixes are their companies'.
+  // Below an unknown top-level domain anyone may own names; private suffixes belong to their companies.
   if (isIcann && publicSuffix === name) return `${name} is a public suffix, below which everybody registers names`;
   return undefined;
 }
 
-/** The domain under which a registry gave a name away, whose DMARC policy covers the names below it. */
+/** Returns the registrable domain, whose DMARC policy covers the names below it. */
 export function organizationalDomain(name: string): string {
   return parse(name, { extractHostname: false }).domain ?? getPublicSuffix(name) ?? name;
 }
 
-/** What a check came to. `unsure`: nothing is certainly wrong, but not all could be asked. */
+/** The result of a check. `unsure`: no record is certainly wrong, but some could not be looked up. */
 export type Verdict = 'complete' | 'missing' | 'lost' | 'unsure';
 
-/** Judges a domain by its required records. @param certain which of them were answered by this check */
+/** Judges a domain by its required records. @param certain the records with a DNS response in this check */
 export function verdictOf(wanted: readonly WantedRecord[], findings: Findings, certain: ReadonlySet<string>): Verdict {
   const required = wanted.filter((record) => record.required).map(findingKey);
   const wrong = required.filter((key) => certain.has(key) && findings[key]?.status !== 'verified');
@@ -74,22 +74,22 @@ export function verdictOf(wanted: readonly WantedRecord[], findings: Findings, c
   return required.every((key) => certain.has(key)) ? 'complete' : 'unsure';
 }
 
-/** Where a domain is on its way, by the database's clock. */
+/** The state of a domain, by the database's clock. */
 export interface Progress {
   readonly status: DomainStatus;
   readonly trusted: boolean;
   readonly tries: number;
   readonly misses: number;
-  /** Milliseconds since it began to be tried. */
+  /** Milliseconds since verification started. */
   readonly waited: number;
 }
 
-/** What follows from a check. */
+/** The consequence of a check. */
 export interface Step {
   readonly status: DomainStatus;
   readonly tries: number;
   readonly misses: number;
-  /** Milliseconds until the next one; null when there is none, undefined when its time stays as it is. */
+  /** Milliseconds until the next check; null for none, undefined when its time is unchanged. */
   readonly next: number | null | undefined;
 }
 
@@ -98,11 +98,11 @@ const HOUR = 60 * MINUTE;
 const LONGEST_WAIT = 6 * HOUR;
 const GIVE_UP_AFTER = 72 * HOUR;
 const DAILY = 24 * HOUR;
-/** Until DNS is asked again that could not be asked. */
+/** Delay of the next check after failed lookups. */
 const SOON = HOUR;
 const MISSES = 3;
 
-/** @param isBackground whether nobody asked for this check: only those count for giving up */
+/** @param isBackground false for a check on request: only background checks count towards giving up */
 export function nextStep(progress: Progress, verdict: Verdict, isBackground: boolean): Step {
   const { status, trusted, tries, misses, waited } = progress;
   if (trusted || status === 'failed') return { status, tries, misses, next: null };

@@ -8,30 +8,30 @@ import {
   type WantedRecord,
 } from './sender-domain.ts';
 
-/** How email leaves here, as far as domains are concerned. */
+/** The providers that determine DNS records. */
 export interface Senders {
-  /** Whether email is handed to Postmark. */
+  /** Email is handed to Postmark. */
   readonly postmark: boolean;
-  /** The SMTP server that email is handed to, which we sign; null when there is none. */
+  /** The SMTP server for email that we sign; null without one. */
   readonly smtpHost: string | null;
 }
 
-/** What Postmark wants of a domain, and what of it Postmark has seen. */
+/** Postmark's required records, and those that it has confirmed. */
 export interface ProviderRecords {
   readonly dkim: { readonly name: string; readonly value: string; readonly seen: boolean } | null;
   readonly return_path: { readonly name: string; readonly value: string; readonly seen: boolean } | null;
 }
 
-/** What the records of a domain are made of. */
+/** The data from which a domain's records are derived. */
 export interface RecordSource {
   readonly name: string;
   readonly token: string;
-  /** Of our own key; null when it has none. */
+  /** The public part of our own key; null without one. */
   readonly dkim_public: string | null;
   readonly provider: ProviderRecords | null;
 }
 
-/** A record as the API shows it. */
+/** A record in the API. */
 export interface ShownRecord {
   readonly record: RecordKind;
   readonly type: 'TXT' | 'CNAME';
@@ -45,12 +45,12 @@ export interface ShownRecord {
   readonly error: string | null;
 }
 
-/** Seconds. Short enough to mend a mistake, long enough for every DNS provider. */
+/** Short enough to correct mistakes, and supported by every DNS provider. */
 const TTL = 3_600;
 /** https://postmarkapp.com/support/article/1092-how-do-i-set-up-spf-for-postmark */
 const POSTMARK_SPF = 'include:spf.mtasv.net';
 
-/** All records that belong into the DNS of a domain, the required ones first. */
+/** Returns all records for the DNS of a domain, the required ones first. */
 export function wantedRecords(source: RecordSource, senders: Senders): WantedRecord[] {
   const { name, token, dkim_public: publicKey, provider } = source;
   const txt = (record: RecordKind, at: string, value: string, required = false): WantedRecord => {
@@ -78,20 +78,20 @@ export function wantedRecords(source: RecordSource, senders: Senders): WantedRec
   ];
 }
 
-/** Where the public half of our own key is published. */
+/** Returns the name at which our own DKIM key is published. */
 export function ownDkimName(name: string): string {
   return `${DKIM_SELECTOR}._domainkey.${name}`;
 }
 
-/** Which servers an SPF record should name: what we know of those that the mail leaves by. */
+/** Returns the SPF mechanisms of the known outgoing servers. */
 function mechanisms({ postmark, smtpHost }: Senders): string {
   const smtp = smtpHost === null ? [] : [/^[\d.]+$/.test(smtpHost) ? `ip4:${smtpHost}` : `a:${smtpHost}`];
-  // An IPv6 address needs a mechanism of its own, and nobody names his server so.
+  // An IPv6 address needs another mechanism and is not supported.
   const named = smtp.filter((each) => !each.includes('[')).concat(postmark ? [POSTMARK_SPF] : []);
   return named.map((each) => `${each} `).join('');
 }
 
-/** The records with what was found. */
+/** Combines wanted records with their findings. */
 export function showRecords(wanted: readonly WantedRecord[], findings: Findings): ShownRecord[] {
   return wanted.map(({ record, type, name, value, required, ...rest }) => {
     const { status, found, error } = findings[findingKey({ record, name, ...rest })] ?? NOT_ASKED;
