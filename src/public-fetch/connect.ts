@@ -7,30 +7,30 @@ import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** Names that one process resolves at a time, and those of one holder among them. */
+/** Concurrent lookups of one process, and the share of one holder. */
 const MAX_LOOKUPS = 256;
 const MAX_LOOKUPS_OF_ONE = 4;
-/** Milliseconds that a request waits until its name may be resolved. */
+/** Time that a request waits for a lookup slot. */
 const LOOKUP_WAIT_MS = 5_000;
 
 export interface PublicFetchSettings {
-  /** Ranges of the operator's own network that may be reached after all, such as `10.1.0.0/16`. */
+  /** Ranges of the operator's network that are allowed, such as `10.1.0.0/16`. */
   readonly allowedCidrs: readonly string[];
   /** Finds the addresses of a host name; DNS and the hosts file by default. */
   readonly resolve?: ResolveHost;
   readonly resolver?: Omit<ResolverOptions, 'hasSearchList'>;
 }
 
-/** One request to a host, as far as our own limits go. */
+/** The state of one request with respect to our own limits. */
 export interface Turn {
   readonly signal: AbortSignal;
-  /** The organization for which it is made; each has a share of the lookups. */
+  /** The organization of the request; each has a share of the lookups. */
   readonly holder: string | undefined;
-  /** Milliseconds that it has waited for our limits. */
+  /** Milliseconds spent waiting for our limits. */
   waitedMs: number;
 }
 
-/** What may be reached, and how names are resolved. */
+/** The allowed addresses and the resolver. */
 export interface Network {
   readonly allowed: Ranges;
   /** Whether an address may be connected to. */
@@ -39,7 +39,7 @@ export interface Network {
   readonly lookups: ByteLimit;
 }
 
-/** @throws when a range is none */
+/** @throws when a range is not valid */
 export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSettings): Network {
   const allowed = parseRanges(allowedCidrs);
   return {
@@ -51,8 +51,8 @@ export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSett
 }
 
 /**
- * A client for one host that connects to addresses found and checked here and to no others: the name is resolved once,
- * and one private address among them refuses all. The caller destroys it.
+ * Creates a client for one host that connects only to addresses that were resolved and checked here. The name is resolved
+ * once, and one private address refuses the host. The caller destroys the client.
  * @param url as `publicUrl` returned it
  * @throws Unfetchable
  */
@@ -61,12 +61,12 @@ export async function connectTo(url: URL, network: Network, turn: Turn): Promise
 }
 
 /**
- * Makes connections for a client likewise.
+ * Creates a connector with the same checks.
  * @throws Unfetchable
  */
 export async function connectorTo(url: URL, network: Network, turn: Turn): Promise<buildConnector.connector> {
   const addresses = literalAddress(url) === undefined ? await resolved(url, network, turn) : [];
-  // Never called for a host that is an address already; that one was checked with the URL.
+  // Not called for a host that is a literal address, which was checked with the URL.
   const pinned: LookupFunction = (_hostname, options, done) => {
     const [first] = addresses;
     if (options.all) done(null, [...addresses]);
@@ -76,7 +76,7 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
   return (options, done) => {
     connect(options, (...[error, socket]) => {
       if (error) done(error, null);
-      // Whatever a resolver or a library did on the way: this is where the bytes would go.
+      // The last check, independent of resolvers and libraries: the address of the connected socket.
       else if (network.mayReach(socket.remoteAddress ?? '', network.allowed)) done(null, socket);
       else {
         socket.destroy();
@@ -109,7 +109,7 @@ async function resolved({ hostname }: URL, network: Network, turn: Turn): Promis
 }
 
 /**
- * Waits for one of our limits, and counts how long.
+ * Waits for one of our limits, and adds the waiting time to the turn.
  * @throws FetchBusy when that takes too long, or the request's own time ends meanwhile
  */
 export async function waitFor<T>(turn: Turn, withinMs: number, take: (signal: AbortSignal) => Promise<T>): Promise<T> {

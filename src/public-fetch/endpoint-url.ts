@@ -3,14 +3,14 @@ import { literalAddress, NOT_PUBLIC, publicUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /**
- * A URL that a caller wants us to post to again and again: https on the public internet; or anything, http too, in the
- * ranges of the operator's own network that are allowed. What a name resolves to is looked at when it is connected to.
+ * Checks a URL for webhooks: https on the public internet; or any, also http, in the allowed ranges of the operator's
+ * network. Resolved addresses are checked when connecting.
  * @throws Unfetchable
  */
 export function endpointUrl(text: string, allowed: Ranges): URL {
-  // The parser would drop white space and line breaks instead of refusing them.
+  // The parser would remove white space and line breaks instead of refusing them.
   if (/[\s\p{Cc}]/u.test(text)) throw new Unfetchable('it holds white space or control characters');
-  // And put something else in place of these.
+  // The parser would replace lone surrogates.
   if (!text.isWellFormed()) throw new Unfetchable('it is not well-formed Unicode');
   const url = publicUrl(text, allowed);
   const given = new URL(text);
@@ -28,7 +28,7 @@ export function endpointUrl(text: string, allowed: Ranges): URL {
 
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Names that never leave this machine (RFC 6761 §6.3). */
+/** Names that resolve to this machine (RFC 6761 §6.3). */
 function isLocalhost(hostname: string): boolean {
   return /(?:^|\.)localhost\.?$/.test(hostname);
 }

@@ -3,35 +3,34 @@ import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Tu
 import { publicUrl } from './public-url.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** How many bytes may still be fetched; counts down, also for several fetches that share it. */
+/** Bytes that may still be fetched. Several fetches may share it. */
 export interface Budget {
   left: number;
-  /** The organization for which it is fetched. */
+  /** The organization of the fetch. */
   readonly holder?: string;
   readonly memory?: FetchMemory;
 }
 
-/** The memory that fetched bytes are held in until the caller has finished with them. */
+/** The memory for fetched bytes until the caller releases them. */
 export interface FetchMemory {
-  /** @returns whether the bytes are held now */
+  /** @returns true if the bytes were taken */
   readonly tryTake: (bytes: number) => boolean;
-  /** Waits until they are. */
+  /** Waits until the bytes are taken. */
   readonly take: (bytes: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
- * Fetches what a URL holds that a caller gave us. Only public hosts are asked, and every redirect is checked as the
- * first URL was.
- * @param budget the answer's bytes are taken from it
- * @throws Unfetchable; FetchBusy when our own limits are the cause; or the signal's reason when the caller gave up
+ * Fetches a URL from a request. Only public hosts are contacted, and every redirect is checked like the first URL.
+ * @param budget the response's bytes are subtracted from it
+ * @throws Unfetchable; FetchBusy when our own limits are the cause; or the signal's reason when the caller aborted
  */
 export type PublicFetch = (url: string, budget: Budget, signal?: AbortSignal) => Promise<Buffer>;
 
-/** Milliseconds for everything: names, connections, redirects, and all of the body. */
+/** Time for lookups, connections, redirects and the whole body. */
 const WITHIN = 15_000;
-/** A fetch that ran out of time after a longer wait for our own limits failed because of them, not of its host. */
+/** A fetch that timed out after a longer wait for our own limits failed because of them, not because of its host. */
 const BLAMED_WAIT_MS = 1_000;
-/** Milliseconds that a fetch waits for memory. */
+/** Time that a fetch waits for memory. */
 const MEMORY_WAIT_MS = 5_000;
 const REDIRECTS = 3;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
@@ -39,13 +38,13 @@ const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 const HEADERS = {
   'user-agent': 'Sendwright',
   accept: '*/*',
-  // Nobody asked for a compressed body: what it becomes has no bound that the bytes on the wire would keep.
+  // Compressed bodies are refused: their decompressed size is not bounded by the transferred bytes.
   'accept-encoding': 'identity',
 };
 
 /**
- * @param within milliseconds that one fetch may take
- * @throws when a range in the settings is none
+ * @param deadlineMs time for one fetch
+ * @throws when a range in the settings is not valid
  */
 export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN): PublicFetch {
   const network = makeNetwork(settings);
@@ -71,7 +70,7 @@ export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN):
   };
 }
 
-/** One request. @returns the body, or where it redirects to */
+/** Sends one request. @returns the body, or the target of a redirect */
 async function ask(url: URL, network: Network, budget: Budget, turn: Turn): Promise<Buffer | { location: string }> {
   const client = await connectTo(url, network, turn);
   const { signal } = turn;
@@ -107,20 +106,20 @@ async function read(
   return Buffer.concat(chunks);
 }
 
-/** Whether a body is compressed, by the headers of its answer. */
+/** Returns true for a compressed body, by the response's headers. */
 export function isEncoded(headers: Dispatcher.ResponseData['headers']): boolean {
   const codings = [headers['content-encoding'], headers['transfer-encoding']].flat().join(',');
   return codings.split(',').some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
 }
 
-/** What went wrong on the wire, by the codes of Node and undici, or the name of an error that has none. */
+/** Error messages by error codes of Node and undici, or by the name of an error without a code. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:HTTPParserError|UND_ERR_HEADERS_OVERFLOW)$/, 'its server does not answer in HTTP'],
   [/^(?:CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, 'the certificate of its server is not trusted'],
   [/^UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT)$|^ECONNRESET$|^EPIPE$/, 'its server breaks off'],
 ];
 
-/** Why a request failed below HTTP, in words that tell nothing of our network. */
+/** Returns why a request failed below HTTP, without details of our network. */
 export function reason(error: unknown): string {
   const { code, name } = error as { code?: string; name?: string };
   return REASONS.find(([pattern]) => pattern.test(code ?? name ?? ''))?.[1] ?? 'its server cannot be reached';

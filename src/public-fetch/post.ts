@@ -6,19 +6,19 @@ import { isEncoded, reason } from './fetch.ts';
 import { mayReach } from './public-address.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** What an endpoint answered. */
+/** An endpoint's response. */
 export interface PostAnswer {
   readonly status: number;
-  /** The header Retry-After as it stands there. */
+  /** The header Retry-After, not parsed. */
   readonly retryAfter: string | null;
-  /** The first bytes of the body; null when it is compressed, which nobody asked for. */
+  /** The first bytes of the body; null for a compressed one. */
   readonly body: Buffer | null;
 }
 
-/** The way to one URL for as long as it is open. Its name is resolved once, and connections are kept. */
+/** Connections to one URL. Its name is resolved once, and connections are kept alive. */
 export interface Line {
   /**
-   * One POST, in 15 s with all that it takes. A status that has arrived counts, whatever becomes of the body.
+   * Posts once, within 15 s in total. A received status counts even if the body fails.
    * @throws Unfetchable
    */
   readonly post: (headers: Readonly<Record<string, string>>, body: string) => Promise<PostAnswer>;
@@ -27,22 +27,22 @@ export interface Line {
 }
 
 /**
- * Opens the way to a URL that a caller gave us. Nothing is sent yet, and nothing can fail.
- * @param keep bytes of an answer's body that are wanted
+ * Creates a line to a customer's URL. It does not connect yet, and does not fail.
+ * @param keep bytes of the response body to return
  * @param holder the organization whose share of the lookups it uses
  */
 export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
 
-/** Milliseconds for one post: name, connection, request and answer. */
+/** Time for one post: lookup, connection, request and response. */
 const WITHIN = 15_000;
-/** Bytes of a body that are read to its end, so that its connection can be used again. */
+/** Bytes of a body that are read, so that its connection can be reused. */
 const READ = 65_536;
-/** Milliseconds for which an idle connection is kept; less where the server says so. */
+/** Time for which an idle connection is kept; the server may request less. */
 const IDLE = 3_000;
 
 /**
- * @param within milliseconds that one post may take
- * @throws when a range in the settings is none
+ * @param deadlineMs time for one post
+ * @throws when a range in the settings is not valid
  */
 export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): OpenLine {
   const network = makeNetwork(settings);
@@ -65,7 +65,7 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
     let pool: Promise<Pool> | undefined;
     const open = (signal: AbortSignal): Promise<Pool> => {
       const opening = (pool ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
-      // What could not be opened is tried anew by the next post.
+      // The next post retries a failed lookup.
       opening.catch(() => {
         if (pool === opening) pool = undefined;
       });
@@ -103,7 +103,7 @@ async function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, 
   };
 }
 
-/** Reads a body to its end, or 64 kB of it; one that breaks off is as long as it came. */
+/** Reads up to 64 kB of a body. An interrupted body is returned as far as it was received. */
 async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -115,7 +115,7 @@ async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buff
       if (bytes >= READ) break;
     }
   } catch {
-    // The status has arrived.
+    // The status has been received.
   }
   return Buffer.concat(kept);
 }

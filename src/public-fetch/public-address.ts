@@ -1,7 +1,7 @@
 import { isAllowed, isPublicAddress, type Ranges } from '../lib/ip-ranges.ts';
 
 /**
- * Whether an address may be connected to: a public one, or one in a range that the operator allows.
+ * Returns true for a public address, or one in a range that the operator allows.
  * @param text an IPv4 or IPv6 address without brackets
  */
 export function mayReach(text: string, allowed: Ranges): boolean {

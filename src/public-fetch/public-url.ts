@@ -3,7 +3,7 @@ import type { Ranges } from '../lib/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 
-/** Ports at which no web server answers, so that nobody speaks to one of these through us. */
+/** Ports of other services, which requests through us must not reach. */
 const REFUSED_PORTS = new Set(
   [
     // Mail.
@@ -16,13 +16,13 @@ const REFUSED_PORTS = new Set(
   ].flat(),
 );
 
-/** What tells nobody which names and addresses there are on our side. */
+/** One message for all hosts, so that it does not reveal internal names and addresses. */
 export const NOT_PUBLIC = 'its host cannot be found on the public internet';
 
 /**
- * A URL that may be asked: http or https, no refused port, and not an address on our side. User name, password and
- * fragment are dropped.
- * @param base where a relative one was found
+ * Parses a URL that may be fetched: http or https, no refused port, and no internal address. User name, password and
+ * fragment are removed.
+ * @param base for a relative URL
  * @throws Unfetchable
  */
 export function publicUrl(text: string, allowed: Ranges, base?: URL): URL {
@@ -38,7 +38,7 @@ export function publicUrl(text: string, allowed: Ranges, base?: URL): URL {
   return url;
 }
 
-/** The address that stands where a URL's host name would, in whatever spelling it was given; undefined for a name. */
+/** Returns the address in place of a host name, normalized; undefined for a name. */
 export function literalAddress({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, '');
   return isIP(bare) ? bare : undefined;

@@ -2,35 +2,35 @@ import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
-/** An address of a host, as `node:dns` gives it. */
+/** An address in the form of `node:dns`. */
 export interface HostAddress {
   readonly address: string;
   readonly family: number;
 }
 
-/** Finds the addresses of a host name. Rejects when it has none, or when the signal is aborted. */
+/** Resolves a host name. Rejects when it has no address, or when the signal is aborted. */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly HostAddress[]>;
 
-/** How names are resolved; what is left out is the system's. */
+/** Options of the resolver; the system's values are the defaults. */
 export interface ResolverOptions {
   /** Addresses of DNS servers, with or without a port. */
   readonly servers?: readonly string[] | undefined;
   readonly hostsFile?: string | undefined;
-  /** Domains that are appended to a name that does not exist as it stands, as `search` in resolv.conf. */
+  /** The file with the domains that are appended to a name that does not exist, as `search` in resolv.conf. */
   readonly resolvConf?: string | undefined;
-  /** Whether the search list is used: only names on the operator's own network need it. */
+  /** Uses the search list, which only names on the operator's network need. */
   readonly hasSearchList: boolean;
 }
 
-/** Milliseconds for a server's first chance; c-ares waits longer each time. */
+/** Timeout of the first query to a server; c-ares doubles it for later ones. */
 const FIRST_TRY_MS = 1_500;
 const TRIES = 2;
-/** Milliseconds for all queries about one name. */
+/** Deadline of all queries for one name. */
 const LOOKUP_DEADLINE_MS = 5_000;
-/** Milliseconds for which the system's files are not read again. */
+/** Time for which the system's files are cached. */
 const FILES_TTL_MS = 10_000;
 
-/** Errors that state that a name does not exist, or has no address of the family. */
+/** Errors for a name that does not exist, or has no address of the family. */
 const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 
 /**
@@ -47,7 +47,7 @@ export function makeResolver({ servers, hostsFile, resolvConf, hasSearchList }: 
     const name = hostname.replace(/\.$/, '').toLowerCase();
     const fromFile = (await readHosts()).get(name);
     if (fromFile) return fromFile;
-    // RFC 6761 §6.3: such names never leave this machine.
+    // RFC 6761 §6.3: these names resolve to this machine.
     if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
     const suffixes = hasSearchList && name === hostname ? await readSearch() : [];
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_DEADLINE_MS)]);
@@ -64,13 +64,13 @@ const LOOPBACK: readonly HostAddress[] = [
   { address: '::1', family: 6 },
 ];
 
-/** @returns none when the name does not exist. Rejects when no server states either. */
+/** @returns an empty list when the name does not exist. Rejects when no server responds. */
 async function query(
   name: string,
   servers: readonly string[] | undefined,
   signal: AbortSignal,
 ): Promise<readonly HostAddress[]> {
-  // A resolver cancels all of its queries, so each name has its own.
+  // Canceling affects all queries of a resolver, so each name has its own.
   const resolver = new Resolver({ timeout: FIRST_TRY_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);
   const cancel = (): void => resolver.cancel();
@@ -94,7 +94,7 @@ function refuseFailure(error: unknown): void {
   if (!NOT_FOUND.has((error as NodeJS.ErrnoException).code)) throw error as Error;
 }
 
-/** Lines of an address and its names (hosts(5)). */
+/** Parses lines of an address and its names (hosts(5)). */
 function parseHosts(text: string): ReadonlyMap<string, readonly HostAddress[]> {
   const hosts = new Map<string, HostAddress[]>();
   for (const line of text.split('\n')) {
@@ -108,7 +108,7 @@ function parseHosts(text: string): ReadonlyMap<string, readonly HostAddress[]> {
   return hosts;
 }
 
-/** The last `search` or `domain` line counts (resolv.conf(5)). */
+/** The last `search` or `domain` line applies (resolv.conf(5)). */
 function parseSearch(text: string): readonly string[] {
   const lines = text.split('\n').flatMap((line) => /^\s*(?:search|domain)\s+(.+)$/.exec(line)?.[1] ?? []);
   return (lines.at(-1) ?? '').split(/\s+/).filter((domain) => domain !== '' && domain !== '.');

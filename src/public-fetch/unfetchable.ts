@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 
-/** Why a URL could not be fetched, in words for whoever gave it to us: nothing in them tells of our network. */
+/** The error for a URL that could not be fetched. The message is for the customer and does not describe our network. */
 export class Unfetchable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -8,7 +8,7 @@ export class Unfetchable extends Error {
   }
 }
 
-/** Our own limits kept a request to another host from being finished in time, so it is worth trying again. */
+/** The error for a request that timed out because of our own limits; it can be retried. */
 export class FetchBusy extends ServiceError {
   constructor() {
     super('unavailable', 'too many files are being fetched at a time; try again');

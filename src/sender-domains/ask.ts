@@ -8,15 +8,15 @@ import {
 } from '../domain/senders/sender-domain.ts';
 import type { Dns } from '../providers/dns.ts';
 
-/** What DNS was found to hold, and which of the records it was asked for in vain. */
+/** DNS findings, and the records that got a response. */
 export interface Asked {
   readonly findings: Findings;
-  /** Keys of the records that were answered now; of the others nothing new is known. */
+  /** Keys of the records with a response; others are unchanged. */
   readonly certain: ReadonlySet<string>;
 }
 
 /**
- * Asks DNS for all records of a domain at once. What cannot be asked keeps what was found before.
+ * Looks up all records of a domain concurrently. A record whose lookup fails keeps its previous finding.
  * @param name of the domain
  */
 export async function askForRecords(
@@ -62,12 +62,12 @@ function couldNotAsk(reason: string): string {
 async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecord): Promise<DnsAnswer> {
   if (type === 'CNAME') return dns.cname(name);
   if (record !== 'DMARC' || name === `_dmarc.${domain}`) return dns.txt(name);
-  // A name below another one may have a policy of its own, which goes before the common one (RFC 7489 §6.6.3).
+  // A subdomain's own policy takes precedence over that of the registrable domain (RFC 7489 §6.6.3).
   const own = await dns.txt(`_dmarc.${domain}`);
   return own.kind === 'found' ? own : dns.txt(name);
 }
 
-/** The zone whose name was written twice: many DNS providers add it to what is entered as a name. */
+/** Returns the zone that was doubled: many DNS providers append it to the name that was entered. */
 async function doubled(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
   const zones = [...new Set([domain, organizationalDomain(domain)])].filter((zone) => name.endsWith(`.${zone}`));
   for (const zone of zones) {

@@ -25,14 +25,14 @@ import { askForRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
 import { addToPostmark, prepareDomain } from './prepare.ts';
 
-/** What an organization sees when another one has proved that the name is its own; it is not told whose. */
+/** The error for an organization whose domain was verified by another one, without naming it. */
 const TAKEN =
   'another account has proved that it owns this domain; delete this one, or ask to verify it when that has ended';
 
 /**
- * Asks DNS, and Postmark where it has a say, what has become of a domain's records, and writes down what follows:
- * whether it is verified or has failed, and when it is to be checked next. Safe to repeat.
- * @param isBackground whether nobody asked for it
+ * Looks up a domain's records in DNS, and at Postmark if used, and stores the result: whether the domain is verified or
+ * failed, and when it is checked next. Safe to repeat.
+ * @param isBackground false for a check on request
  */
 export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, isBackground: boolean): Promise<void> {
   let domain = await prepareDomain(deps, found);
@@ -41,7 +41,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   let wanted = wantedRecords(domain, deps.senders);
   let asked = await askForRecords(deps.dns, name, wanted, before);
   const isOurs = asked.certain.has(ownershipKey(name)) && asked.findings[ownershipKey(name)]?.status === 'verified';
-  // Not before it is proved whose it is: all organizations share one account there.
+  // Only after its ownership is proved: all organizations share one account at Postmark.
   if (deps.postmark && isOurs && domain.provider_id !== null && (await askPostmark(deps, name, domain.provider_id))) {
     domain = await findDomain(deps.pool, domain.org_id, domain.id);
     if (!domain) return;
@@ -51,7 +51,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   const { findings, certain } = asked;
   const dkim = findingKey({ record: 'DKIM', name: ownDkimName(name) });
   const verdict = verdictOf(wanted, findings, certain);
-  // What Postmark wants is not known before it has the domain, and until then it sends nothing from it.
+  // Postmark's records are unknown until it has the domain, and it does not send from it before.
   const isUnplaced = deps.postmark !== undefined && domain.provider_id === null;
   await write(deps, domain, {
     findings,
@@ -61,7 +61,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   });
 }
 
-/** @returns whether Postmark told us something new */
+/** @returns true if Postmark's response changed the stored state */
 async function askPostmark(
   { pool, postmark, log, ...deps }: SenderDomainDeps,
   name: string,
@@ -82,11 +82,11 @@ function ownershipKey(name: string): string {
   return findingKey({ record: 'OWNERSHIP', name: `_sendwright.${name}` });
 }
 
-/** What a check came to, to be written down. */
+/** The result of a check to store. */
 interface Outcome {
   readonly findings: Findings;
   readonly verdict: Verdict;
-  /** Whether our own DKIM key is in DNS; undefined when that is not known. */
+  /** Whether our own DKIM key is in DNS; undefined when unknown. */
   readonly published: boolean | undefined;
   readonly isBackground: boolean;
 }
@@ -94,7 +94,7 @@ interface Outcome {
 async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
   const attempt = () => transaction(pool, (client) => writeIn(client, domain, outcome));
   const status = await attempt().catch((error: unknown) => {
-    // Another organization has been verified meanwhile, by a registration that is newer than our look at them.
+    // A newer registration of another organization has been verified meanwhile.
     if (isDuplicate(error)) return attempt();
     throw error;
   });
@@ -117,7 +117,7 @@ async function writeIn(
   if (step.status === self.status) return undefined;
   await tell(client, { ...self, status: step.status });
   if (step.status === 'verified') await yieldTo(client, self, others);
-  // Its workflow may be asleep until a time that has changed.
+  // Its workflow may sleep until a time that has changed.
   await wakeDomain(client, id);
   return step.status;
 }
@@ -133,7 +133,7 @@ function taken(name: string, findings: Findings): Findings {
 }
 
 /**
- * Fails all other registrations of a name, since one organization has proved that it is its own, or the operator says so.
+ * Fails all competing registrations of a name after one organization has proved ownership or the operator has trusted it.
  * The caller has locked them, and verified that one.
  */
 export async function yieldTo(db: Db, { name }: { readonly name: string }, others: readonly Namesake[]): Promise<void> {
@@ -148,7 +148,7 @@ export async function yieldTo(db: Db, { name }: { readonly name: string }, other
 
 type Change = 'created' | 'verified' | 'failed' | 'deleted';
 
-/** Tells customers' endpoints what has become of a domain; by its status, unless something else is named. */
+/** Enqueues webhooks about a domain, by default about its status. */
 export async function tell(
   db: Db,
   { id, org_id, name, status }: Pick<Namesake, 'id' | 'org_id' | 'name' | 'status'>,

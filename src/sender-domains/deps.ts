@@ -6,24 +6,23 @@ import type { Dns } from '../providers/dns.ts';
 import type { PostmarkDomains } from '../providers/postmark/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 
-/** What domains are checked with. */
 export interface SenderDomainDeps {
   readonly pool: Pool;
-  /** Closes and opens private DKIM keys; each is about its organization and its domain. */
+  /** Seals private DKIM keys. The associated data is the organization and the domain. */
   readonly seal: Seal;
   readonly dns: Dns;
   readonly senders: Senders;
-  /** Undefined where Postmark does not carry our email, or its account token is not known. */
+  /** Undefined when Postmark is not used or its account token is not set. */
   readonly postmark: PostmarkDomains | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** What seals and opens the private DKIM keys of domains. */
+/** Seals and opens the private DKIM keys of domains. */
 export function dkimSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'DKIM keys'));
 }
 
-/** Whose key it is that is sealed. */
+/** Returns the owner to which a sealed key is bound. */
 export function dkimOwner({ org_id: orgId, id }: { readonly org_id: string; readonly id: string }): string {
   return `${orgId} ${id}`;
 }

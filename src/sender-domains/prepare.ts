@@ -5,9 +5,9 @@ import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 
 /**
- * Gives a domain what its records are made of: a DKIM key of our own where we sign, and a place in the operator's account
- * at Postmark. One that is taken on trust gets neither. May be repeated; what Postmark cannot give now it gives later.
- * @returns the domain as it is then; undefined when it was deleted meanwhile
+ * Prepares the records of a domain: a DKIM key of our own if we sign, and a registration in the operator's account at
+ * Postmark. A trusted domain gets neither. It may be repeated; what Postmark cannot provide now is added later.
+ * @returns the updated domain; undefined when it was deleted meanwhile
  */
 export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain): Promise<WholeDomain | undefined> {
   const { pool, senders, postmark } = deps;
@@ -22,7 +22,7 @@ export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain)
 async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomain): Promise<void> {
   const key = await makeDkimKey(domain.org_id).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
-    // The domain is registered all the same, and its next check makes the key.
+    // The domain remains registered, and its next check generates the key.
     log.warn({ domain: domain.id }, 'too many DKIM keys are being made');
   });
   if (!key) return;
@@ -30,7 +30,7 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
   await keepDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
 }
 
-/** Also when Postmark has forgotten the one that it had. */
+/** Also used when Postmark no longer has the domain. */
 export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<void> {
   try {
     const added = await postmark?.add(name);

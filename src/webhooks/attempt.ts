@@ -4,32 +4,32 @@ import type { Line } from '../public-fetch/post.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { signedHeaders } from './signature.ts';
 
-/** What one try came to. */
+/** The result of one attempt. */
 export interface Attempt {
-  /** Null when no answer came. */
+  /** Null without a response. */
   readonly statusCode: number | null;
   readonly durationMs: number;
-  /** The first 4 kB of the answer, as text. */
+  /** The first 4 kB of the response, as text. */
   readonly response: string | null;
-  /** Why there was no answer, or why it does not count; a sentence for the endpoint's owner. */
+  /** Why there was no response, or why it was not accepted; a sentence for the endpoint's owner. */
   readonly error: string | null;
-  /** Milliseconds before which the endpoint does not want to be asked again. */
+  /** The delay that the endpoint requested. */
   readonly retryAfter?: number;
 }
 
-/** Whether the endpoint took it. */
+/** Returns true for a 2xx response. */
 export function succeeded({ statusCode }: Attempt): boolean {
   return statusCode !== null && statusCode >= 200 && statusCode <= 299;
 }
 
-/** Whether the endpoint wants nothing any more, ever (RFC 9110 §15.5.11). */
+/** Returns true if the endpoint is gone permanently (RFC 9110 §15.5.11). */
 export function isGone({ statusCode }: Attempt): boolean {
   return statusCode === 410;
 }
 
 const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json', 'accept-encoding': 'identity' };
 
-/** Posts an event once. Never throws for what the endpoint does or does not do. */
+/** Posts an event once. It does not throw for failures of the endpoint. */
 export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<Attempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
@@ -50,7 +50,7 @@ export async function attempt(line: Line, id: string, body: string, secrets: rea
   }
 }
 
-/** Bytes as text that Postgres takes; a character that the cut has gone through is left out. */
+/** Converts bytes to text without NUL, which Postgres refuses, and without a truncated last character. */
 function readable(answer: Buffer): string {
   const text = new TextDecoder().decode(answer, { stream: answer.length === ANSWER_BYTES });
   return text.replaceAll('\0', '\uFFFD');

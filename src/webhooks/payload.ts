@@ -1,18 +1,18 @@
 import type { Tag } from '../domain/email/email.ts';
 
-/** What happened, as it was written down. */
+/** A stored event. */
 export interface EventFacts {
   readonly id: string;
   readonly type: string;
   /** UTC with milliseconds. */
   readonly created_at: string;
-  /** The email it is about. */
+  /** The email of the event. */
   readonly message_id: string | null;
-  /** What belongs into `data` besides the email's own fields; keys in camelCase, nothing null. */
+  /** Fields of `data` besides the email's own; keys in camelCase, no null values. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The fields of an email that tell its owner which one it is. */
+/** Fields of an email that identify it to its owner. */
 export interface EmailFacts {
   readonly batch_id: string | null;
   readonly from: string;
@@ -21,20 +21,19 @@ export interface EmailFacts {
   readonly tags: readonly Tag[];
 }
 
-/** Bytes that a payload stays below. */
+/** Largest payload. */
 const BYTES = 20_000;
-/** Bytes, as JSON, of what a server said and of a link. */
+/** Largest server response and link in a payload, as JSON. */
 const ERROR_BYTES = 4_000;
 const LINK_BYTES = 4_000;
-/** Bytes of a subject that has to give way: with it, at least one recipient always fits. */
+/** Longest subject in a payload that is still too large; at least one recipient then fits. */
 const SHORT_SUBJECT = 1_000;
 
 /**
- * The body that endpoints get for an event: the same text for the same facts, always.
- *
- * It stays below 20 kB whatever the email holds. What a server said and a link are cut to 4 kB each. Where that is not
- * enough, recipients beyond those that fit are left out; where not even one fits, the tags too, and at last the subject is
- * cut to 1 kB. `data.truncated` names what has given way.
+ * Builds the webhook payload of an event. The result is deterministic.
+ * It stays below 20 kB. A server's response and a link are truncated to 4 kB each. If that does not suffice, recipients that
+ * do not fit are omitted; if none fits, the tags too, and finally the subject is truncated to 1 kB. `data.truncated` names
+ * the fields.
  */
 export function payloadOf(event: EventFacts, email: EmailFacts | undefined): string {
   const reported = shortened(event.data);
@@ -66,7 +65,7 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
   );
 }
 
-/** The first recipients that a number of bytes is enough for. */
+/** Returns the first recipients that fit into a number of bytes. */
 function thatFit(to: readonly string[], room: number): string[] {
   const fitting: string[] = [];
   let left = room;
@@ -87,7 +86,7 @@ function shortened(data: EventFacts['data']): Record<string, unknown> {
   };
 }
 
-/** As much of a text as so many bytes of JSON hold. */
+/** Truncates text to a number of bytes of JSON. */
 function cut(text: string, most: number): string {
   if (bytes(JSON.stringify(text)) - 2 <= most) return text;
   let [left, units] = [most, 0];

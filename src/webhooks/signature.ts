@@ -1,24 +1,21 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** Bytes of a secret. */
 const SECRET_BYTES = 32;
 
-/** A new secret of an endpoint. */
 export function newSecret(): Buffer {
   return randomBytes(SECRET_BYTES);
 }
 
-/** A secret as its owner gets it. */
+/** Formats a secret for its owner. */
 export function showSecret(secret: Buffer): string {
   return `whsec_${secret.toString('base64')}`;
 }
 
 /**
- * The headers of one try of a delivery: id, time and signature as Standard Webhooks 1.0.0 has them, under its names and
- * under ours.
- * @param id the same for every try of a delivery
- * @param at Unix milliseconds of this try
- * @param secrets the newest first; each signs
+ * Builds the headers of one attempt: id, time and signature by Standard Webhooks 1.0.0, under its names and ours.
+ * @param id the same for every attempt of a delivery
+ * @param at Unix milliseconds of this attempt
+ * @param secrets latest first; each signs
  */
 export function signedHeaders(
   id: string,

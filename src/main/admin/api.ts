@@ -7,27 +7,27 @@ import { readSettings } from '../env.ts';
 /** The public API, with the permissions of one key. */
 export interface Api {
   readonly url: string;
-  /** An address that email can be sent from, if it is known: that of `npm start`. */
+  /** A sender address of `npm start`; undefined for other services. */
   readonly from: string | undefined;
-  /** The key and where it was read from, for error messages; without the secret. */
+  /** The key's id and source, for error messages; without the secret. */
   readonly keyOrigin: string;
   readonly client: Sendwright;
 }
 
-/** A command that cannot be carried out; the message is a sentence for people. */
+/** A command that failed for a known reason; the message is for the user. */
 export class Refusal extends Error {}
 
-/** Milliseconds for one attempt of a request; a service that is stopping or starting takes a while. */
+/** Timeout of one attempt: a service that is stopping or starting responds late. */
 const TIMEOUT_MS = 30_000;
-/** Few, since a person waits. */
+/** Few, since a user waits. */
 const RETRIES = 1;
 
 /**
- * The API and key of `SENDWRIGHT_URL` and `SENDWRIGHT_API_KEY`, else of the `npm start` that runs in `SENDWRIGHT_HOME`.
- * Ends the process with a sentence when there are none. The key of one service is never sent to another.
+ * Finds the API and key: in `SENDWRIGHT_URL` and `SENDWRIGHT_API_KEY`, else of the `npm start` in `SENDWRIGHT_HOME`. It
+ * exits with an error message without them. The key of one service is never sent to another.
  */
 export async function findApi(): Promise<Api> {
-  // Before `.env` and the files of `…_FILE` complete the environment.
+  // Read before `.env` and the `…_FILE` variables are loaded.
   const isInEnvironment = Boolean(process.env['SENDWRIGHT_API_KEY']);
   const { SENDWRIGHT_URL, SENDWRIGHT_API_KEY, SENDWRIGHT_HOME } = readSettings();
   const devPath = join(SENDWRIGHT_HOME, 'dev.json');
@@ -53,7 +53,7 @@ function originOfSetting(isInEnvironment: boolean): string {
   return file ? `${file} (SENDWRIGHT_API_KEY_FILE)` : 'SENDWRIGHT_API_KEY in .env';
 }
 
-/** An error of the API in words for people; undefined when it is another error. */
+/** Converts an error of the API to a message; undefined for other errors. */
 export function refusalOf(error: unknown, { keyOrigin }: Api): Refusal | undefined {
   if (!(error instanceof SendwrightError)) return undefined;
   const { code, message } = error;

@@ -2,15 +2,15 @@ import { OPERATOR } from '../../accounts/actor.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../../store/postgres/pool.ts';
 
-/** What a command does to an organization, in the words of the API's paths: `domains.create`. */
+/** An action on an organization, named like the API's audit actions: `domains.create`. */
 interface AuditedCommand {
   readonly organization: string;
   readonly action: string;
-  /** What else is worth knowing; never a secret. */
+  /** Additional details without secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a change and notes it in the audit log, in one transaction. Its target is the `id` in the result. */
+/** Makes a change and records it in the audit log, in one transaction. Its target is the `id` in the result. */
 export async function auditedTogether<T extends object>(
   pool: Pool,
   command: AuditedCommand,
@@ -23,7 +23,7 @@ export async function auditedTogether<T extends object>(
   });
 }
 
-/** Makes a change that has a transaction of its own, then notes it in the audit log. */
+/** Makes a change with its own transaction, then records it in the audit log. */
 export async function audited<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
   const result = await change();
   await note(pool, command, result);

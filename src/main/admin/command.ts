@@ -42,7 +42,7 @@ export function option(flags: string, description: string): Option {
   return new Option(flags, description).argParser(nonEmpty);
 }
 
-/** An option that must be given. */
+/** A required option. */
 export function required(flags: string, description: string): Option {
   return option(flags, description).makeOptionMandatory();
 }
@@ -72,7 +72,7 @@ export function matching(pattern: RegExp, allowed: string): (value: string) => s
   };
 }
 
-/** `--event`, which names types of events. */
+/** The option `--event` for event types. */
 export function eventOption(): Option {
   const check = (value: string): EventType => {
     const type = EVENT_TYPES.find((known) => known === value);

@@ -44,7 +44,7 @@ export function addDomainCommands(program: Command): void {
   onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(removeByHand));
 }
 
-/** The relay polls the outbox, so that it need not be woken. */
+/** The relay polls the outbox. */
 const wakeNobody = (): void => undefined;
 
 /** A domain that is not trusted is printed with its records; that of DKIM follows when the worker has created its key. */

@@ -92,7 +92,7 @@ async function list({ client }: Api, { tag, status, limit, cursor }: ListOptions
   return client.emails.list({ tag, status, limit: limit === undefined ? undefined : Number(limit), cursor }).page();
 }
 
-/** Other words are parts of other addresses of the API. */
+/** Other text could address another route of the API. */
 function emailId(id: string): string {
   if (/^em_\w+$/.test(id)) return id;
   throw new InvalidArgumentError('Ids of emails begin with em_.');

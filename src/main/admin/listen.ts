@@ -14,7 +14,7 @@ interface ListenOptions {
   readonly publicUrl?: URL;
 }
 
-/** Adds the command that shows a developer of an endpoint what endpoints receive. */
+/** Adds the command that shows developers the deliveries of an endpoint. */
 export function addListenCommand(program: Command): void {
   addGroup(program, 'webhooks', 'deliveries of webhooks')
     .command('listen')
@@ -30,8 +30,8 @@ type Endpoint = Awaited<ReturnType<Api['client']['webhooks']['create']>>;
 type EndpointRequest = Parameters<Api['client']['webhooks']['create']>[0];
 
 /**
- * Forwards deliveries until Ctrl-C, a signal, or the reader of standard output closes it; prints one line of JSON for each.
- * The endpoint is deleted in each of these cases.
+ * Forwards deliveries until Ctrl-C, a signal, or the end of the reader of standard output, and prints a line of JSON for
+ * each. It deletes the endpoint in each of these cases.
  */
 async function listen(api: Api, options: ListenOptions): Promise<undefined> {
   const { forwardTo: target, event: events, publicUrl } = options;
@@ -78,7 +78,7 @@ async function remove(api: Api, id: string): Promise<void> {
     console.error(`Endpoint ${id} is deleted.`);
   } catch (error) {
     if (!(error instanceof SendwrightError)) throw error;
-    // Somebody was faster.
+    // The endpoint was deleted already.
     if (error.status === 404) return;
     throw new Refusal(
       `endpoint ${id} is still there and could not be deleted: ${refusalOf(error, api)?.message ?? error.message}`,
@@ -86,15 +86,16 @@ async function remove(api: Api, id: string): Promise<void> {
   }
 }
 
-/** Settles when it is time to stop. Listens from now on, so that an end that comes early is not lost. */
+/** Resolves when the command must stop. It listens from the call on, so that an early end is not missed. */
 async function untilEnd(): Promise<void> {
   const ends = (['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const).map((name) => once(process, name));
-  // A terminal that is gone takes no words of ours, which is no reason to leave the endpoint behind.
+  // A closed terminal must not prevent the deletion of the endpoint.
   process.stderr.on('error', () => undefined);
-  // The reader of our lines is gone, as after `| head -1`.
+  // The reader of the output has ended, as after `
+  //  head -1`.
   ends.push(new Promise((resolve) => process.stdout.on('error', () => resolve([]))));
   await Promise.race(ends);
-  // A second Ctrl-C shall not leave the endpoint behind; what is left to do has an end of its own.
+  // A second Ctrl-C must not prevent the deletion of the endpoint; the remaining work has a deadline.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
 }
 

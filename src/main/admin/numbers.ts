@@ -61,7 +61,7 @@ async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> 
   );
 }
 
-/** `verified_by` is null for numbers that were not confirmed, and "operator" or "provider" for the others. */
+/** `verified_by` is null for unconfirmed numbers, and "operator" or "provider" for others. */
 async function listNumbers(pool: Pool, { organization }: { organization?: string }): Promise<unknown> {
   return { numbers: await listNumbersOfAll(pool, organization ?? null) };
 }

@@ -14,8 +14,8 @@ import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
 
 /**
- * The command line with all its commands.
- * @param name what people type to start it
+ * Builds the command line with all commands.
+ * @param name the name that users type
  */
 export function makeProgram(name: string): AdminCommand {
   const program = new AdminCommand(name)

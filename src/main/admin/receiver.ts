@@ -7,40 +7,40 @@ import { Agent, request } from 'undici';
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
 
-/** What became of one delivery. */
+/** The result of one delivery. */
 export interface Forwarded {
   /** UTC with milliseconds. */
   readonly at: string;
-  /** What the headers name it; the same for each of its tries. */
+  /** The id in the headers; the same for each attempt. */
   readonly id: string | null;
-  /** The type of its event. */
+  /** The event type. */
   readonly type: string | null;
-  /** What the URL answered, and so do we; 401, 502, 504 are ours where `error` says why. */
+  /** The status of the URL's response, which is returned to the service. 401, 502 and 504 are ours if `error` is set. */
   readonly status: number;
   readonly ms: number;
-  /** Why it did not get there, or no answer came. */
+  /** Why the delivery failed. */
   readonly error?: string;
 }
 
-/** Takes deliveries of one endpoint and passes them on. */
+/** Receives deliveries of one endpoint and forwards them. */
 export interface Receiver {
   readonly address: AddressInfo;
-  /** Where it takes them, by an address that leads to it: a path that nobody can guess. */
+  /** Returns the URL of the receiver below a base; its path is secret. */
   readonly under: (base: string) => string;
-  /** Whose signature counts from now on; those that come before wait for it. */
+  /** Sets the secret for verifying signatures; earlier deliveries wait for it. */
   readonly trust: (secret: string) => void;
-  /** Takes no more, and gives those under way two seconds. */
+  /** Stops accepting deliveries, and gives pending ones two seconds. */
   readonly close: () => Promise<void>;
 }
 
-/** Bytes of a delivery's body; ours stay far below. */
+/** Largest body; actual deliveries are much smaller. */
 const MOST = 1_048_576;
-/** Milliseconds for the URL's answer: just less than the service waits for ours. */
+/** Timeout of the URL's response, just below that of the service. */
 const WITHIN = 14_000;
-/** Milliseconds for what is under way at the end. */
+/** Time for pending deliveries at the end. */
 const GRACE = 2_000;
 
-/** Headers of one connection and not of the delivery (RFC 9110 §7.6.1), and those that are made anew from the body and URL. */
+/** Headers that belong to the connection (RFC 9110 §7.6.1), or are derived from the body and URL. */
 const OWN = [
   'connection',
   'keep-alive',
@@ -54,11 +54,11 @@ const OWN = [
 ];
 
 /**
- * Starts a receiver on loopback. What it gets, with a valid signature, it posts to `target`: the same bytes and the same
- * headers; and answers with what that answers.
- * @param port 0 for any that is free
- * @param tell is called once for each delivery, when its answer is known
- * @throws what `listen` throws
+ * Starts a receiver on loopback. It forwards deliveries with a valid signature to `target`, with the same body and headers,
+ * and returns the response.
+ * @param port 0 for any free port
+ * @param report called once for each delivery, with its result
+ * @throws the errors of `listen`
  */
 export async function startReceiver(target: URL, port: number, tell: (delivery: Forwarded) => void): Promise<Receiver> {
   const path = `/${randomBytes(16).toString('hex')}`;
@@ -69,7 +69,7 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
   async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const began = performance.now();
     const body = await readBody(incoming);
-    // Neither is a delivery.
+    // Not a delivery.
     if (incoming.method !== 'POST' || incoming.url?.endsWith(path) !== true || !body) {
       answer(outgoing, body ? 404 : 413);
       return;
@@ -92,7 +92,7 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
   }
 
   const server = createServer((incoming, outgoing) => {
-    // Whoever asked has gone.
+    // The client has disconnected.
     take(incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.listen(port, '127.0.0.1');
@@ -121,7 +121,7 @@ function verified(body: Buffer, headers: IncomingHttpHeaders, secret: string): W
   }
 }
 
-/** Undefined when it is too large. */
+/** @returns undefined when the body is too large */
 async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -166,7 +166,7 @@ function endToEnd(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, index) => !OWN.includes(String(rawHeaders[index - (index % 2)]).toLowerCase()));
 }
 
-/** As much of an answer as the service keeps; one that breaks off is as long as it came. */
+/** Reads as much of a response as the service stores. An interrupted body is returned as far as it was received. */
 async function firstBytes(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -177,14 +177,14 @@ async function firstBytes(body: AsyncIterable<Buffer>): Promise<Buffer> {
       if (bytes >= ANSWER_BYTES) break;
     }
   } catch {
-    // The status has arrived.
+    // The status has been received.
   }
   return Buffer.concat(kept).subarray(0, ANSWER_BYTES);
 }
 
 function answer(outgoing: ServerResponse, status: number, { headers = {}, body, error }: Partial<Passed> = {}): void {
   outgoing.writeHead(status, headers);
-  // These have no body (RFC 9110 §6.4.1), and Node refuses one.
+  // Responses without a body (RFC 9110 §6.4.1); Node refuses one.
   if (status === 204 || status === 304) outgoing.end();
   else outgoing.end(body ?? error ?? '');
 }

@@ -7,7 +7,7 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { Refusal } from './api.ts';
 import { onDatabase } from './command.ts';
 
-/** Adds the command that is run once between restoring a backup and sending again. */
+/** Adds the command to run once between restoring a backup and sending again. */
 export function addRestoreCommand(program: Command): void {
   program
     .command('after-restore')
@@ -25,7 +25,7 @@ async function markRestored(pool: Pool): Promise<object> {
     );
   }
   const providers = emailProviderNames(readSettings());
-  // AMBIGUOUS_SEND decides when no provider can be asked.
+  // Without a provider that supports lookups, AMBIGUOUS_SEND decides.
   const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
   return { ...(await doubtAll(pool, asked)), asked };
 }

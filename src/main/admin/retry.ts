@@ -22,7 +22,7 @@ interface RetryOptions {
   readonly dryRun?: boolean;
 }
 
-/** Adds `emails retry`, for use after providers refused what can be sent now. */
+/** Adds `emails retry`, for use after a provider refused email that can be sent now. */
 export function addRetryCommand(emails: Command): void {
   emails
     .command('retry')
@@ -64,7 +64,7 @@ async function retry(
       withFiles: makeWithFiles({ pool, files, fetchPublic: makePublicFetch({ allowedCidrs: [] }), maxStoredBytes: 0 }),
       storeEmail: gatherEmails(pool),
       limits: unlimited(),
-      // Relays look into the outbox every second.
+      // Relays poll the outbox every second.
       wakeRelay: () => undefined,
     };
     return await retryFailed(deps, organization, filter);

@@ -8,7 +8,7 @@ import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { addGroup, allRows, eventOption, onDatabase, organizationOption, required } from './command.ts';
 
-/** The relay polls the outbox, so that it need not be woken. */
+/** The relay polls the outbox. */
 const wakeNobody = (): void => undefined;
 
 /** Adds the commands about webhook endpoints. */

@@ -1,17 +1,17 @@
 import type { Db } from '../postgres/pool.ts';
 
-/** What a token bucket counts: requests, the emails in them, or registrations and checks of domains. */
+/** The units that a token bucket limits: requests, emails, or registrations and checks of domains. */
 export type BucketName = 'requests' | 'mails' | 'domains';
 
-/** What one process has let through since it last told. */
+/** The usage of one process since its last report. */
 export interface ProcessUsage {
   readonly org_id: string;
   readonly bucket: BucketName;
-  /** Tokens; less than none when more was given back than taken. */
+  /** Tokens; negative when more were returned than taken. */
   readonly spent: number;
 }
 
-/** What all processes together have taken out and has not flowed back. */
+/** The usage of all processes that has not been refilled. */
 export interface Usage {
   org_id: string;
   bucket: BucketName;
@@ -19,9 +19,9 @@ export interface Usage {
 }
 
 /**
- * Adds what this process has let through to what all have, by the database's clock, and tells where each bucket stands now.
+ * Adds this process's usage to that of all processes, by the database's clock, and returns the state of each bucket.
  * @param usages at most one for each organization and bucket
- * @param rates tokens that flow back each second; none where there is no such limit
+ * @param rates tokens refilled per second; undefined for a bucket without a limit
  */
 export async function exchangeUsage(
   db: Db,
@@ -30,7 +30,7 @@ export async function exchangeUsage(
 ): Promise<Usage[]> {
   const { rows } = await db.query<Usage>({
     name: 'exchange_debts',
-    // In one order everywhere, so that two processes never wait for each other's rows.
+    // A fixed order prevents deadlocks between processes.
     text: `INSERT INTO rate_debts AS shared (org_id, bucket, debt, at)
            SELECT org_id, bucket, spent, clock_timestamp()
            FROM unnest($1::text[], $2::text[], $3::float8[]) AS mine(org_id, bucket, spent)
