@@ -2,7 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { senderDomainProblem } from '../domain/senders/sender-domain.ts';
 import { type ShownRecord, showRecords, wantedRecords } from '../domain/senders/sender-records.ts';
-import { checkDomain as check, tell, yieldTo } from '../sender-domains/check.ts';
+import { checkDomain as check, notifyEndpoints, failCompetingRegistrations } from '../sender-domains/check.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import { prepareDomain } from '../sender-domains/prepare.ts';
 import {
@@ -42,7 +42,7 @@ export type ListedDomain = Omit<Domain, 'org_id'>;
 export type ShownDomain = ListedDomain & { readonly records: ShownRecord[] };
 
 /** Checks of one domain within this time are answered from the stored result. */
-const CHECKED_ONCE_IN = 5;
+const CHECK_INTERVAL_SECONDS = 5;
 
 /**
  * Registers a sender domain, which must be verified before email can be sent from it.
@@ -84,10 +84,10 @@ async function insert(
     const others = trusted ? await lockNamesakes(client, name) : [];
     const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
     if (!domain) return undefined;
-    await tell(client, domain, 'created');
+    await notifyEndpoints(client, domain, 'created');
     if (trusted) {
-      await tell(client, domain);
-      await yieldTo(client, domain, others);
+      await notifyEndpoints(client, domain);
+      await failCompetingRegistrations(client, domain, others);
     } else await wakeDomain(client, domain.id);
     return domain;
   });
@@ -123,7 +123,7 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
-  const asked = await askForCheck(deps.pool, orgId, id, CHECKED_ONCE_IN);
+  const asked = await askForCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
   if (!asked) throw noDomain();
   if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
   deps.wakeRelay();
@@ -142,7 +142,7 @@ export async function removeDomain(
   await transaction(pool, async (client) => {
     const deleted = await deleteDomain(client, orgId, id);
     if (!deleted) throw noDomain();
-    await tell(client, deleted, 'deleted');
+    await notifyEndpoints(client, deleted, 'deleted');
   });
   wakeRelay();
 }

@@ -10,7 +10,7 @@ import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
 /** Longest email and password that are checked. */
-const LONGEST = 1_000;
+const MAX_LENGTH = 1_000;
 
 export type SignIn =
   /** `browser` is the token that identifies this browser from now on. */
@@ -42,7 +42,7 @@ export async function signIn(
   { email: typed, password, address, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
   // Postgres does not store NUL, so no user has one.
-  if (typed.length > LONGEST || password.length > LONGEST || typed.includes('\0')) return { outcome: 'wrong' };
+  if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { outcome: 'wrong' };
   const email = typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
   const attempt: Attempt = { email, address, browserId };

@@ -32,12 +32,12 @@ export async function suppress(
   orgId: string,
   addresses: readonly string[],
 ): Promise<{ added: number; suppressions: Suppression[] }> {
-  const wished = [...new Set(addresses)];
+  const distinct = [...new Set(addresses)];
   const listed = new Map<string, Suppression>();
   let added = 0;
   // Repeats for entries that another request removes between the two statements. They share no transaction, since a second
   // pass would take locks out of order while it holds those of the first.
-  for (let missing = wished; missing.length > 0; missing = wished.filter((email) => !listed.has(email))) {
+  for (let missing = distinct; missing.length > 0; missing = distinct.filter((email) => !listed.has(email))) {
     const now = Date.now();
     const additions = missing.map((email) => ({
       id: newId('sup', now),
@@ -51,7 +51,7 @@ export async function suppress(
       if (suppression.origin !== 'unsubscribe') listed.set(suppression.email, suppression);
     }
   }
-  return { added, suppressions: wished.map((email) => listed.get(email) as Suppression) };
+  return { added, suppressions: distinct.map((email) => listed.get(email) as Suppression) };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
 
 /** Longest reason, which the dashboard shows on every page. */
-const REASON_LENGTH = 500;
+const MAX_REASON_LENGTH = 500;
 
 /** The error for a request to send while the organization is suspended. */
 export function organizationSuspended(): ServiceError {
@@ -39,7 +39,7 @@ export async function resumeOrganization(db: Db, orgId: string): Promise<Suspens
 
 function reasonProblem(reason: string): string | undefined {
   if (reason.trim() === '') return 'is empty; leave it out to give no reason';
-  if (characters(reason) > REASON_LENGTH) return `is too long; at most ${REASON_LENGTH} characters are allowed`;
+  if (characters(reason) > MAX_REASON_LENGTH) return `is too long; at most ${MAX_REASON_LENGTH} characters are allowed`;
   return controlProblem(reason);
 }
 

@@ -74,8 +74,8 @@ export async function createEndpoint(
   refuseBadUrl(deps, url);
   const id = newId('wh', Date.now());
   const secret = newSecret();
-  const wish = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
-  const endpoint = await insertEndpoint(deps.pool, orgId, wish, deps.seal.close(secret, id));
+  const newEndpoint = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
+  const endpoint = await insertEndpoint(deps.pool, orgId, newEndpoint, deps.seal.close(secret, id));
   if (!endpoint) throw new Error('the statement that stores an endpoint answered nothing');
   return { ...endpoint, secret: showSecret(secret) };
 }
@@ -95,7 +95,7 @@ export async function addEndpoint(
 }
 
 /** Changes to an endpoint; undefined fields are unchanged. */
-export interface EndpointWish {
+export interface EndpointChanges {
   readonly url?: string | undefined;
   readonly events?: readonly EventType[] | undefined;
   readonly description?: string | undefined;
@@ -107,7 +107,7 @@ export async function editEndpoint(
   deps: WebhookIntakeDeps,
   orgId: string,
   id: string,
-  { url, events, description, status }: EndpointWish,
+  { url, events, description, status }: EndpointChanges,
 ): Promise<Endpoint> {
   if (url !== undefined) refuseBadUrl(deps, url);
   const changed = await changeEndpoint(deps.pool, orgId, id, {
@@ -198,7 +198,7 @@ export interface Period {
 }
 
 /** Deliveries per statement: it blocks inserts of new ones while it runs. */
-const CHUNK = 2_000;
+const DELIVERIES_PER_STATEMENT = 2_000;
 const END_OF_TIME = '9999-12-31T23:59:59.999Z';
 
 /**
@@ -214,10 +214,16 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   await requireEnabled(deps.pool, orgId, id);
   let total = 0;
   for (let after: { created_at: string; id: string } | null = null; ;) {
-    const { replayed, last } = await replayPeriod(deps.pool, id, { since, until, status: period.status }, after, CHUNK);
+    const { replayed, last } = await replayPeriod(
+      deps.pool,
+      id,
+      { since, until, status: period.status },
+      after,
+      DELIVERIES_PER_STATEMENT,
+    );
     total += replayed;
     if (replayed > 0) deps.wakeRelay();
-    if (replayed < CHUNK) return total;
+    if (replayed < DELIVERIES_PER_STATEMENT) return total;
     after = last;
   }
 }

@@ -33,7 +33,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** Milliseconds between the attempts of a delivery: the first is immediate, the tenth is the last. */
-const WAITS = [
+const RETRY_DELAYS_MS = [
   5 * SECOND,
   5 * MINUTE,
   30 * MINUTE,
@@ -47,7 +47,7 @@ const WAITS = [
 /** Random share of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 /** Attempts before a delivery counts towards disabling its endpoint: a single failure after a long idle time does not. */
-export const TELLING_TRIES = 3;
+export const MIN_FAILED_ATTEMPTS = 3;
 
 /**
  * Returns milliseconds until the next attempt of a delivery, or undefined when it has failed permanently.
@@ -55,8 +55,12 @@ export const TELLING_TRIES = 3;
  * @param retryAfterMs minimum delay that the endpoint requested
  * @param chance 0 to 1, the position within the jitter
  */
-export function waitAfter(failures: number, retryAfterMs: number | undefined, chance: number): number | undefined {
-  const wait = WAITS[failures - 1];
+export function retryDelayAfter(
+  failures: number,
+  retryAfterMs: number | undefined,
+  chance: number,
+): number | undefined {
+  const wait = RETRY_DELAYS_MS[failures - 1];
   if (wait === undefined) return undefined;
   return Math.max(wait * (1 + JITTER * (2 * chance - 1)), retryAfterMs ?? 0);
 }

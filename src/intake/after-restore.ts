@@ -8,7 +8,10 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
  * @param provider the email provider that reconciles them
  * @returns the number of open emails and chat-app messages
  */
-export async function doubtAll(pool: Pool, provider: EmailProviderName): Promise<{ emails: number; messages: number }> {
+export async function markAllAmbiguous(
+  pool: Pool,
+  provider: EmailProviderName,
+): Promise<{ emails: number; messages: number }> {
   return transaction(pool, async (client) => {
     const emails = await doubtEmails(client, provider);
     const messages = await doubtChats(client);

@@ -21,7 +21,7 @@ import { quotaExceeded } from './quota.ts';
 import { startTimeSlices } from '../lib/time-slices.ts';
 
 /** Fetched files that one process holds in memory, and the share of one organization. */
-const FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
+const MAX_FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
 const FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
 const BYTES_PER_MB = 1_048_576;
 
@@ -59,7 +59,7 @@ interface Incoming {
 
 export function makeWithFiles(deps: FileDeps): WithFiles {
   const { files, fetchPublic } = deps;
-  const memory = makeByteLimit(FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
+  const memory = makeByteLimit(MAX_FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
 
   const keepAll = async (upload: Upload): Promise<Attachment[]> => {
     const { orgId } = upload;

@@ -22,7 +22,7 @@ import { quotaExceeded } from './quota.ts';
 import { startTimeSlices } from '../lib/time-slices.ts';
 
 /** Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. */
-const CHUNK = 250;
+const EMAILS_PER_STATEMENT = 250;
 
 /**
  * Stores all emails of a batch for delivery, or none.
@@ -106,12 +106,12 @@ async function storeMembers(
   refuse: (index: number, refusal: Refusal) => never,
 ): Promise<void> {
   let before: Promise<void> | undefined;
-  for (let from = 0; from < requests.length; from += CHUNK) {
+  for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
     const emails = await sealEmails(
       deps,
       orgId,
       requests
-        .slice(from, from + CHUNK)
+        .slice(from, from + EMAILS_PER_STATEMENT)
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
     );
     const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
@@ -188,8 +188,8 @@ export async function cancelBatch(
       );
     }
     let canceled = 0;
-    for (let from = 0; from < members.length; from += CHUNK) {
-      const chunk = members.slice(from, from + CHUNK);
+    for (let from = 0; from < members.length; from += EMAILS_PER_STATEMENT) {
+      const chunk = members.slice(from, from + EMAILS_PER_STATEMENT);
       // Members that a worker has claimed meanwhile have another status.
       const changed = await project(
         client,

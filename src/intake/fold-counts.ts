@@ -4,9 +4,9 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { foldTags } from '../store/emails/tags.ts';
 
 /** Bounds the additions that readers of the counts must add up. */
-const EVERY = 1_000;
+const INTERVAL_MS = 1_000;
 /** Additions per statement, so that none is slow. */
-const AT_ONCE = 5_000;
+const ADDITIONS_PER_STATEMENT = 5_000;
 
 /**
  * Folds additions into the counts of tags and of emails per hour within a second or two. If it does not run, counts remain
@@ -24,7 +24,7 @@ export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void
       } catch (error) {
         if (failures++ === 0) onError(error);
       }
-      await sleep(EVERY, undefined, { signal: ending.signal }).catch(() => undefined);
+      await sleep(INTERVAL_MS, undefined, { signal: ending.signal }).catch(() => undefined);
     }
   })();
   return () => {
@@ -34,5 +34,5 @@ export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void
 }
 
 async function foldAll(pool: Pool, fold: typeof foldTags, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await fold(pool, AT_ONCE)) === AT_ONCE);
+  while (!signal.aborted && (await fold(pool, ADDITIONS_PER_STATEMENT)) === ADDITIONS_PER_STATEMENT);
 }

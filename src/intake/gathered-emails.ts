@@ -13,7 +13,7 @@ export interface Caller {
 export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
 /** Emails per statement. */
-const AT_ONCE = 100;
+const MAX_GROUP_SIZE = 100;
 
 /** Groups emails of one caller that arrive while others are being stored into one statement and commit. */
 export function gatherEmails(pool: Pool): StoreEmail {
@@ -24,7 +24,7 @@ export function gatherEmails(pool: Pool): StoreEmail {
     let store = callers.get(name);
     if (!store) {
       const write = (emails: readonly NewEmail[]) => storeTogether(pool, { orgId, domainIds }, emails);
-      store = gather(write, AT_ONCE, () => callers.delete(name));
+      store = gather(write, MAX_GROUP_SIZE, () => callers.delete(name));
       callers.set(name, store);
     }
     return store(email);

@@ -1,7 +1,7 @@
 /** Emails of one organization that are counted concurrently: one holds the lock, the others are in transit. */
-const AT_ONCE = 4;
+const MAX_CONCURRENT_EMAILS = 4;
 /** Organizations that are remembered to have a quota. */
-const MOST = 10_000;
+const MAX_ORGANIZATIONS = 10_000;
 
 /**
  * Emails of an organization with a quota are counted one after the other, each until its commit. Those with files, which
@@ -28,7 +28,7 @@ export function makeQuotaQueue(): QuotaQueue {
       if (!counted.has(orgId)) return work();
       const line = lines.get(orgId) ?? { inside: 0, waiting: [] };
       lines.set(orgId, line);
-      if (line.inside < AT_ONCE) line.inside++;
+      if (line.inside < MAX_CONCURRENT_EMAILS) line.inside++;
       else await new Promise<void>((resolve) => line.waiting.push(resolve));
       try {
         return await work();
@@ -40,7 +40,7 @@ export function makeQuotaQueue(): QuotaQueue {
     },
     note(orgId, isCounted) {
       if (!isCounted) counted.delete(orgId);
-      else if (counted.size < MOST) counted.add(orgId);
+      else if (counted.size < MAX_ORGANIZATIONS) counted.add(orgId);
     },
   };
 }

@@ -4,7 +4,7 @@ import { requireOrganization } from '../accounts/organizations.ts';
 import { type AgainDeps, sendAgain } from './send-again.ts';
 
 /** Emails per page. */
-const PAGE = 500;
+const PAGE_ROWS = 500;
 
 export interface RetrySummary {
   readonly matched: number;
@@ -43,8 +43,8 @@ export async function listAll(
   await requireOrganization(pool, orgId);
   const emails: FailedEmail[] = [];
   for (;;) {
-    const page = await listFailedEmails(pool, orgId, filter, emails.at(-1), PAGE);
+    const page = await listFailedEmails(pool, orgId, filter, emails.at(-1), PAGE_ROWS);
     emails.push(...page);
-    if (page.length < PAGE) return emails;
+    if (page.length < PAGE_ROWS) return emails;
   }
 }

@@ -5,7 +5,7 @@ import { registerTags } from '../store/emails/tags.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 
 /** Registered tags that a process remembers, of all organizations: at most 30 MB of the longest tags. */
-const REMEMBERED = 50_000;
+const MAX_REMEMBERED_TAGS = 50_000;
 
 /**
  * Limits the distinct tags of an organization. Every tag is registered before the first email with it is stored. A process
@@ -30,7 +30,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
   const remember = (key: string): void => {
     registered.add(key);
-    if (registered.size <= REMEMBERED) return;
+    if (registered.size <= MAX_REMEMBERED_TAGS) return;
     const [oldest] = registered;
     registered.delete(oldest as string);
   };

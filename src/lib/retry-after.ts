@@ -1,5 +1,5 @@
 /** Longest Retry-After that is honored. */
-const DAY = 86_400_000;
+const MAX_RETRY_AFTER_MS = 86_400_000;
 
 /**
  * Parses Retry-After (RFC 9110 §10.2.3), seconds or a date. Returns milliseconds from `now`, at most a day, or undefined
@@ -8,8 +8,8 @@ const DAY = 86_400_000;
  */
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
-  if (/^\d{1,10}$/.test(value.trim())) return Math.min(Number(value) * 1_000, DAY);
+  if (/^\d{1,10}$/.test(value.trim())) return Math.min(Number(value) * 1_000, MAX_RETRY_AFTER_MS);
   // Date.parse accepts almost any text: only text that starts with the name of a day is a date.
   const date = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : NaN;
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), DAY);
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now), MAX_RETRY_AFTER_MS);
 }

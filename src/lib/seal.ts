@@ -15,9 +15,9 @@ export interface Seal {
 const FORM_WITHOUT_KEY = 1;
 const FORM = 2;
 /** The start of a hash of the key, enough to distinguish a few keys. */
-const KEY_ID = 4;
+const KEY_ID_BYTES = 4;
 /** AES-GCM sizes by NIST SP 800-38D. */
-const NONCE = 12;
+const NONCE_BYTES = 12;
 const TAG = 16;
 const CIPHER = 'aes-256-gcm';
 
@@ -44,10 +44,10 @@ export function makeSeal(keys: Buffer | DerivedKeys): Seal {
         );
       }
       if (sealed[0] !== FORM) throw new Error('the value has no form that is known here');
-      const used = known.filter((candidate) => sealed.subarray(0, 1 + KEY_ID).equals(candidate.prefix));
+      const used = known.filter((candidate) => sealed.subarray(0, 1 + KEY_ID_BYTES).equals(candidate.prefix));
       return openWithAny(
         used.map(({ key }) => key),
-        sealed.subarray(1 + KEY_ID),
+        sealed.subarray(1 + KEY_ID_BYTES),
         about,
       );
     },
@@ -55,7 +55,7 @@ export function makeSeal(keys: Buffer | DerivedKeys): Seal {
 }
 
 function prefixOf(key: Buffer): Buffer {
-  const id = createHash('sha256').update('sendwright key id').update(key).digest().subarray(0, KEY_ID);
+  const id = createHash('sha256').update('sendwright key id').update(key).digest().subarray(0, KEY_ID_BYTES);
   return Buffer.concat([Buffer.of(FORM), id]);
 }
 
@@ -74,7 +74,7 @@ function openWithAny(keys: readonly Buffer[], encrypted: Buffer, about: string):
 
 /** @returns nonce, tag, ciphertext */
 function encrypt(key: Buffer, secret: Buffer, about: string): Buffer {
-  const nonce = randomBytes(NONCE);
+  const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(Buffer.from(about));
   const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
@@ -82,8 +82,8 @@ function encrypt(key: Buffer, secret: Buffer, about: string): Buffer {
 
 /** @param encrypted nonce, tag, ciphertext */
 function decrypt(key: Buffer, encrypted: Buffer, about: string): Buffer {
-  if (encrypted.length < NONCE + TAG) throw new Error('the value is too short to be sealed');
-  const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE), { authTagLength: TAG });
-  decipher.setAAD(Buffer.from(about)).setAuthTag(encrypted.subarray(NONCE, NONCE + TAG));
-  return Buffer.concat([decipher.update(encrypted.subarray(NONCE + TAG)), decipher.final()]);
+  if (encrypted.length < NONCE_BYTES + TAG) throw new Error('the value is too short to be sealed');
+  const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE_BYTES), { authTagLength: TAG });
+  decipher.setAAD(Buffer.from(about)).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG));
+  return Buffer.concat([decipher.update(encrypted.subarray(NONCE_BYTES + TAG)), decipher.final()]);
 }

@@ -27,7 +27,7 @@ export interface FetchMemory {
 export type PublicFetch = (url: string, budget: Budget, signal?: AbortSignal) => Promise<Buffer>;
 
 /** Time for lookups, connections, redirects and the whole body. */
-const WITHIN = 15_000;
+const FETCH_DEADLINE_MS = 15_000;
 /** A fetch that timed out after a longer wait for our own limits failed because of them, not because of its host. */
 const BLAMED_WAIT_MS = 1_000;
 /** Time that a fetch waits for memory. */
@@ -46,10 +46,10 @@ const HEADERS = {
  * @param deadlineMs time for one fetch
  * @throws when a range in the settings is not valid
  */
-export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN): PublicFetch {
+export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETCH_DEADLINE_MS): PublicFetch {
   const network = makeNetwork(settings);
   return async (text, budget, caller) => {
-    const deadline = AbortSignal.timeout(within);
+    const deadline = AbortSignal.timeout(deadlineMs);
     const signal = caller ? AbortSignal.any([deadline, caller]) : deadline;
     const turn: Turn = { signal, holder: budget.holder, waitedMs: 0 };
     try {
@@ -64,7 +64,7 @@ export function makePublicFetch(settings: PublicFetchSettings, within = WITHIN):
       caller?.throwIfAborted();
       if (error instanceof FetchBusy) throw error;
       if (deadline.aborted && turn.waitedMs > BLAMED_WAIT_MS) throw new FetchBusy();
-      if (deadline.aborted) throw new Unfetchable(`it takes longer than ${within / 1_000} seconds`);
+      if (deadline.aborted) throw new Unfetchable(`it takes longer than ${deadlineMs / 1_000} seconds`);
       throw error instanceof Unfetchable ? error : new Unfetchable(reason(error), { cause: error });
     }
   };

@@ -34,17 +34,17 @@ export interface Line {
 export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
 
 /** Time for one post: lookup, connection, request and response. */
-const WITHIN = 15_000;
+const POST_DEADLINE_MS = 15_000;
 /** Bytes of a body that are read, so that its connection can be reused. */
-const READ = 65_536;
+const MAX_READ_BYTES = 65_536;
 /** Time for which an idle connection is kept; the server may request less. */
-const IDLE = 3_000;
+const IDLE_TIMEOUT_MS = 3_000;
 
 /**
  * @param deadlineMs time for one post
  * @throws when a range in the settings is not valid
  */
-export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): OpenLine {
+export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_DEADLINE_MS): OpenLine {
   const network = makeNetwork(settings);
 
   async function connect(text: string, connections: number, turn: Turn): Promise<Pool> {
@@ -55,7 +55,7 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
       connect: connector,
       connections,
       pipelining: 1,
-      keepAliveTimeout: IDLE,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -73,7 +73,7 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
     };
     return {
       async post(headers, body) {
-        const signal = AbortSignal.timeout(within);
+        const signal = AbortSignal.timeout(deadlineMs);
         try {
           const { pathname, search } = new URL(text);
           const answer = await (
@@ -81,7 +81,7 @@ export function makePublicPost(settings: PublicFetchSettings, within = WITHIN): 
           ).request({ method: 'POST', path: pathname + search, headers, body, signal });
           return await toAnswer(answer, keep);
         } catch (error) {
-          if (signal.aborted) throw new Unfetchable(`it takes longer than ${within / 1_000} seconds`);
+          if (signal.aborted) throw new Unfetchable(`it takes longer than ${deadlineMs / 1_000} seconds`);
           if (error instanceof FetchBusy) throw new Unfetchable('its host name was not looked up in time');
           throw error instanceof Unfetchable ? error : new Unfetchable(reason(error), { cause: error });
         }
@@ -112,7 +112,7 @@ async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buff
     for await (const chunk of body) {
       if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
       bytes += chunk.length;
-      if (bytes >= READ) break;
+      if (bytes >= MAX_READ_BYTES) break;
     }
   } catch {
     // The status has been received.

@@ -9,7 +9,7 @@ import {
 import type { Dns } from '../providers/dns.ts';
 
 /** DNS findings, and the records that got a response. */
-export interface Asked {
+export interface RecordLookup {
   readonly findings: Findings;
   /** Keys of the records with a response; others are unchanged. */
   readonly certain: ReadonlySet<string>;
@@ -19,12 +19,12 @@ export interface Asked {
  * Looks up all records of a domain concurrently. A record whose lookup fails keeps its previous finding.
  * @param name of the domain
  */
-export async function askForRecords(
+export async function lookUpRecords(
   dns: Dns,
   name: string,
   wanted: readonly WantedRecord[],
   before: Findings,
-): Promise<Asked> {
+): Promise<RecordLookup> {
   const certain = new Set<string>();
   const findings: Record<string, Finding> = {};
   await Promise.all(

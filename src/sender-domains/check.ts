@@ -21,7 +21,7 @@ import {
 import { type Db, isDuplicate, transaction } from '../store/postgres/pool.ts';
 import { keepProviderDomain } from '../store/domains/provider-domains.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
-import { askForRecords } from './ask.ts';
+import { lookUpRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
 import { addToPostmark, prepareDomain } from './prepare.ts';
 
@@ -39,14 +39,14 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   if (!domain) return;
   const { name, findings: before } = domain;
   let wanted = wantedRecords(domain, deps.senders);
-  let asked = await askForRecords(deps.dns, name, wanted, before);
+  let asked = await lookUpRecords(deps.dns, name, wanted, before);
   const isOurs = asked.certain.has(ownershipKey(name)) && asked.findings[ownershipKey(name)]?.status === 'verified';
   // Only after its ownership is proved: all organizations share one account at Postmark.
   if (deps.postmark && isOurs && domain.provider_id !== null && (await askPostmark(deps, name, domain.provider_id))) {
     domain = await findDomain(deps.pool, domain.org_id, domain.id);
     if (!domain) return;
     wanted = wantedRecords(domain, deps.senders);
-    asked = await askForRecords(deps.dns, name, wanted, before);
+    asked = await lookUpRecords(deps.dns, name, wanted, before);
   }
   const { findings, certain } = asked;
   const dkim = findingKey({ record: 'DKIM', name: ownDkimName(name) });
@@ -115,8 +115,8 @@ async function writeIn(
   const step = isTaken ? lostTo(self) : nextStep(self, verdict, isBackground);
   await saveCheck(client, id, isTaken ? { ...findings, ...taken(name, findings) } : findings, step, published);
   if (step.status === self.status) return undefined;
-  await tell(client, { ...self, status: step.status });
-  if (step.status === 'verified') await yieldTo(client, self, others);
+  await notifyEndpoints(client, { ...self, status: step.status });
+  if (step.status === 'verified') await failCompetingRegistrations(client, self, others);
   // Its workflow may sleep until a time that has changed.
   await wakeDomain(client, id);
   return step.status;
@@ -136,12 +136,16 @@ function taken(name: string, findings: Findings): Findings {
  * Fails all competing registrations of a name after one organization has proved ownership or the operator has trusted it.
  * The caller has locked them, and verified that one.
  */
-export async function yieldTo(db: Db, { name }: { readonly name: string }, others: readonly Namesake[]): Promise<void> {
+export async function failCompetingRegistrations(
+  db: Db,
+  { name }: { readonly name: string },
+  others: readonly Namesake[],
+): Promise<void> {
   const losers = others.filter(({ status }) => status === 'pending');
   const ids = losers.map(({ id }) => id);
   await failDomains(db, ids, taken(name, {}));
   for (const loser of losers) {
-    await tell(db, { ...loser, status: 'failed' });
+    await notifyEndpoints(db, { ...loser, status: 'failed' });
     await wakeDomain(db, loser.id);
   }
 }
@@ -149,7 +153,7 @@ export async function yieldTo(db: Db, { name }: { readonly name: string }, other
 type Change = 'created' | 'verified' | 'failed' | 'deleted';
 
 /** Enqueues webhooks about a domain, by default about its status. */
-export async function tell(
+export async function notifyEndpoints(
   db: Db,
   { id, org_id, name, status }: Pick<Namesake, 'id' | 'org_id' | 'name' | 'status'>,
   change: Change = status === 'verified' ? 'verified' : 'failed',

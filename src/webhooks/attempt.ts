@@ -14,7 +14,7 @@ export interface Attempt {
   /** Why there was no response, or why it was not accepted; a sentence for the endpoint's owner. */
   readonly error: string | null;
   /** The delay that the endpoint requested. */
-  readonly retryAfter?: number;
+  readonly retryAfterMs?: number;
 }
 
 /** Returns true for a 2xx response. */
@@ -42,7 +42,7 @@ export async function attempt(line: Line, id: string, body: string, secrets: rea
       durationMs: took(),
       response: answer && readable(answer),
       error: status >= 300 && status <= 399 ? 'it redirects, and redirects are not followed' : null,
-      ...(wait !== undefined && { retryAfter: wait }),
+      ...(wait !== undefined && { retryAfterMs: wait }),
     };
   } catch (error) {
     if (!(error instanceof Unfetchable)) throw error;

@@ -22,12 +22,12 @@ export interface EmailFacts {
 }
 
 /** Largest payload. */
-const BYTES = 20_000;
+const MAX_PAYLOAD_BYTES = 20_000;
 /** Largest server response and link in a payload, as JSON. */
-const ERROR_BYTES = 4_000;
+const MAX_ERROR_BYTES = 4_000;
 const LINK_BYTES = 4_000;
 /** Longest subject in a payload that is still too large; at least one recipient then fits. */
-const SHORT_SUBJECT = 1_000;
+const MAX_CUT_SUBJECT_BYTES = 1_000;
 
 /**
  * Builds the webhook payload of an event. The result is deterministic.
@@ -49,14 +49,14 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
   const { batch_id, from, to, subject, tags } = email;
   const head = { emailId: event.message_id, ...(batch_id !== null && { batchId: batch_id }), from };
   const whole = write({ ...head, to, subject, tags });
-  if (bytes(whole) < BYTES) return whole;
+  if (bytes(whole) < MAX_PAYLOAD_BYTES) return whole;
 
   const without = (rest: Record<string, unknown>, ...truncated: string[]): string | undefined => {
-    const room = BYTES - 1 - bytes(write({ ...head, to: [], ...rest }, truncated));
-    const fitting = thatFit(to, room);
+    const maxBytes = MAX_PAYLOAD_BYTES - 1 - bytes(write({ ...head, to: [], ...rest }, truncated));
+    const fitting = thatFit(to, maxBytes);
     return fitting.length > 0 ? write({ ...head, to: fitting, ...rest }, truncated) : undefined;
   };
-  const short = { subject: cut(subject, SHORT_SUBJECT) };
+  const short = { subject: cut(subject, MAX_CUT_SUBJECT_BYTES) };
   return (
     without({ subject, tags }, 'to') ??
     without({ subject }, 'to', 'tags') ??
@@ -66,9 +66,9 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
 }
 
 /** Returns the first recipients that fit into a number of bytes. */
-function thatFit(to: readonly string[], room: number): string[] {
+function thatFit(to: readonly string[], maxBytes: number): string[] {
   const fitting: string[] = [];
-  let left = room;
+  let left = maxBytes;
   for (const recipient of to) {
     left -= bytes(JSON.stringify(recipient)) + 1;
     if (left < 0) break;
@@ -81,15 +81,15 @@ function shortened(data: EventFacts['data']): Record<string, unknown> {
   const { error, click } = data as { error?: unknown; click?: { link?: unknown } };
   return {
     ...data,
-    ...(typeof error === 'string' && { error: cut(error, ERROR_BYTES) }),
+    ...(typeof error === 'string' && { error: cut(error, MAX_ERROR_BYTES) }),
     ...(typeof click?.link === 'string' && { click: { ...click, link: cut(click.link, LINK_BYTES) } }),
   };
 }
 
 /** Truncates text to a number of bytes of JSON. */
-function cut(text: string, most: number): string {
-  if (bytes(JSON.stringify(text)) - 2 <= most) return text;
-  let [left, units] = [most, 0];
+function cut(text: string, maxBytes: number): string {
+  if (bytes(JSON.stringify(text)) - 2 <= maxBytes) return text;
+  let [left, units] = [maxBytes, 0];
   for (const character of text) {
     left -= bytes(JSON.stringify(character)) - 2;
     if (left < 0) break;

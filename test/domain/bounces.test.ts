@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { RULES } from '../../src/domain/bounces/rules.ts';
-import { classifyBounce, spokenReason } from '../../src/domain/bounces/bounces.ts';
+import { classifyBounce, statedReason } from '../../src/domain/bounces/bounces.ts';
 import { SUPPRESSING } from '../../src/domain/email/suppression.ts';
 import { BOUNCE_REASONS, type BounceReason } from '../../src/domain/email/email.ts';
 import { REPLIES } from './bounce-replies.ts';
 import { processorMs } from '../support/processor-time.ts';
 
 const reasons = (cases: readonly (readonly [string, BounceReason | undefined])[]): void => {
-  for (const [reply, reason] of cases) assert.equal(spokenReason(reply), reason, reply);
+  for (const [reply, reason] of cases) assert.equal(statedReason(reply), reason, reply);
 };
 
 describe('the reason of a bounce', () => {
@@ -32,7 +32,7 @@ describe('the reason of a bounce', () => {
 
   it('is undefined where neither words nor codes give one, and unknown then', () => {
     for (const reply of REPLIES.unknown) {
-      assert.equal(spokenReason(reply), undefined, reply);
+      assert.equal(statedReason(reply), undefined, reply);
       assert.deepEqual(classifyBounce(reply), { reason: 'unknown', suppress: true });
     }
   });
@@ -47,10 +47,10 @@ describe('the reason of a bounce', () => {
     for (const reason of BOUNCE_REASONS) {
       if (reason === 'unknown') continue;
       for (const reply of REPLIES[reason]) {
-        for (const shape of shapes) assert.equal(spokenReason(shape(reply)), reason, shape(reply));
+        for (const shape of shapes) assert.equal(statedReason(shape(reply)), reason, shape(reply));
         // A name like RecipientNotFound is one word in capitals.
         const capitals = reply.toUpperCase();
-        if (!/[a-z][A-Z]/.test(reply)) assert.equal(spokenReason(capitals), reason, capitals);
+        if (!/[a-z][A-Z]/.test(reply)) assert.equal(statedReason(capitals), reason, capitals);
       }
     }
   });
@@ -200,8 +200,8 @@ describe('any text', () => {
   });
 
   it('is read up to 2,000 characters', () => {
-    assert.equal(spokenReason(`${'x '.repeat(990)}mailbox full`), 'mailbox_full');
-    assert.equal(spokenReason(`${'x '.repeat(1_000)}mailbox full`), undefined);
+    assert.equal(statedReason(`${'x '.repeat(990)}mailbox full`), 'mailbox_full');
+    assert.equal(statedReason(`${'x '.repeat(1_000)}mailbox full`), undefined);
   });
 });
 

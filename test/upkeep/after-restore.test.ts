@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { project } from '../../src/projection/emails.ts';
-import { doubtAll } from '../../src/intake/after-restore.ts';
+import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
 import { doubtChats, doubtEmails, wakeAll } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
@@ -74,7 +74,7 @@ describe('an email that was open when the backup was made', () => {
     const to = ['one@example.net', 'Two <TWO@example.net>', 'three@example.net'];
     const member = await accept({ to, marketing: true });
     for (const copy of [0, 2]) provider.take({ id: member.id, copy }, 'call_forgotten');
-    assert.deepEqual(await doubtAll(pool, 'postmark'), { emails: 1, messages: 0 });
+    assert.deepEqual(await markAllAmbiguous(pool, 'postmark'), { emails: 1, messages: 0 });
     assert.equal((await deliverOne(member)).state, 'again');
     await age(member.id, 60);
     assert.equal((await deliverOne(member)).state, 'ended');
@@ -87,7 +87,7 @@ describe('an email that was open when the backup was made', () => {
   test('that is a marketing email is sent whole where the provider has no copy of it', async () => {
     const { provider, accept, age, deliverOne } = make();
     const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
-    await doubtAll(pool, 'postmark');
+    await markAllAmbiguous(pool, 'postmark');
     assert.equal((await deliverOne(member)).state, 'again');
     await age(member.id, 60);
     assert.equal((await deliverOne(member)).state, 'ended');
@@ -123,7 +123,7 @@ describe('an email that was open when the backup was made', () => {
     assert.equal((await deliverOne(member)).state, 'again');
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [member.id]);
     await outbox();
-    assert.deepEqual(await doubtAll(pool, 'postmark'), { emails: 1, messages: 0 });
+    assert.deepEqual(await markAllAmbiguous(pool, 'postmark'), { emails: 1, messages: 0 });
     const client = await pool.connect();
     const rows = await lockOutbox(client, 10);
     client.release();
@@ -144,7 +144,7 @@ describe('an email that was open when the backup was made', () => {
       to: ['a@example.net', 'b@example.net'],
       marketing: true,
     });
-    await doubtAll(pool, 'postmark');
+    await markAllAmbiguous(pool, 'postmark');
     await project(pool, 'canceled', [{ id: member.id }]);
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
     assert.deepEqual(await deliverOne(rescheduled(member)), { id: member.id, state: 'ended', status: 'canceled' });

@@ -66,13 +66,13 @@ describe('an attempt fails', () => {
 });
 
 test('Retry-After is seconds or a date, a day at most', async () => {
-  assert.equal((await tryOnce({ status: 503, retryAfter: '12' })).retryAfter, 12_000);
-  assert.equal((await tryOnce({ status: 503, retryAfter: '999999' })).retryAfter, 86_400_000);
+  assert.equal((await tryOnce({ status: 503, retryAfter: '12' })).retryAfterMs, 12_000);
+  assert.equal((await tryOnce({ status: 503, retryAfter: '999999' })).retryAfterMs, 86_400_000);
   const soon =
-    (await tryOnce({ status: 503, retryAfter: new Date(Date.now() + 60_000).toUTCString() })).retryAfter ?? 0;
+    (await tryOnce({ status: 503, retryAfter: new Date(Date.now() + 60_000).toUTCString() })).retryAfterMs ?? 0;
   assert.ok(soon > 58_000 && soon <= 60_000, `${soon}`);
   for (const retryAfter of [null, 'soon', '-1', '1.5']) {
-    assert.equal((await tryOnce({ status: 503, retryAfter })).retryAfter, undefined);
+    assert.equal((await tryOnce({ status: 503, retryAfter })).retryAfterMs, undefined);
   }
 });
 

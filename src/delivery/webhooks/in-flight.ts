@@ -1,4 +1,4 @@
-import { ANSWER_BYTES, TELLING_TRIES, waitAfter } from '../../domain/webhooks.ts';
+import { ANSWER_BYTES, MIN_FAILED_ATTEMPTS, retryDelayAfter } from '../../domain/webhooks.ts';
 import type { Line } from '../../public-fetch/post.ts';
 import type { Health, OpenEndpoint } from '../../store/webhooks/idle.ts';
 import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
@@ -82,7 +82,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
     health = {
       succeeded: health.succeeded || isDelivered,
       failed: health.failed || !isDelivered,
-      telling: health.telling || (!isDelivered && delivery.tries + 1 >= TELLING_TRIES),
+      telling: health.telling || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
     };
     ended.push(toTry(delivery, result, performance.now() - startedAt));
     posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
@@ -149,9 +149,9 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
 }
 
 function toTry({ id, tries }: DueDelivery, result: Attempt, ago: number): Try {
-  const { statusCode, durationMs, response, error, retryAfter } = result;
+  const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, tries, ago, statusCode, durationMs, response, error };
   if (succeeded(result)) return { ...common, status: 'succeeded', wait: null };
-  const wait = isGone(result) ? undefined : waitAfter(tries + 1, retryAfter, Math.random());
+  const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
   return wait === undefined ? { ...common, status: 'failed', wait: null } : { ...common, status: 'pending', wait };
 }

@@ -3,11 +3,11 @@ import type { BounceReason } from '../email/email.ts';
 import { SUPPRESSING } from '../email/suppression.ts';
 
 /** Longest part of a reply that is read, in UTF-16 units; servers need a third of it. */
-const READ_LENGTH = 2_000;
+const MAX_REPLY_LENGTH = 2_000;
 
 /** Classifies a bounce: `unknown` when its reply states no reason; `suppress` when the recipient is to be suppressed. */
 export function classifyBounce(response: string): { reason: BounceReason; suppress: boolean } {
-  const reason = spokenReason(response) ?? 'unknown';
+  const reason = statedReason(response) ?? 'unknown';
   return { reason, suppress: SUPPRESSING[reason] };
 }
 
@@ -16,8 +16,8 @@ export function classifyBounce(response: string): { reason: BounceReason; suppre
  * Undefined without any, so that a caller may use other facts.
  * @param response a reply as a provider or an SMTP client quotes it: in any case and language, on one line or many
  */
-export function spokenReason(response: string): BounceReason | undefined {
-  const reply = response.slice(0, READ_LENGTH);
+export function statedReason(response: string): BounceReason | undefined {
+  const reply = response.slice(0, MAX_REPLY_LENGTH);
   const words = readableWords(reply);
   const reason = RULES.find((rule) => rule.words.test(words))?.reason ?? reasonByCode(reply);
   return reason !== undefined && !SUPPRESSING[reason] ? reason : reasonInPlace(reason, reply, words);

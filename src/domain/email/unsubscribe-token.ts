@@ -2,7 +2,7 @@ import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
 /** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
-const SIGNATURE = 16;
+const SIGNATURE_BYTES = 16;
 
 /** `<email id>.<position>.<signature>` in canonical form. */
 const TOKEN = /^(em_[0-9a-z]{26})\.(0|[1-9][0-9]{0,2})\.[A-Za-z0-9_-]{22}$/;
@@ -24,7 +24,7 @@ export interface UnsubscribeTokens {
 
 /** @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`, the same in every process */
 export function makeUnsubscribeTokens(secretKey: SecretKeys): UnsubscribeTokens {
-  const signer = makeSigner(deriveKeys(secretKey, 'unsubscribe links'), SIGNATURE);
+  const signer = makeSigner(deriveKeys(secretKey, 'unsubscribe links'), SIGNATURE_BYTES);
   const signed = ({ orgId, emailId, position }: Addressee) => JSON.stringify([orgId, emailId, position]);
   const spell = ({ emailId, position }: Addressee, signature: Buffer) =>
     `${emailId}.${position}.${signature.toString('base64url')}`;

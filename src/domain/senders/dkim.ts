@@ -4,12 +4,12 @@ import { generateKeyPair, type KeyObject } from 'node:crypto';
 export const DKIM_SELECTOR = 'sw1';
 
 /** RFC 8301 §3.2 recommends at least this; 4,096 bits do not fit into one DNS packet everywhere. */
-const BITS = 2_048;
+const KEY_BITS = 2_048;
 
 /** Generates a key: base64 of its public part (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
 export function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
   const form = {
-    modulusLength: BITS,
+    modulusLength: KEY_BITS,
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'der' },
   } as const;

@@ -12,7 +12,7 @@ export type DnsAnswer =
 type Judged = Omit<Finding, 'was_right'>;
 
 /** Limits on the stored values of a name, which other parties control. */
-const VALUES = 20;
+const MAX_VALUES = 20;
 const VALUE_LENGTH = 1_000;
 
 /** Sanitizes values: removes control characters, truncates, and cuts between characters as Postgres requires. */
@@ -22,7 +22,7 @@ function shown(values: readonly string[]): string[] {
       .slice(0, VALUE_LENGTH)
       .join('');
   // eslint-disable-next-line no-control-regex -- they are what is to be found
-  return values.slice(0, VALUES).map((value) => cut(value).replace(/[\0-\x1F\x7F\uD800-\uDFFF]/gu, '�'));
+  return values.slice(0, MAX_VALUES).map((value) => cut(value).replace(/[\0-\x1F\x7F\uD800-\uDFFF]/gu, '�'));
 }
 
 /**

@@ -46,7 +46,7 @@ export interface ShownRecord {
 }
 
 /** Short enough to correct mistakes, and supported by every DNS provider. */
-const TTL = 3_600;
+const TTL_SECONDS = 3_600;
 /** https://postmarkapp.com/support/article/1092-how-do-i-set-up-spf-for-postmark */
 const POSTMARK_SPF = 'include:spf.mtasv.net';
 
@@ -95,7 +95,7 @@ function mechanisms({ postmark, smtpHost }: Senders): string {
 export function showRecords(wanted: readonly WantedRecord[], findings: Findings): ShownRecord[] {
   return wanted.map(({ record, type, name, value, required, ...rest }) => {
     const { status, found, error } = findings[findingKey({ record, name, ...rest })] ?? NOT_ASKED;
-    return { record, type, name, value, priority: null, ttl: TTL, required, status, found, error };
+    return { record, type, name, value, priority: null, ttl: TTL_SECONDS, required, status, found, error };
   });
 }
 

@@ -34,11 +34,11 @@ export interface Receiver {
 }
 
 /** Largest body; actual deliveries are much smaller. */
-const MOST = 1_048_576;
+const MAX_BODY_BYTES = 1_048_576;
 /** Timeout of the URL's response, just below that of the service. */
-const WITHIN = 14_000;
+const RESPONSE_TIMEOUT_MS = 14_000;
 /** Time for pending deliveries at the end. */
-const GRACE = 2_000;
+const CLOSE_GRACE_MS = 2_000;
 
 /** Headers that belong to the connection (RFC 9110 §7.6.1), or are derived from the body and URL. */
 const OWN = [
@@ -60,7 +60,11 @@ const OWN = [
  * @param report called once for each delivery, with its result
  * @throws the errors of `listen`
  */
-export async function startReceiver(target: URL, port: number, tell: (delivery: Forwarded) => void): Promise<Receiver> {
+export async function startReceiver(
+  target: URL,
+  port: number,
+  report: (delivery: Forwarded) => void,
+): Promise<Receiver> {
   const path = `/${randomBytes(16).toString('hex')}`;
   const agent = new Agent();
   let trust: (secret: string) => void = () => undefined;
@@ -81,7 +85,7 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
         : await pass(agent, target, incoming.rawHeaders, body);
     const { status, error } = passed;
     answer(outgoing, status, passed);
-    tell({
+    report({
       at: new Date().toISOString(),
       id: textOf(incoming.headers['webhook-id']),
       type: event instanceof Error ? null : event.type,
@@ -105,7 +109,7 @@ export async function startReceiver(target: URL, port: number, tell: (delivery: 
       const closed = once(server, 'close');
       server.close();
       server.closeIdleConnections();
-      await Promise.race([closed, sleep(GRACE, undefined, { ref: false })]);
+      await Promise.race([closed, sleep(CLOSE_GRACE_MS, undefined, { ref: false })]);
       server.closeAllConnections();
       await agent.destroy();
     },
@@ -127,9 +131,9 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> 
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes <= MOST) chunks.push(chunk);
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
   }
-  return bytes <= MOST ? Buffer.concat(chunks) : undefined;
+  return bytes <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
 }
 
 interface Passed {
@@ -140,7 +144,7 @@ interface Passed {
 }
 
 async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], body: Buffer): Promise<Passed> {
-  const signal = AbortSignal.timeout(WITHIN);
+  const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   try {
     const answer = await request(target, {
       method: 'POST',
@@ -156,7 +160,8 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
     const start = await firstBytes(answer.body);
     return { status: answer.statusCode, headers: Object.fromEntries(kept) as Record<string, string>, body: start };
   } catch (error) {
-    if (signal.aborted) return { status: 504, error: `${target.href} takes longer than ${WITHIN / 1_000} seconds` };
+    if (signal.aborted)
+      return { status: 504, error: `${target.href} takes longer than ${RESPONSE_TIMEOUT_MS / 1_000} seconds` };
     const { code, message } = error as { code?: string; message: string };
     return { status: 502, error: `${target.href} does not answer: ${code ?? message}` };
   }

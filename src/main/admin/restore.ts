@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { doubtAll } from '../../intake/after-restore.ts';
+import { markAllAmbiguous } from '../../intake/after-restore.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
 import { emailProviderNames } from '../wiring/email-providers.ts';
 import { readSettings } from '../env.ts';
@@ -27,5 +27,5 @@ async function markRestored(pool: Pool): Promise<object> {
   const providers = emailProviderNames(readSettings());
   // Without a provider that supports lookups, AMBIGUOUS_SEND decides.
   const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
-  return { ...(await doubtAll(pool, asked)), asked };
+  return { ...(await markAllAmbiguous(pool, asked)), asked };
 }

@@ -1,4 +1,4 @@
-import { spokenReason } from '../../domain/bounces/bounces.ts';
+import { statedReason } from '../../domain/bounces/bounces.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { Feedback } from '../../domain/email/feedback.ts';
 
@@ -79,14 +79,14 @@ export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
     case 'decided':
       return bounced(meaning.reason, meaning.says, bounce);
     case 'bounced':
-      return bounced(spokenReason(bounce.details) ?? meaning.fallback, meaning.says, bounce);
+      return bounced(statedReason(bounce.details) ?? meaning.fallback, meaning.says, bounce);
     case 'given up':
       return endOrDelay(meaning, bounce);
   }
 }
 
 function endOrDelay({ fallback, says, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
-  const spoken = spokenReason(bounce.details);
+  const spoken = statedReason(bounce.details);
   if (bounce.inactive || (byWords && spoken)) return bounced(spoken ?? fallback, says, bounce);
   return otherwise && { change: otherwise };
 }

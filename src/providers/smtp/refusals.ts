@@ -1,4 +1,4 @@
-import { classifyBounce, spokenReason } from '../../domain/bounces/bounces.ts';
+import { classifyBounce, statedReason } from '../../domain/bounces/bounces.ts';
 import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { SUPPRESSING } from '../../domain/email/suppression.ts';
 
@@ -47,7 +47,7 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
 
 /** Nobody is named by a reply to the data: what would put a recipient on the suppression list must be about the only one. */
 function aboutData(reply: string, recipientCount: number): SendOutcome {
-  const reason = spokenReason(reply);
+  const reason = statedReason(reply);
   const detail = sentence(reply);
   if (!reason || (SUPPRESSING[reason] && recipientCount > 1)) return { kind: 'rejected', detail };
   return { kind: 'bounced', reason, detail };
@@ -66,7 +66,7 @@ export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipien
     // Nothing is wrong with a recipient whom we may not write to.
     if (ABOUT_US.test(reply)) return { recipient, reason: 'reputation_block', detail: sentence(reply) };
     if (responseCode >= 500) return { recipient, reason: classifyBounce(reply).reason, detail: sentence(reply) };
-    const spoken = spokenReason(reply);
+    const spoken = statedReason(reply);
     const reason = spoken && !SUPPRESSING[spoken] ? spoken : 'rate_limited';
     return { recipient, reason, detail: `${sentence(reply)} (It had gone to the others and was not tried again.)` };
   });
