@@ -1,6 +1,6 @@
 import { makeDns } from '../../src/providers/dns.ts';
 import { type Simulator, startSimulator } from './simulator.ts';
-import { endWith, makeLog, sayReady, stopOnSignals } from '../../src/main/process.ts';
+import { exitWith, makeLog, notifyReady, stopOnSignals } from '../../src/main/process.ts';
 
 /**
  * The process of the simulated providers: for development, tests and benchmarks. Its settings are few and its own, so
@@ -11,15 +11,15 @@ const { env } = process;
 function port(name: string): number {
   const value = env[name] || '0';
   if (/^\d+$/.test(value) && Number(value) <= 65_535) return Number(value);
-  return endWith(`${name} is malformed: a port, or 0 for a free one, for example ${name}=3025`);
+  return exitWith(`${name} is malformed: a port, or 0 for a free one, for example ${name}=3025`);
 }
 
 function callback() {
   const { SIMULATOR_CALLBACK_URL: url, POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = env;
   if (!url) return null;
-  if (!URL.canParse(url)) return endWith('SIMULATOR_CALLBACK_URL is malformed: where delivery records are posted');
+  if (!URL.canParse(url)) return exitWith('SIMULATOR_CALLBACK_URL is malformed: where delivery records are posted');
   if (!user || !password)
-    return endWith('SIMULATOR_CALLBACK_URL needs POSTMARK_WEBHOOK_USER and POSTMARK_WEBHOOK_PASSWORD');
+    return exitWith('SIMULATOR_CALLBACK_URL needs POSTMARK_WEBHOOK_USER and POSTMARK_WEBHOOK_PASSWORD');
   return { url, user, password };
 }
 
@@ -27,8 +27,8 @@ function callback() {
 function metaCallback() {
   const { SIMULATOR_META_CALLBACK_URL: url, META_APP_SECRET: appSecret } = env;
   if (!url) return null;
-  if (!URL.canParse(url)) return endWith('SIMULATOR_META_CALLBACK_URL is malformed: where Meta posts its reports');
-  if (!appSecret) return endWith('SIMULATOR_META_CALLBACK_URL needs META_APP_SECRET');
+  if (!URL.canParse(url)) return exitWith('SIMULATOR_META_CALLBACK_URL is malformed: where Meta posts its reports');
+  if (!appSecret) return exitWith('SIMULATOR_META_CALLBACK_URL needs META_APP_SECRET');
   return { url, appSecret };
 }
 
@@ -51,9 +51,9 @@ stopOnSignals(log, 30_000, async () => simulator?.close());
 try {
   simulator = await startSimulator(options);
 } catch (error) {
-  endWith(`The simulator cannot start: ${(error as Error).message}`);
+  exitWith(`The simulator cannot start: ${(error as Error).message}`);
 }
 const { postmarkUrl, chatUrl, smtpUrl, inboxUrl } = simulator;
 const urls = { postmarkUrl, chatUrl, smtpUrl, inboxUrl };
 log.info(urls, 'simulator listens');
-sayReady(urls);
+notifyReady(urls);

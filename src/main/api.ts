@@ -27,19 +27,19 @@ import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeVerifyNumber } from './wiring/number-verification.ts';
 import { organizationLimits } from './wiring/organization-limits.ts';
-import { makeLog, sayReady, stopOnSignals, tendHeap, warnOfWeakSecretKey } from './process.ts';
+import { makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temporal.ts';
-import { openTracer, tellWorkflows } from './wiring/tracing.ts';
+import { openTracer, traceWorkflowStarts } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** The process that serves HTTP and carries the outbox to Temporal. It accepts email while Temporal is away. */
+/** The process that serves HTTP and dispatches the outbox to Temporal. It accepts email while Temporal is unreachable. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 startWatchdog('api');
 const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
-tendHeap();
+tuneHeap();
 
 const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
   log.warn({ err: error }, 'lost a database connection'),
@@ -58,11 +58,11 @@ const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
 
 const stopFolding = startFoldingCounts(pool, (error) =>
-  log.warn({ err: error }, 'could not fold the counts of tags and emails'),
+  log.warn({ err: error }, 'could not aggregate counts of tags and emails'),
 );
 
 const keys = openKeyCache(pool, config.DATABASE_URL, (error) =>
-  log.warn({ err: error }, 'could not note uses of keys'),
+  log.warn({ err: error }, 'could not record uses of API keys'),
 );
 const limits = startRateLimits(
   pool,
@@ -71,7 +71,7 @@ const limits = startRateLimits(
     mails: config.RATE_LIMIT_MAILS_PER_SECOND,
     domains: config.RATE_LIMIT_DOMAINS_PER_SECOND,
   },
-  (error) => log.warn({ err: error }, 'rate limits are not shared with other processes for now'),
+  (error) => log.warn({ err: error }, 'rate limits not shared with other processes'),
 );
 
 const organization = organizationLimits(config);
@@ -79,7 +79,7 @@ const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config);
 checkAttachmentStore(files, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
-// With one of them every callback would be refused, and Postmark gives up what is refused.
+// With only one of them every callback would be refused, and Postmark does not repeat refused callbacks forever.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
 const deps = {
   pool,
@@ -145,17 +145,17 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   await Promise.all([pool.end(), tracer?.stop()]);
 });
 
-// All settings are read by now: a malformed one ends the process with its own line alone.
+// After all settings have been read: a malformed one ends the process with one line only.
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 void checkDatabase(pool, log);
 const url = await app.listen({ port: config.PORT, host: config.HOST });
-sayReady({ url });
+notifyReady({ url });
 
-/** @returns undefined when this process was told to end before Temporal answered */
+/** @returns undefined if the process was stopped before Temporal was reachable */
 async function connect(): Promise<NativeConnection | undefined> {
   try {
     const { connection, namespace } = await connectToTemporal(log, ending.signal);
-    const interceptors = tracer && { workflow: [tellWorkflows(tracer)] };
+    const interceptors = tracer && { workflow: [traceWorkflowStarts(tracer)] };
     const client = new Client({ connection, namespace, ...(interceptors && { interceptors }) });
     const retry = {
       maximumAttempts: config.SEND_MAX_ATTEMPTS,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** `dev.json`: what a running `npm start` publishes for other programs; null for what is not embedded and not known. */
+/** The file `dev.json`, in which a running `npm start` publishes its endpoints. A value is null if it is unknown. */
 export interface DevFile {
   readonly base_url: string;
   readonly api_key: string;
@@ -30,7 +30,7 @@ export async function readDevFile(path: string): Promise<DevFile | undefined> {
   }
 }
 
-/** The SECRET_KEY that `npm start` generated for a home. */
+/** Reads the SECRET_KEY that `npm start` generated. */
 export async function readGeneratedSecretKey(home: string): Promise<string> {
   const { secret_key } = JSON.parse(await readFile(join(home, 'secrets.json'), 'utf8')) as { secret_key: string };
   return secret_key;

@@ -1,30 +1,30 @@
 import { existsSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import { ConfigError, readConfig, type Config, type SettingName } from '../config.ts';
-import { takeFromFiles } from './setting-files.ts';
+import { readSettingFiles } from './setting-files.ts';
 
 /**
- * The environment, completed by the file `.env` of the working directory and by the files that `…_FILE` names; what is
- * set in the environment and in `.env` stays as it is set. Ends the process when such a file cannot be read.
+ * Returns the environment with the settings of `.env` and of the files that `…_FILE` settings name. The environment and `.env`
+ * take precedence. Ends the process if a file cannot be read.
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) loadEnvFile('.env');
-  return orEnd(() => takeFromFiles(process.env));
+  return exitOnConfigError(() => readSettingFiles(process.env));
 }
 
 /**
- * The settings of this process from its environment and `.env`. Ends the process with status 1 and one line on standard
- * error when one is missing or malformed.
- * @param needed settings that this process cannot do without
+ * Reads the settings of this process. Ends the process with status 1 and one line on standard error if one is missing or
+ * malformed.
+ * @param required settings that must be set
  */
 export function readSettings<N extends SettingName = never>(
-  ...needed: N[]
+  ...required: N[]
 ): Config & { [K in N]: NonNullable<Config[K]> } {
   const environment = readEnvironment();
-  return orEnd(() => readConfig(environment, ...needed));
+  return exitOnConfigError(() => readConfig(environment, ...required));
 }
 
-function orEnd<T>(read: () => T): T {
+function exitOnConfigError<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

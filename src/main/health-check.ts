@@ -2,9 +2,9 @@ import { get } from 'node:http';
 import { parseArgs } from 'node:util';
 
 /**
- * The health check of a container, for images without `curl`: ends with 0 when the process of this container is ready. Asks
- * the API at `PORT`, or with `--worker` a worker at `METRICS_PORT`. It runs every few seconds in each container, so it loads
- * neither the settings nor `fetch`, which would double its cost.
+ * The health check of a container, for images without `curl`: exits with 0 if `/readyz` returns 200 at `PORT`, or with
+ * `--worker` at `METRICS_PORT`. It runs every few seconds in each container, so it loads neither the settings nor `fetch`,
+ * which would double its cost.
  */
 const TIMEOUT_MS = 3_000;
 

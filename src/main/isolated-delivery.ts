@@ -8,9 +8,9 @@ import { readSettings } from './env.ts';
 import { serveIsolated } from './isolated-server.ts';
 import { makeLog } from './process.ts';
 
-/** The isolated process of a worker: delivers emails that may have ended one. */
+/** The isolated process of a worker. It delivers emails that may have crashed a worker. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
-// Where memory is short, the kernel is to end this process and not the worker.
+// If memory is short, the kernel should kill this process and not the worker.
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => undefined);
 const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
 const openPool = (name: string, max: number) =>

@@ -2,13 +2,13 @@ import type { Member, MemberResult } from '../delivery/email/contract.ts';
 import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './isolation.ts';
 
 /**
- * Answers what the worker asks by IPC, and passes on news for its metrics. The process ends when the worker has closed the
- * channel or is gone, and nothing is under way any more; signals are for the worker to act on.
+ * Serves the worker's IPC requests and forwards topic events for its metrics. The process ends once the channel is closed and
+ * no delivery is running. It ignores signals, which the worker handles.
  */
 export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[]>): void {
   let active = 0;
   const send = (message: IsolatedMessage): void => {
-    // Nobody listens any more: what was done is in the database.
+    // Without a worker nothing is lost: results are in the database.
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
   };
   const endWhenDone = (): void => {
@@ -33,11 +33,11 @@ export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[
     else void answer(request);
   });
   for (const [topic, { listen }] of Object.entries(FORWARDED_TOPICS)) {
-    listen((news) => {
-      send({ topic, news });
+    listen((event) => {
+      send({ topic, event });
     });
   }
   send({ ready: true });
-  // The worker may have gone before this process could hear of it.
+  // The worker may have ended before the listener was added.
   endWhenDone();
 }

@@ -13,46 +13,45 @@ import {
   type Topic,
 } from '../telemetry/topics.ts';
 
-/** What the worker asks of its isolated process: to deliver an email, or whether it still lives. */
+/** Requests of the worker to its isolated process: a delivery, or a ping. */
 export type IsolatedRequest = { readonly request: number; readonly member: Member } | { readonly ping: number };
 
-/** What that process reports: that it is ready, an answer, or news of a topic for the worker's metrics. */
+/** Messages of the isolated process: readiness, responses, and topic events for the worker's metrics. */
 export type IsolatedMessage =
   | { readonly ready: true }
   | { readonly request: number; readonly result: MemberResult }
   | { readonly request: number; readonly error: string }
   | { readonly pong: number }
-  | { readonly topic: string; readonly news: unknown };
+  | { readonly topic: string; readonly event: unknown };
 
-/** Topics of a delivery, by the names under which their news is passed on to the worker. */
+/** The topics of deliveries, by the names used in messages. */
 const TOPICS = { claimed, handedOver, noted, providerCalled, quarantined, ambiguousEnded };
 export const FORWARDED_TOPICS = TOPICS as unknown as Readonly<Record<string, Topic<unknown>>>;
 
-/** Milliseconds. */
 export interface IsolationTimes {
-  /** An activity waits this long for its turn, then gives its slot to others. */
-  readonly turn: number;
+  /** An activity that waits longer for its turn frees its slot. */
+  readonly turnTimeoutMs: number;
   /**
-   * One email is begun at a time. After this, and once the process has shown that it still lives, the next may begin: a
-   * provider that does not answer holds up one email and not all of them.
+   * Delay of the ping after the start of an email. The next email may start after the pong, so that a provider that does not
+   * answer blocks one email only.
    */
-  readonly beginning: number;
-  /** The same where emails may overlap. */
-  readonly overlapping: number;
-  /** A process that does not show it for this long has been stopped by the email that it has begun. */
-  readonly hang: number;
-  /** The process ends when it has had nothing to do for this long. */
-  readonly idle: number;
-  readonly start: number;
+  readonly pingDelayMs: number;
+  /** The same if emails may overlap. */
+  readonly overlapPingDelayMs: number;
+  /** A process that does not answer a ping within this time is killed; the started email has blocked it. */
+  readonly hangTimeoutMs: number;
+  /** An idle process is stopped after this time. */
+  readonly idleTimeoutMs: number;
+  readonly startTimeoutMs: number;
 }
 
 const TIMES: IsolationTimes = {
-  turn: 2_000,
-  beginning: 500,
-  overlapping: 100,
-  hang: 30_000,
-  idle: 60_000,
-  start: 60_000,
+  turnTimeoutMs: 2_000,
+  pingDelayMs: 500,
+  overlapPingDelayMs: 100,
+  hangTimeoutMs: 30_000,
+  idleTimeoutMs: 60_000,
+  startTimeoutMs: 60_000,
 };
 
 type Answer = MemberResult | 'crashed' | 'ended';
@@ -60,18 +59,18 @@ type Answer = MemberResult | 'crashed' | 'ended';
 interface Pending {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
-  /** Called when the process has lived on for long enough. */
-  readonly onBegun: () => void;
-  isBeginning: boolean;
+  /** Called when the process has answered the ping. */
+  readonly onStarted: () => void;
+  isStarting: boolean;
 }
 
-/** Starts the isolated process: from `dist/` with Node alone, from source with what this process was started with. */
+/** Starts the isolated process from `dist/`, or from source with the loader of this process. */
 export function forkIsolated(): ChildProcess {
   const [extension = '.js'] = /\.[jt]s$/.exec(import.meta.url) ?? [];
   return fork(fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url)), { serialization: 'advanced' });
 }
 
-/** A child process that begins one email at a time and is started when there is one. See `src/delivery/email/quarantine.ts`. */
+/** A child process that is started on demand and starts one email at a time. See `src/delivery/email/quarantine.ts`. */
 export function makeIsolation(
   start: () => ChildProcess,
   log: Logger,
@@ -89,7 +88,7 @@ export function makeIsolation(
 
   return {
     async deliver(member, overlap) {
-      const release = await turns.take(1, { signal: AbortSignal.timeout(times.turn) }).catch(() => undefined);
+      const release = await turns.take(1, { signal: AbortSignal.timeout(times.turnTimeoutMs) }).catch(() => undefined);
       if (!release) return 'busy';
       clearTimeout(idle);
       try {
@@ -98,7 +97,7 @@ export function makeIsolation(
       } finally {
         release();
         clearTimeout(idle);
-        if (!isolated?.isBusy()) idle = setTimeout(stop, times.idle).unref();
+        if (!isolated?.isBusy()) idle = setTimeout(stop, times.idleTimeoutMs).unref();
       }
     },
     stop,
@@ -106,11 +105,11 @@ export function makeIsolation(
 }
 
 interface IsolatedProcess {
-  /** False when it ended before it was ready. */
+  /** False if the process ended before it was ready. */
   readonly ready: Promise<boolean>;
   readonly isAlive: () => boolean;
   readonly isBusy: () => boolean;
-  readonly deliver: (member: Member, overlap: boolean, onBegun: () => void) => Promise<Answer>;
+  readonly deliver: (member: Member, overlap: boolean, onStarted: () => void) => Promise<Answer>;
   readonly stop: () => void;
 }
 
@@ -120,7 +119,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
   let isAlive = true;
   let isStopped = false;
   const kill = (): void => void child.kill('SIGKILL');
-  const startTimer = setTimeout(kill, times.start);
+  const startTimer = setTimeout(kill, times.startTimeoutMs);
 
   const ready = new Promise<boolean>((resolve) => {
     child.on('message', (message: IsolatedMessage) => {
@@ -131,9 +130,9 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
       isAlive = false;
       resolve(false);
       if (!isStopped) log.warn({ code, signal, emails: pending.size }, 'isolated process ended');
-      for (const { resolve: answer, isBeginning } of pending.values()) {
-        // What was the only email, or had just begun, has ended it.
-        answer(!isStopped && (isBeginning || pending.size === 1) ? 'crashed' : 'ended');
+      for (const { resolve: answer, isStarting } of pending.values()) {
+        // The only email, or the one that had just started, has crashed it.
+        answer(!isStopped && (isStarting || pending.size === 1) ? 'crashed' : 'ended');
       }
     });
     child.on('error', (error) => log.error({ err: error }, 'isolated process failed'));
@@ -141,11 +140,11 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
   void ready.then(() => clearTimeout(startTimer));
 
   function handle(message: Exclude<IsolatedMessage, { ready: true }>): void {
-    if ('topic' in message) FORWARDED_TOPICS[message.topic]?.publish(message.news);
+    if ('topic' in message) FORWARDED_TOPICS[message.topic]?.publish(message.event);
     else if ('pong' in message) {
-      const begun = pending.get(message.pong);
-      if (begun) begun.isBeginning = false;
-      begun?.onBegun();
+      const started = pending.get(message.pong);
+      if (started) started.isStarting = false;
+      started?.onStarted();
     } else {
       const { resolve, reject } = pending.get(message.request) ?? {};
       pending.delete(message.request);
@@ -158,19 +157,19 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
-    async deliver(member, overlap, onBegun) {
+    async deliver(member, overlap, onStarted) {
       const request = ++lastRequest;
-      const send = (what: IsolatedRequest): void => {
-        // Its end is reported by the event.
-        child.send(what, () => undefined);
+      const send = (message: IsolatedRequest): void => {
+        // A failure is reported by the event `exit`.
+        child.send(message, () => undefined);
       };
-      const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapping : times.beginning);
+      const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapPingDelayMs : times.pingDelayMs);
       const hang = setTimeout(() => {
-        if (pending.get(request)?.isBeginning) kill();
-      }, times.hang);
+        if (pending.get(request)?.isStarting) kill();
+      }, times.hangTimeoutMs);
       try {
         return await new Promise<Answer>((resolve, reject) => {
-          pending.set(request, { resolve, reject, onBegun, isBeginning: true });
+          pending.set(request, { resolve, reject, onStarted, isStarting: true });
           if (isAlive) send({ request, member });
           else resolve('ended');
         });

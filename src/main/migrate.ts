@@ -1,11 +1,11 @@
 import { migrate } from '../store/postgres/migrate.ts';
-import { databaseUrl, endWithoutDatabase } from './wiring/database-url.ts';
+import { databaseUrl, exitWithoutDatabase } from './wiring/database-url.ts';
 
-/** `npm run migrate`: brings the database to this version's schema. */
+/** `npm run migrate`: migrates the database to the schema of this version. */
 const url = await databaseUrl();
 try {
   const applied = await migrate(url);
   console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
 } catch (error) {
-  endWithoutDatabase(error);
+  exitWithoutDatabase(error);
 }

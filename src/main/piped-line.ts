@@ -1,12 +1,12 @@
 import { fstatSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** Milliseconds after which a pipe that says nothing is one that nobody writes to. */
-const PATIENCE = 3_000;
+/** A pipe without input is ignored after this time. */
+const INPUT_TIMEOUT_MS = 3_000;
 
 /**
- * The first line of standard input when it is a pipe or a file; undefined for a terminal, for one that is empty, and,
- * with a word on standard error, for a pipe that was left open without one.
+ * Reads the first line of standard input if that is a pipe or a file. Returns undefined for a terminal, for empty input, and
+ * (with a warning on standard error) for an open pipe without input.
  */
 export async function pipedLine(): Promise<string | undefined> {
   const input = fstatSync(0);
@@ -15,9 +15,9 @@ export async function pipedLine(): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const line = await new Promise<string>((resolve) => {
     timer = setTimeout(() => {
-      console.error(`Nothing came from standard input within ${PATIENCE / 1_000} s; going on without it.`);
+      console.error(`Nothing came from standard input within ${INPUT_TIMEOUT_MS / 1_000} s; going on without it.`);
       resolve('');
-    }, PATIENCE);
+    }, INPUT_TIMEOUT_MS);
     lines.once('line', resolve).once('close', () => resolve(''));
   });
   clearTimeout(timer);

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { ConfigError } from '../config.ts';
 import { SETTINGS } from '../settings.ts';
 
-/** Of Temporal's own settings, the one that is a secret and that Temporal itself reads from no file. */
+/** The only secret among Temporal's own settings that Temporal cannot read from a file. */
 const TEMPORAL_SECRET = 'TEMPORAL_API_KEY';
 const NAMES = [...Object.keys(SETTINGS), TEMPORAL_SECRET];
 
 /**
- * Gives each setting whose `NAME_FILE` is set the text of that file, without the line break at its end: so secrets need
- * not stand in an environment, which many tools show. An empty file is a setting that is not given.
- * @returns the same environment, changed; doing it again changes nothing more
- * @throws ConfigError when a file cannot be read, or says something else than the environment
+ * Sets each setting with a `NAME_FILE` to the content of that file without its final line break, so that secrets need not be in
+ * the environment, which many tools show. An empty file leaves the setting unset. Idempotent.
+ * @returns the same environment object
+ * @throws ConfigError if a file cannot be read, or contradicts the environment
  */
-export function takeFromFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function readSettingFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   for (const name of NAMES) {
     const file = env[`${name}_FILE`];
     const text = file ? read(name, file) : '';

@@ -1,14 +1,13 @@
 import { Worker } from 'node:worker_threads';
 
-/** Milliseconds without a turn of the event loop after which the process is ended. */
+/** The process is killed if its event loop is blocked for this long. */
 const HANG_LIMIT_MS = 60_000;
-/** Milliseconds between two ticks of the event loop, and between two looks of the watchdog. */
+/** The interval of the event loop's ticks and of the watchdog's checks. */
 const TICK_MS = 1_000;
 
 /**
- * Runs in a thread of its own, so that it sees an event loop that hangs. It adds up only the time in which it ran itself:
- * a machine that was suspended, or a process that was stopped, has not hung when it resumes. Kills the process, because
- * a process that hangs runs no handlers.
+ * Runs in a separate thread, which a blocked event loop does not stop. It counts only the time in which it ran itself, so that a
+ * suspended host or a stopped process does not count. It sends SIGKILL, because a blocked process runs no signal handlers.
  */
 const THREAD = `
   const { writeSync } = require('node:fs');
@@ -36,9 +35,9 @@ const THREAD = `
 `;
 
 /**
- * Ends this process when its event loop has not turned for a minute, so that whoever supervises it starts it again: a
- * process that hangs keeps its connections, and would keep the tasks that it has taken.
- * @param name as in the log
+ * Kills this process if its event loop is blocked for a minute, so that its supervisor restarts it. A blocked process would keep
+ * its connections and its tasks.
+ * @param name the process name in log lines
  */
 export function startWatchdog(name: string, hangLimitMs = HANG_LIMIT_MS, tickMs = TICK_MS): void {
   const ticks = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -50,7 +49,7 @@ export function startWatchdog(name: string, hangLimitMs = HANG_LIMIT_MS, tickMs 
     workerData: { ticks, hangLimitMs, tickMs, name: `sendwright ${name}` },
     resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
   });
-  // Without a watchdog the process still works.
+  // A failure of the watchdog must not end the process.
   thread.on('error', () => undefined);
   thread.unref();
 }

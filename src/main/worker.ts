@@ -30,14 +30,14 @@ import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
 import { forkIsolated, makeIsolation } from './isolation.ts';
 import { openMetrics, serveMetrics } from './wiring/metrics.ts';
-import { endWith, makeLog, sayReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
+import { exitWith, makeLog, notifyReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { keepSchedules } from './wiring/schedules.ts';
 import { connectToTemporal, ensureSearchAttributes, installTemporal, installWithMetrics } from './wiring/temporal.ts';
-import { followActivities, openTracer } from './wiring/tracing.ts';
+import { traceActivities, openTracer } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** The process that does the work: any set of fleets. A fleet serves the task queue of its name, and what belongs to it. */
+/** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -63,13 +63,13 @@ const ending = new AbortController();
 const notify = makeNotifier(pool);
 const isolation = makeIsolation(forkIsolated, log);
 
-/** There before the first activity runs. */
+/** Set before the first activity runs. */
 let client: Client | undefined;
 
 const FLEETS = {
   /**
-   * Workflow tasks are short and bound by the processor; half of ours are first tasks of their workflow. More at once
-   * only wait for each other, on a busy machine perhaps for longer than the 10 s after which Temporal has it done again.
+   * Workflow tasks are short and CPU-bound; half of ours are first tasks of their workflow. More concurrent tasks only wait for
+   * each other, on a busy host perhaps longer than the 10 s after which Temporal retries them.
    */
   messages: (): QueueOptions[] => [
     {
@@ -79,11 +79,11 @@ const FLEETS = {
       maxConcurrentWorkflowTaskExecutions: 40,
       nonStickyToStickyPollRatio: 0.5,
       maxCachedWorkflows: 1_000,
-      // A worker that died holds its workflows' next tasks up for this long.
+      // A dead worker delays the next tasks of its workflows by this time.
       stickyQueueScheduleToStartTimeout: '2 s',
     },
   ],
-  /** Calls to email providers: mostly waiting for answers. Groups have few places, since each is many emails in memory. */
+  /** Calls to email providers, which are I/O-bound. Groups have few slots, since each has many emails in memory. */
   email: (): QueueOptions[] => {
     void updateCredentialPauses(pool, log);
     const deps = {
@@ -105,7 +105,7 @@ const FLEETS = {
       },
     ];
   },
-  /** Calls to chat-app providers: mostly waiting for answers. */
+  /** Calls to chat-app providers, which are I/O-bound. */
   chat: (): QueueOptions[] => [
     {
       taskQueue: 'chat',
@@ -127,7 +127,7 @@ const FLEETS = {
       maxConcurrentActivityTaskPolls: 10,
     },
   ],
-  /** Posts to customers' endpoints: many at a time, since most of that is waiting for the slow ones. */
+  /** Posts to customers' endpoints, with many slots, since most of the time is spent waiting for slow ones. */
   webhooks: (): QueueOptions[] => [
     {
       taskQueue: 'webhooks',
@@ -143,7 +143,7 @@ const FLEETS = {
       maxConcurrentActivityTaskPolls: 10,
     },
   ],
-  /** Chores on a timetable, a few at a time, each short; and domains, whose checks mostly wait for DNS. */
+  /** Scheduled maintenance tasks, and domain checks, which mostly wait for DNS. */
   upkeep: (): QueueOptions[] => [
     {
       taskQueue: 'domains',
@@ -170,13 +170,13 @@ const FLEETS = {
 type Fleet = keyof typeof FLEETS;
 
 const fleets = readFleets();
-// The other fleets need no files, and a deployment may not give them the store.
+// The other fleets need no files, and may run without access to the store.
 if (fleets.includes('email') || fleets.includes('upkeep')) checkAttachmentStore(files, log);
 const queues = fleets.flatMap((fleet) => FLEETS[fleet]());
 const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
 if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];
-const stopMetrics = await tellMetrics();
+const stopMetrics = await startMetricsServer();
 const running = run();
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
@@ -189,7 +189,7 @@ await running;
 
 async function run(): Promise<void> {
   const temporal = await connectToTemporal(log, ending.signal).catch((error: unknown) => {
-    // Told to end before Temporal answered.
+    // The process was stopped before Temporal was reachable.
     if (!ending.signal.aborted) throw error;
   });
   if (!temporal) return;
@@ -202,7 +202,7 @@ async function run(): Promise<void> {
         namespace,
         shutdownGraceTime: Math.max(1_000, config.SHUTDOWN_TIMEOUT - 5_000),
         ...queue,
-        interceptors: { ...queue.interceptors, activity: [...(tracer ? [followActivities(tracer)] : []), tellRelay] },
+        interceptors: { ...queue.interceptors, activity: [...(tracer ? [traceActivities(tracer)] : []), notifyRelay] },
       }),
     ),
   );
@@ -214,25 +214,25 @@ async function run(): Promise<void> {
         log,
       })
     : undefined;
-  sayReady();
+  notifyReady();
   await Promise.all(workers.map((worker) => worker.run()));
   await stopSchedules?.();
   await connection.close();
 }
 
-/** @returns what ends it; undefined where nobody wants them */
-async function tellMetrics(): Promise<(() => Promise<void>) | undefined> {
+/** @returns a function that stops the server; undefined without METRICS_PORT */
+async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> {
   const { METRICS_PORT: port, HOST: host } = config;
   if (port === undefined || sdk === undefined) return undefined;
   const metrics = openMetrics({ pool, sdk });
   const isReady = () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING');
   return serveMetrics(metrics, { port, host }, isReady).catch((error: unknown) =>
-    endWith(`METRICS_PORT ${port} cannot be used: ${(error as Error).message}`),
+    exitWith(`METRICS_PORT ${port} cannot be used: ${(error as Error).message}`),
   );
 }
 
-/** Activities leave word in the outbox, for endpoints above all; the relay is in another process. */
-function tellRelay(): ActivityInterceptors {
+/** Notifies the relay in the API process, since activities may have added outbox rows. */
+function notifyRelay(): ActivityInterceptors {
   return {
     inbound: {
       async execute(input, next) {
@@ -258,18 +258,18 @@ function makeReportedChatProviders(): ChatDeps['providerOf'] {
 }
 
 function readFleets(): Fleet[] {
-  const { fleets: given = 'all' } = parseArgs({ options: { fleets: { type: 'string' } }, strict: false }).values;
+  const { fleets: requested = 'all' } = parseArgs({ options: { fleets: { type: 'string' } }, strict: false }).values;
   const known = Object.keys(FLEETS) as Fleet[];
-  if (given === 'all') return known;
-  return String(given)
+  if (requested === 'all') return known;
+  return String(requested)
     .split(',')
     .map((name) => {
       const fleet = known.find((each) => each === name.trim());
-      return fleet ?? endWith(`--fleets ${name}: there is no such fleet; known are ${known.join(', ')} and all`);
+      return fleet ?? exitWith(`--fleets ${name}: there is no such fleet; known are ${known.join(', ')} and all`);
     });
 }
 
-/** The bundle that `npm run build` made, or, from source, one that is made now. */
+/** The workflow bundle of `npm run build`; when run from source, the SDK bundles the workflows at startup. */
 function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath' | 'interceptors'> {
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
   if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };

@@ -9,12 +9,12 @@ import { eventually } from '../support/eventually.ts';
 const CHILD = fileURLToPath(new URL('isolated-child.ts', import.meta.url));
 const log = pino({ level: 'silent' });
 const TIMES: IsolationTimes = {
-  turn: 20_000,
-  beginning: 300,
-  overlapping: 30,
-  hang: 3_000,
-  idle: 60_000,
-  start: 60_000,
+  turnTimeoutMs: 20_000,
+  pingDelayMs: 300,
+  overlapPingDelayMs: 30,
+  hangTimeoutMs: 3_000,
+  idleTimeoutMs: 60_000,
+  startTimeoutMs: 60_000,
 };
 
 function make(t: TestContext, times: Partial<IsolationTimes> = {}) {
@@ -64,7 +64,7 @@ describe('the isolated process', () => {
   });
 
   test('has many emails in flight where they may overlap', async (t) => {
-    const { deliver } = make(t, { beginning: 30_000 });
+    const { deliver } = make(t, { pingDelayMs: 30_000 });
     await deliver('a', true);
     const ids = Array.from({ length: 20 }, (_, i) => `slow 20000 ${i}`);
     // One after the other they would take six minutes.
@@ -72,7 +72,7 @@ describe('the isolated process', () => {
   });
 
   test('that begins another email for long is reported as busy', async (t) => {
-    const { deliver } = make(t, { beginning: 30_000, hang: 60_000, turn: 200 });
+    const { deliver } = make(t, { pingDelayMs: 30_000, hangTimeoutMs: 60_000, turnTimeoutMs: 200 });
     assert.deepEqual(await deliver('a'), sent('a'));
     const slow = deliver('slow 3000');
     assert.equal(await deliver('b'), 'busy');
@@ -80,7 +80,7 @@ describe('the isolated process', () => {
   });
 
   test('ends when there is nothing to do, which is blamed on nobody', async (t) => {
-    const { children, deliver } = make(t, { idle: 200 });
+    const { children, deliver } = make(t, { idleTimeoutMs: 200 });
     assert.deepEqual(await deliver('a'), sent('a'));
     await eventually('the process ends by itself', () => children[0]?.exitCode === 0);
     assert.deepEqual(await deliver('b'), sent('b'));

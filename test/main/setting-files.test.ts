@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { takeFromFiles } from '../../src/main/setting-files.ts';
+import { readSettingFiles } from '../../src/main/setting-files.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const SECRET = 'a secret of at least 32 characters';
@@ -15,11 +15,11 @@ test('every setting, and the API key of Temporal, may be given by a file', async
     writeFileSync(path, text);
     return path;
   };
-  const value = (name: string, env: Record<string, string>) => takeFromFiles(env)[name];
+  const value = (name: string, env: Record<string, string>) => readSettingFiles(env)[name];
 
   await t.test('its text is the value, without the line break at its end', () => {
     for (const end of ['', '\n', '\r\n']) {
-      assert.equal(readConfig(takeFromFiles({ SECRET_KEY_FILE: file(SECRET + end) })).SECRET_KEY, SECRET);
+      assert.equal(readConfig(readSettingFiles({ SECRET_KEY_FILE: file(SECRET + end) })).SECRET_KEY, SECRET);
     }
     for (const name of ['PORT', 'TEMPORAL_API_KEY'])
       assert.equal(value(name, { [`${name}_FILE`]: file('80\n') }), '80');
@@ -36,29 +36,29 @@ test('every setting, and the API key of Temporal, may be given by a file', async
   });
 
   await t.test('a second look finds what the first has read', () => {
-    const env = takeFromFiles({ SECRET_KEY_FILE: file(SECRET) });
-    assert.equal(takeFromFiles(env)['SECRET_KEY'], SECRET);
+    const env = readSettingFiles({ SECRET_KEY_FILE: file(SECRET) });
+    assert.equal(readSettingFiles(env)['SECRET_KEY'], SECRET);
   });
 
   await t.test('given in two ways that differ, it is refused with one line that tells nothing of either', () => {
     const env = { SECRET_KEY_FILE: file(SECRET), SECRET_KEY: 'another' };
-    assert.throws(() => takeFromFiles(env), {
+    assert.throws(() => readSettingFiles(env), {
       constructor: ConfigError,
       message: 'SECRET_KEY and the file that SECRET_KEY_FILE names say different things: clear one of them',
     });
   });
 
   await t.test('a file that cannot be read is told with its meaning and an example', () => {
-    assert.throws(() => takeFromFiles({ SMTP_URL_FILE: join(folder, 'absent') }), {
+    assert.throws(() => readSettingFiles({ SMTP_URL_FILE: join(folder, 'absent') }), {
       constructor: ConfigError,
       message:
         'SMTP_URL_FILE cannot be read (ENOENT): the file that holds SMTP_URL, for example SMTP_URL_FILE=/run/secrets/smtp_url',
     });
-    assert.throws(() => takeFromFiles({ SMTP_URL_FILE: folder }), /SMTP_URL_FILE cannot be read \(EISDIR\)/);
+    assert.throws(() => readSettingFiles({ SMTP_URL_FILE: folder }), /SMTP_URL_FILE cannot be read \(EISDIR\)/);
   });
 
   await t.test('files of others are left alone: Temporal has one of its own', () => {
     const env = { TEMPORAL_CONFIG_FILE: '/absent', X_FILE: '/absent' };
-    assert.deepEqual(takeFromFiles({ ...env }), env);
+    assert.deepEqual(readSettingFiles({ ...env }), env);
   });
 });

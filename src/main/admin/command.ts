@@ -2,7 +2,7 @@ import { Command, type HelpContext, InvalidArgumentError, Option } from 'command
 import { ServiceError } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
-import { databaseUrl, endWithoutDatabase } from '../wiring/database-url.ts';
+import { databaseUrl, exitWithoutDatabase } from '../wiring/database-url.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
 /** A command line that is not valid. The process exits with EXIT_USAGE. */
@@ -99,7 +99,7 @@ export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>)
     } catch (error) {
       if (error instanceof InvalidArgumentError) command.error(error.message);
       if (error instanceof ServiceError || error instanceof Refusal) throw error;
-      endWithoutDatabase(error);
+      exitWithoutDatabase(error);
     } finally {
       await pool.end();
     }

@@ -15,12 +15,12 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
 
-/** Numbers whose ways out are kept in memory. */
-const KEPT = 1_000;
+/** Numbers whose providers are cached. */
+const MAX_CACHED_PROVIDERS = 1_000;
 
 /**
- * The way out of each number: its provider with its own credentials, or with those of the settings. What is missing is
- * said by the outcome of a call, so that a message waits until somebody mends it.
+ * Returns the provider of a number with the number's own credentials or those of the settings. Missing credentials are reported
+ * by the outcome of a call, so that messages wait until an operator adds them.
  */
 export function makeChatProviders(
   pool: Pool,
@@ -31,7 +31,7 @@ export function makeChatProviders(
   const seal = chatSeal(secretKeysOf(config));
   const contents = makeContents(pool, log);
   const callbacksUrl = twilioCallbacksUrl(config);
-  const made = new Map<string, ChatProvider>();
+  const cache = new Map<string, ChatProvider>();
 
   function make(number: SendingNumber): ChatProvider {
     let own: string | undefined;
@@ -53,7 +53,7 @@ export function makeChatProviders(
       return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
     }
     const account: TwilioAccount = { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
-    // Contents of an account that several numbers share may belong to other organizations: they are given by hand.
+    // Contents of a shared account may belong to other organizations: only those assigned by the operator may be used.
     const isShared = accountSid === config.TWILIO_ACCOUNT_SID;
     const contentOf = (name: string, language: string) =>
       isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
@@ -71,9 +71,9 @@ export function makeChatProviders(
   return (number) => {
     const { id, phone_number_id, account_sid, credentials } = number;
     const key = [id, phone_number_id, account_sid, credentials?.toString('base64')].join(' ');
-    const provider = made.get(key) ?? observedChat(make(number), tracer);
-    if (made.size >= KEPT) made.clear();
-    made.set(key, provider);
+    const provider = cache.get(key) ?? observedChat(make(number), tracer);
+    if (cache.size >= MAX_CACHED_PROVIDERS) cache.clear();
+    cache.set(key, provider);
     return provider;
   };
 }
@@ -88,7 +88,7 @@ export function twilioCallbacksUrl(config: Pick<Config, 'PUBLIC_URL' | 'TWILIO_B
   return isPublicUrl(url) || !isPublicUrl(twilioUrl) ? url : undefined;
 }
 
-/** Stands for a provider that cannot be called before somebody mends the settings. */
+/** A provider without credentials. */
 function unready(name: ChatProviderName, detail: string): ChatProvider {
   return {
     name,

@@ -2,17 +2,17 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 import { readSettings } from '../env.ts';
-import { endWith } from '../process.ts';
+import { exitWith } from '../process.ts';
 
-/** Where the database is: `DATABASE_URL`, else that of the `npm start` that runs in `SENDWRIGHT_HOME`. */
+/** Returns `DATABASE_URL`, otherwise the database of the `npm start` that runs in `SENDWRIGHT_HOME`. */
 export async function databaseUrl(): Promise<string> {
   const { DATABASE_URL, SENDWRIGHT_HOME } = readSettings();
   if (DATABASE_URL !== undefined) return DATABASE_URL;
-  return (await runningHere(SENDWRIGHT_HOME)) ?? readSettings('DATABASE_URL').DATABASE_URL;
+  return (await developmentUrl(SENDWRIGHT_HOME)) ?? readSettings('DATABASE_URL').DATABASE_URL;
 }
 
-/** Undefined when nothing runs in this home. */
-async function runningHere(home: string): Promise<string | undefined> {
+/** @returns undefined if no `npm start` runs in this home */
+async function developmentUrl(home: string): Promise<string | undefined> {
   try {
     const dev = JSON.parse(await readFile(join(home, 'dev.json'), 'utf8')) as { database_url?: unknown };
     return typeof dev.database_url === 'string' ? dev.database_url : undefined;
@@ -21,8 +21,8 @@ async function runningHere(home: string): Promise<string | undefined> {
   }
 }
 
-/** SQLSTATEs of a database that answers and still is of no use, in words for who started this process. */
-const USELESS: Readonly<Record<string, string>> = {
+/** Error messages for SQLSTATEs of a database that answers but cannot be used. */
+const UNUSABLE: Readonly<Record<string, string>> = {
   '28P01': 'the database refuses the password in DATABASE_URL',
   '28000': 'the database refuses the user in DATABASE_URL',
   '3D000': 'the server has no database of the name in DATABASE_URL',
@@ -30,10 +30,10 @@ const USELESS: Readonly<Record<string, string>> = {
   '42P01': 'the database lacks migrations: npm run migrate',
 };
 
-/** Ends this process with a sentence when `error` says that the database cannot be used; throws any other error. */
-export function endWithoutDatabase(error: unknown): never {
-  if (isUnreachable(error)) endWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
-  const sentence = USELESS[(error as { code?: string }).code ?? ''];
-  if (sentence !== undefined) endWith(sentence);
+/** Ends this process with a message if the database cannot be used; rethrows any other error. */
+export function exitWithoutDatabase(error: unknown): never {
+  if (isUnreachable(error)) exitWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
+  const sentence = UNUSABLE[(error as { code?: string }).code ?? ''];
+  if (sentence !== undefined) exitWith(sentence);
   throw error;
 }

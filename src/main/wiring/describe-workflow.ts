@@ -3,17 +3,17 @@ import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/wor
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
 const PROBLEMS = 'TemporalReportedProblems';
-/** Attempts of a workflow task from which on it counts as failing, also where the server does not set that attribute. */
+/** A workflow with so many attempts of a task counts as failing, also if the server does not set that attribute. */
 const FAILING_ATTEMPTS = 5;
-/** PendingActivityState of Temporal's API: a worker runs it. */
+/** PendingActivityState of Temporal's API. */
 const STARTED = 2;
 /** Workflow ids in one visibility query. */
 const IDS_PER_QUERY = 200;
-/** Visibility queries under way at a time. */
-const QUERIES_AT_A_TIME = 4;
+/** Concurrent visibility queries. */
+const MAX_CONCURRENT_QUERIES = 4;
 
 /**
- * What maintenance tasks ask of Temporal.
+ * The requests of maintenance tasks to Temporal.
  * @param client called for each request: activities are made before Temporal is connected
  */
 export function openWorkflows(client: () => Client): Workflows {
@@ -25,7 +25,7 @@ export function openWorkflows(client: () => Client): Workflows {
   };
 }
 
-/** What Temporal knows of a workflow by its id: of its latest run, and nothing once its history was deleted. */
+/** Returns the state of the latest run of a workflow; `missing` once its history was deleted. */
 export async function describeWorkflow({ workflow }: Client, id: string): Promise<WorkflowState> {
   try {
     return stateOf(await workflow.getHandle(id).describe());
@@ -56,8 +56,8 @@ async function terminateWorkflow({ workflow }: Client, id: string, reason: strin
 }
 
 /**
- * By visibility, which costs one request for many workflows and may lag a few seconds behind. Mostly all of them run, and
- * counting tells that: for 200 ids it took 3 to 15 ms where listing took 140 to 240, and 200 descriptions 1,400.
+ * Uses visibility, which needs one request for many workflows and may lag by a few seconds. It counts first, since usually all
+ * of them are running: for 200 ids counting took 3 to 15 ms, listing 140 to 240 and describing 1,400.
  */
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();
@@ -74,7 +74,7 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
       for await (const { workflowId } of workflow.list({ query, pageSize: IDS_PER_QUERY })) running.add(workflowId);
     }
   };
-  await Promise.all(Array.from({ length: QUERIES_AT_A_TIME }, ask));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_QUERIES }, ask));
   return running;
 }
 

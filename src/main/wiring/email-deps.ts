@@ -12,13 +12,13 @@ import type { FileStore } from '../../store/files/file-store.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
-/** What the process has that delivers email. */
+/** The dependencies that the process creates. */
 interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'> {
   readonly files: FileStore;
   readonly tracer?: Tracer | undefined;
 }
 
-/** What delivers email in a worker and in its isolated process. */
+/** The dependencies of email delivery in a worker and in its isolated process. */
 export function makeEmailDeps(
   config: Config & { SECRET_KEY: string },
   { pool, recorder, stopping, log, files, tracer }: Parts,
@@ -43,7 +43,7 @@ export function makeEmailDeps(
   };
 }
 
-/** Links in marketing email; without `PUBLIC_URL` they lead to where the API is by its other settings. */
+/** Without `PUBLIC_URL`, unsubscribe links point to `HOST` and `PORT`. */
 function makeUnsubscribeUrl(config: Config, secretKeys: SecretKeys, log: Logger): EmailDeps['unsubscribeUrl'] {
   const tokens = makeUnsubscribeTokens(secretKeys);
   const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;

@@ -35,7 +35,7 @@ export function credentialProblems(): ReadonlyMap<EmailProviderName, string | un
   );
 }
 
-/** The names of those, whether they have what they need or not. */
+/** Returns their names, also of those without credentials. */
 export function emailProviderNames(config: Config): readonly EmailProviderName[] {
   const given: EmailProviderName[] = [];
   if (config.POSTMARK_SERVER_TOKEN !== undefined) given.push('postmark');
@@ -43,12 +43,12 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
   return config.EMAIL_PROVIDERS ?? (given.length > 0 ? given : ['postmark']);
 }
 
-/** Asks Postmark about messages that it took, also where new email goes out by others; undefined without its token. */
+/** Fetches Postmark's reports, also if new email is sent by another provider; undefined without its token. */
 export function makeAskPostmark(): EmailProvider['reports'] | undefined {
   return readSettings().POSTMARK_SERVER_TOKEN === undefined ? undefined : observedEmail(MAKERS.postmark()).reports;
 }
 
-/** Takes an address off Postmark's own list, also where new email goes out by others; undefined without its token. */
+/** Removes addresses from Postmark's list, also if new email is sent by another provider; undefined without its token. */
 export function makeRemoveFromProvider(): ((address: string) => Promise<boolean>) | undefined {
   if (readSettings().POSTMARK_SERVER_TOKEN === undefined) return undefined;
   const lists = postmarkSuppressions(postmarkSettings());
@@ -71,7 +71,7 @@ const MAKERS: Readonly<Record<EmailProviderName, () => EmailProvider>> = {
   smtp: () => smtp(readSettings('SMTP_URL').SMTP_URL),
 };
 
-/** How the reason of a pause begins that missing credentials opened. */
+/** The start of the reason of pauses because of missing credentials. */
 export const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
 
 /** The setting without which a provider cannot be called. */
@@ -98,8 +98,8 @@ function missingCredentials(config: Config, name: EmailProviderName): string {
 }
 
 /**
- * Stands for a provider whose credentials are missing. Its emails wait as those of a refused account do, and are sent by
- * another provider if there is one: a worker that ended at its start would say less, and do nothing else either.
+ * A provider without credentials. Its emails wait like those of a refused account, or are sent by another provider. A worker
+ * that ended at startup would not do its other work.
  */
 function unready(name: EmailProviderName, detail: string): EmailProvider {
   return {

@@ -3,7 +3,7 @@ import type { NumberClaim, NumberVerification } from '../../domain/chat/chat.ts'
 import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
 import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
 
-/** Asks providers, where the settings name them, whether a number belongs to the account of a token. */
+/** Verifies at the provider of the settings that a number belongs to the account of a token. */
 export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
   return async ({ provider, number, phone_number_id: phoneNumberId, account_sid, token }) => {
     if (provider === 'meta') {

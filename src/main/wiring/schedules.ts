@@ -6,14 +6,14 @@ import type { Chore } from '../../../workflows/index.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.ts';
 
-/** When chores are done, by the id of their schedule. */
+/** The intervals of maintenance tasks by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {
   'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
   'upkeep-stuck': {
     every: '5 minutes',
     chores: ['clearProviderLists', 'wakeDomains', 'clearProviderDomains'],
   },
-  // Each has a schedule of its own: asking a provider about thousands of emails takes hours, and nothing may wait for it.
+  // Separate schedules: querying a provider about thousands of emails takes hours and must not delay other tasks.
   'upkeep-rescue': { every: '1 minute', chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
   'upkeep-scheduled': { every: '30 seconds', chores: ['putBackScheduled'] },
   'upkeep-reports': { every: '5 minutes', chores: ['reconcileSent'] },
@@ -33,10 +33,9 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
   'upkeep-daily': { every: '24 hours', chores: ['reportUnknownFiles'] },
 };
 
-/** Milliseconds between two looks whether the schedules are still there: Temporal's database may have been made anew. */
+/** The schedules are recreated at this interval if Temporal's database has lost them. */
 const ENSURE_EVERY_MS = 60_000;
 
-/** What it takes to keep the maintenance tasks scheduled. */
 export interface ScheduleDeps {
   readonly client: Client;
   readonly pool: Pool;
@@ -46,9 +45,9 @@ export interface ScheduleDeps {
 }
 
 /**
- * Creates the schedules and search attributes, and again whenever they are missing, for as long as the process runs.
- * Also registers the maintenance tasks in Postgres, so that one that never runs is noticed.
- * @returns a function that ends it
+ * Creates missing schedules and search attributes until it is stopped. Also registers the maintenance tasks in Postgres, so that
+ * the metrics show a task that never runs.
+ * @returns a function that stops it
  */
 export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
   const ending = new AbortController();
@@ -83,8 +82,8 @@ export function upkeepTasks(): UpkeepTask[] {
 }
 
 /**
- * Creates the schedules of upkeep that are missing. With `update` it also brings those of an earlier version up to date;
- * what somebody has paused stays paused. Any number of workers may do it at the same time.
+ * Creates missing upkeep schedules. With `update` it also updates existing ones to this version; paused schedules stay paused.
+ * Workers may run it concurrently.
  */
 export async function ensureSchedules(
   { schedule: schedules }: Client,
@@ -101,7 +100,7 @@ export async function ensureSchedules(
         args: [chores],
         workflowExecutionTimeout: '1 day',
       },
-      // The last run is made up for where it was missed, and no more than that.
+      // After an outage, only the latest missed run is caught up.
       policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: every as '1 minute' },
     } as const satisfies Omit<ScheduleOptions, 'scheduleId'>;
     try {

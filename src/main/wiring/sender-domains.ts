@@ -8,7 +8,7 @@ import { emailProviderNames } from './email-providers.ts';
 import { readSettings } from '../env.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** What domains are checked with, by the settings. */
+/** The dependencies of domain checks. */
 export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {
   const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = readSettings();
   const senders = readSenders();
@@ -23,7 +23,7 @@ export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger
   };
 }
 
-/** How email leaves, by the settings. */
+/** The providers through which email is sent, whose DNS records are needed. */
 export function readSenders(): Senders {
   const config = readSettings();
   const names = emailProviderNames(config);

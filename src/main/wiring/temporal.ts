@@ -12,20 +12,20 @@ export interface Temporal {
   readonly namespace: string;
 }
 
-const LONGEST_PAUSE = 10_000;
-/** IndexedValueType of Temporal's API: an exact word. */
+const MAX_RETRY_DELAY_MS = 10_000;
+/** IndexedValueType of Temporal's API. */
 const KEYWORD = 2;
-/** gRPC status codes of a server that already has an attribute, and of one whose attributes are made elsewhere. */
+/** gRPC status codes. The last two are returned by servers whose search attributes are managed elsewhere. */
 const ALREADY_EXISTS = 6;
-const NOT_OURS_TO_MAKE = [7, 12];
+const NOT_PERMITTED = [7, 12];
 
 /**
- * Connects as Temporal's own environment configuration says (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key,
- * profile), and makes sure that the search attributes exist. Tries again for as long as it takes.
+ * Connects with Temporal's own environment configuration (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key, profile) and
+ * creates missing search attributes. Retries until it succeeds or `signal` is aborted.
  */
 export async function connectToTemporal(log: Logger, signal: AbortSignal): Promise<Temporal> {
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
-  for (let pause = 500; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+  for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_DELAY_MS)) {
     try {
       const connection = await NativeConnection.connect(connectionOptions);
       try {
@@ -37,18 +37,18 @@ export async function connectToTemporal(log: Logger, signal: AbortSignal): Promi
       }
     } catch (error) {
       signal.throwIfAborted();
-      log.warn({ address: connectionOptions.address, reason: reasonOf(error) }, 'Temporal cannot be reached yet');
-      await sleep(pause, undefined, { signal });
+      log.warn({ address: connectionOptions.address, reason: reasonOf(error) }, 'Temporal unreachable, retrying');
+      await sleep(delayMs, undefined, { signal });
     }
   }
 }
 
-/** Where our workflows are in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
+/** The location of our workflows in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
 export function temporalUi(url: string | undefined): { url: string; namespace: string } | undefined {
   return url === undefined ? undefined : { url, namespace: loadClientConnectConfig().namespace ?? 'default' };
 }
 
-/** Adds the search attributes that a namespace lacks, where this Temporal lets us. */
+/** Adds missing search attributes to a namespace if the server permits it. */
 export async function ensureSearchAttributes(
   { operatorService }: NativeConnection,
   namespace: string,
@@ -63,7 +63,7 @@ export async function ensureSearchAttributes(
   } catch (error) {
     const { code } = error as { code?: number };
     if (code === ALREADY_EXISTS) return;
-    if (code === undefined || !NOT_OURS_TO_MAKE.includes(code)) throw error;
+    if (code === undefined || !NOT_PERMITTED.includes(code)) throw error;
     log.warn(
       `this Temporal does not let us add search attributes: it must have ${SEARCH_ATTRIBUTES.join(', ')} (Keyword)`,
     );
@@ -75,26 +75,25 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Sends the SDK's own log lines where ours go. Once per process, before the first connection.
- * @param metricsAt `host:port` where it is to serve its metrics; without it, it keeps none
+ * Redirects the SDK's log to ours. Call it once per process before the first connection.
+ * @param metricsAddress `host:port` at which the SDK serves its metrics; without it, the SDK collects none
  */
-export function installTemporal(log: Logger, metricsAt?: string): void {
+export function installTemporal(log: Logger, metricsAddress?: string): void {
   Runtime.install({
-    ...(metricsAt !== undefined && { telemetryOptions: { metrics: metricsOf(metricsAt) } }),
+    ...(metricsAddress !== undefined && { telemetryOptions: { metrics: metricsOf(metricsAddress) } }),
     logger: {
-      log: (level, message, meta) => log[LEVELS[level]](asOurs(meta), message),
-      trace: (message, meta) => log.trace(asOurs(meta), message),
-      debug: (message, meta) => log.debug(asOurs(meta), message),
-      info: (message, meta) => log.info(asOurs(meta), message),
-      warn: (message, meta) => log.warn(asOurs(meta), message),
-      error: (message, meta) => log.error(asOurs(meta), message),
+      log: (level, message, meta) => log[LEVELS[level]](toLogFields(meta), message),
+      trace: (message, meta) => log.trace(toLogFields(meta), message),
+      debug: (message, meta) => log.debug(toLogFields(meta), message),
+      info: (message, meta) => log.info(toLogFields(meta), message),
+      warn: (message, meta) => log.warn(toLogFields(meta), message),
+      error: (message, meta) => log.error(toLogFields(meta), message),
     },
-    // Signals are ours: a worker stops when its process is told to.
+    // The process handles signals itself.
     shutdownSignals: [],
   });
 }
 
-/** Names and units as Prometheus has them. */
 function metricsOf(bindAddress: string): MetricsExporterConfig {
   return {
     attachServiceName: false,
@@ -102,10 +101,10 @@ function metricsOf(bindAddress: string): MetricsExporterConfig {
   };
 }
 
-/** Addresses that are tried for the SDK's metrics: what was free may be taken a moment later. */
-const ADDRESSES = 5;
+/** Another process may take a free port before the SDK binds it. */
+const MAX_BIND_ATTEMPTS = 5;
 
-/** Does likewise, and has the SDK serve its metrics on this machine. @returns where, as `host:port` */
+/** Like `installTemporal`, with the SDK's metrics on a free port of the loopback interface. @returns their `host:port` */
 export async function installWithMetrics(log: Logger): Promise<string> {
   for (let tries = 1; ; tries++) {
     const address = await freeAddress();
@@ -113,12 +112,12 @@ export async function installWithMetrics(log: Logger): Promise<string> {
       installTemporal(log, address);
       return address;
     } catch (error) {
-      if (tries === ADDRESSES) throw error;
+      if (tries === MAX_BIND_ATTEMPTS) throw error;
     }
   }
 }
 
-/** An address of this machine that was free just now: the SDK would take any, and not say which. */
+/** Finds a free port: the SDK can bind port 0 but does not report the port. */
 async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -128,8 +127,8 @@ async function freeAddress(): Promise<string> {
   return `${address}:${port}`;
 }
 
-/** The SDK's `error` is our `err`: so it is logged with its message and stack, and without the row that Postgres quotes. */
-function asOurs({ error, ...meta }: Readonly<Record<string, unknown>> = {}): LogMetadata {
+/** Renames `error` to `err`, which our logger serializes and redacts. */
+function toLogFields({ error, ...meta }: Readonly<Record<string, unknown>> = {}): LogMetadata {
   return error === undefined ? meta : { ...meta, err: error };
 }
 

@@ -6,36 +6,38 @@ import { TRACE_HEADER } from '../../../workflows/interceptors.ts';
 import type { Config } from '../../config.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 
-/** UTF-16 units of what OpenTelemetry says of a failure: a stack is among it. */
-const REASON_LENGTH = 300;
+/** OpenTelemetry's failure messages, which contain stacks, are cut to so many UTF-16 units. */
+const MAX_REASON_LENGTH = 300;
 
-/** The tracer of this process and what sends the last of its spans; undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+/** The tracer of this process; `stop` exports its last spans. Undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export async function openTracer(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
   name: string,
   log: Logger,
 ): Promise<(Tracer & { readonly stop: () => Promise<void> }) | undefined> {
   if (endpoint === undefined) return undefined;
-  // Loaded only here: who wants no traces pays nothing for them.
+  // Imported dynamically, so that it costs nothing when tracing is disabled.
   const { startTracer } = await import('../../telemetry/otel.ts');
-  return startTracer(name, (reason) => log.warn({ reason: reason.slice(0, REASON_LENGTH) }, 'traces cannot be sent'));
+  return startTracer(name, (reason) =>
+    log.warn({ reason: reason.slice(0, MAX_REASON_LENGTH) }, 'could not export traces'),
+  );
 }
 
-/** Tells workflows which span they go on from. */
-export function tellWorkflows(tracer: Tracer): WorkflowClientInterceptor {
-  const told = <T extends { readonly headers: Headers }>(input: T): T => {
+/** Adds the current span to the headers of started workflows. */
+export function traceWorkflowStarts(tracer: Tracer): WorkflowClientInterceptor {
+  const withHeader = <T extends { readonly headers: Headers }>(input: T): T => {
     const traceparent = tracer.current();
     if (traceparent === undefined) return input;
     return { ...input, headers: { ...input.headers, [TRACE_HEADER]: defaultPayloadConverter.toPayload(traceparent) } };
   };
   return {
-    startWithDetails: (input, next) => next(told(input)),
-    signalWithStart: (input, next) => next(told(input)),
+    startWithDetails: (input, next) => next(withHeader(input)),
+    signalWithStart: (input, next) => next(withHeader(input)),
   };
 }
 
-/** Each activity of a workflow that was told of a span is one that goes on from it. */
-export function followActivities(tracer: Tracer): ActivityInterceptorsFactory {
+/** Creates a span for each activity of a workflow that has a parent span in its headers. */
+export function traceActivities(tracer: Tracer): ActivityInterceptorsFactory {
   return ({ info }): ActivityInterceptors => ({
     inbound: {
       execute(input, next) {

@@ -3,12 +3,12 @@ import { readDevFile, readGeneratedSecretKey } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 import { secretKeysOf, type SecretKeys } from '../../lib/secret-key.ts';
 
-/** Where webhooks are received that are being developed. */
+/** Receivers of webhooks during development. */
 export const LOOPBACK = '127.0.0.0/8,::1';
 
 /**
- * What endpoints are made with: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or, where the database is that of the `npm start`
- * that runs in `SENDWRIGHT_HOME`, what that uses without them.
+ * The settings for endpoints: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or the defaults of the `npm start` that runs in
+ * `SENDWRIGHT_HOME` if the database is its own.
  */
 export async function webhookSettings(): Promise<{ secretKey: SecretKeys; allowedCidrs: readonly string[] }> {
   const { DATABASE_URL, SENDWRIGHT_HOME, WEBHOOK_ALLOW_CIDRS, ...settings } = readSettings();
