@@ -18,7 +18,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 import { quotaExceeded } from './quota.ts';
-import { startTimeSlices } from '../lib/time-slices.ts';
+import { startTimeSlices } from './time-slices.ts';
 
 /** Fetched files that one process holds in memory, and the share of one organization. */
 const MAX_FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;

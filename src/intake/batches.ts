@@ -19,7 +19,7 @@ import type { Caller } from './gathered-emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { quotaExceeded } from './quota.ts';
-import { startTimeSlices } from '../lib/time-slices.ts';
+import { startTimeSlices } from './time-slices.ts';
 
 /** Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. */
 const EMAILS_PER_STATEMENT = 250;

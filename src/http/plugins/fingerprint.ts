@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../domain/errors.ts';
-import { startTimeSlices } from '../../lib/time-slices.ts';
+import { startTimeSlices } from '../../intake/time-slices.ts';
 
 /** Deepest nesting of a body. No accepted request is nested half as deep. */
 const MAX_DEPTH = 64;

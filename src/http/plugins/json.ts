@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { shortParam, tooLarge } from './errors.ts';
-import { startTimeSlices } from '../../lib/time-slices.ts';
+import { startTimeSlices } from '../../intake/time-slices.ts';
 import { characters } from '../../lib/text.ts';
 import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';

@@ -5,7 +5,7 @@ import type { FastifyValidationResult } from 'fastify/types/schema.js';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../../domain/errors.ts';
 import { type RuleName, RULES } from '../../domain/rules.ts';
-import { startTimeSlices } from '../../lib/time-slices.ts';
+import { startTimeSlices } from '../../intake/time-slices.ts';
 import { shortParam } from './errors.ts';
 
 /** The location of a schema's values: a query string, a body, or a long array of a body. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTimeSlices } from '../../src/lib/time-slices.ts';
+import { startTimeSlices } from '../../src/intake/time-slices.ts';
 
 test('long work gives others their turn, again and again', async () => {
   let others = 0;
