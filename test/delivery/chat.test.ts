@@ -84,7 +84,7 @@ describe('what a provider answers', () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', afterMs: 60_000 });
-    assert.match(lines.join(''), /"level":50.*refuses our account/);
+    assert.match(lines.join(''), /"level":50.*refused our account/);
   });
 
   test('anything: a NUL and an endless text can be written down', async () => {
@@ -178,7 +178,7 @@ describe('a call whose end nobody saw', () => {
     assert.equal((await deliver(id)).state, 'ended');
     assert.equal(provider.took.length, 2);
     assert.deepEqual(await outcomes(id), ['risked', 'sent']);
-    assert.match(lines.join(''), /cannot be asked/);
+    assert.match(lines.join(''), /cannot be looked up/);
   });
 
   test('is sent again at most once at Meta, then fails with the reason', async () => {
