@@ -2319,10 +2319,7 @@ export interface components {
     'RateLimit-Remaining': number;
     /** @description Seconds until all of them may be made again */
     'RateLimit-Reset': number;
-    /**
-     * @description Every limit that is on: how many, and in how many seconds they come in
-     * @example 20000;w=2;comment="requests", 200000;w=20;comment="emails"
-     */
+    /** @description Every limit that is on: how many, and in how many seconds they come in */
     'RateLimit-Policy': string;
     /** @description Seconds after which to try again */
     'Retry-After': number;
@@ -2336,20 +2333,11 @@ export interface operations {
       query?: {
         /** @description `name:value`, of letters, digits, `_` and `-`, up to 256 characters each. Repeat the parameter to require up to 10 tags at once. */
         tag?: string | string[];
-        /**
-         * @description Only emails that have this status now
-         * @example delivered
-         */
+        /** @description Only emails that have this status now */
         status?: components['schemas']['EmailStatus'];
-        /**
-         * @description Only emails of this batch
-         * @example bt_01kajc8wz6h3xkq3m1x8e6v5tn
-         */
+        /** @description Only emails of this batch */
         batch_id?: string;
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -2384,32 +2372,6 @@ export interface operations {
     /** @description One email */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "from": "Example <hello@example.com>",
-         *       "to": [
-         *         "Ada <ada@example.net>"
-         *       ],
-         *       "subject": "Your receipt",
-         *       "html": "<p>Thank you for your order.</p>",
-         *       "text": "Thank you for your order.",
-         *       "tags": [
-         *         {
-         *           "name": "kind",
-         *           "value": "receipt"
-         *         }
-         *       ],
-         *       "headers": {
-         *         "X-Order": "4711"
-         *       },
-         *       "attachments": [
-         *         {
-         *           "filename": "receipt.txt",
-         *           "content": "SGVsbG8="
-         *         }
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['SendEmailRequest'];
       };
     };
@@ -2448,10 +2410,7 @@ export interface operations {
   listBatches: {
     parameters: {
       query?: {
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -2486,41 +2445,6 @@ export interface operations {
     /** @description A batch */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "emails": [
-         *         {
-         *           "from": "Example <hello@example.com>",
-         *           "to": [
-         *             "Ada <ada@example.net>"
-         *           ],
-         *           "subject": "Your receipt",
-         *           "html": "<p>Thank you for your order.</p>",
-         *           "text": "Thank you for your order.",
-         *           "tags": [
-         *             {
-         *               "name": "kind",
-         *               "value": "receipt"
-         *             }
-         *           ]
-         *         },
-         *         {
-         *           "from": "Example <hello@example.com>",
-         *           "to": "grace@example.net",
-         *           "subject": "How was it?",
-         *           "html": "<p>Thank you for your order.</p>",
-         *           "text": "Thank you for your order.",
-         *           "tags": [
-         *             {
-         *               "name": "kind",
-         *               "value": "receipt"
-         *             }
-         *           ],
-         *           "scheduled_at": "2026-11-23T09:00:00+01:00"
-         *         }
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['SendBatchRequest'];
       };
     };
@@ -2541,7 +2465,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example bt_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2564,7 +2487,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example bt_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2587,7 +2509,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2610,18 +2531,12 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "scheduled_at": "2026-11-23T09:00:00+01:00"
-         *     }
-         */
         'application/json': components['schemas']['RescheduleEmailRequest'];
       };
     };
@@ -2642,7 +2557,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2665,7 +2579,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2688,7 +2601,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2709,7 +2621,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
       };
       cookie?: never;
@@ -2732,9 +2643,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
-        /** @example att_01kajc8wz6h3xkq3m1x8e6v5tn */
         attachmentId: string;
       };
       cookie?: never;
@@ -2761,9 +2670,7 @@ export interface operations {
       };
       header?: never;
       path: {
-        /** @example em_01kajc8wz6h3xkq3m1x8e6v5tn */
         id: string;
-        /** @example att_01kajc8wz6h3xkq3m1x8e6v5tn */
         attachmentId: string;
       };
       cookie?: never;
@@ -2784,20 +2691,11 @@ export interface operations {
   listChatMessages: {
     parameters: {
       query?: {
-        /**
-         * @description Only messages that have this status now
-         * @example failed
-         */
+        /** @description Only messages that have this status now */
         status?: components['schemas']['ChatMessageStatus'];
-        /**
-         * @description Only messages to this number, in international form
-         * @example +14165550123
-         */
+        /** @description Only messages to this number, in international form */
         to?: string;
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -2832,13 +2730,6 @@ export interface operations {
     /** @description One chat-app message */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "to": "+1 (416) 555-0123",
-         *       "text": "Your order is on its way: https://example.com/o/4711",
-         *       "preview_url": true
-         *     }
-         */
         'application/json': components['schemas']['SendChatMessageRequest'];
       };
     };
@@ -2857,10 +2748,7 @@ export interface operations {
   listChatNumbers: {
     parameters: {
       query?: {
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -2892,25 +2780,6 @@ export interface operations {
     /** @description A number */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "number": "+12025550143",
-         *       "provider": "twilio",
-         *       "account_sid": "AC00000000000000000000000000000000",
-         *       "auth_token": "the-token-of-the-account",
-         *       "templates": [
-         *         {
-         *           "name": "receipt",
-         *           "language": "en_US",
-         *           "content_sid": "HX00000000000000000000000000000000",
-         *           "variables": [
-         *             "1",
-         *             "2"
-         *           ]
-         *         }
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['ConnectChatNumberRequest'];
       };
     };
@@ -2931,7 +2800,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example num_01kajce5q2w4e6r8t0y1u3i5op */
         id: string;
       };
       cookie?: never;
@@ -2954,7 +2822,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example num_01kajce5q2w4e6r8t0y1u3i5op */
         id: string;
       };
       cookie?: never;
@@ -2975,7 +2842,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wa_01kajce1x8m4n6p0r2t5v7w9yz */
         id: string;
       };
       cookie?: never;
@@ -2996,10 +2862,7 @@ export interface operations {
   listDomains: {
     parameters: {
       query?: {
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -3031,11 +2894,6 @@ export interface operations {
     /** @description A domain */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "name": "mail.example.com"
-         *     }
-         */
         'application/json': components['schemas']['CreateDomainRequest'];
       };
     };
@@ -3056,7 +2914,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example dm_01kajcf3g5h7j9k1m3n5p7q9rs */
         id: string;
       };
       cookie?: never;
@@ -3079,7 +2936,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example dm_01kajcf3g5h7j9k1m3n5p7q9rs */
         id: string;
       };
       cookie?: never;
@@ -3100,7 +2956,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example dm_01kajcf3g5h7j9k1m3n5p7q9rs */
         id: string;
       };
       cookie?: never;
@@ -3121,20 +2976,11 @@ export interface operations {
   listSuppressions: {
     parameters: {
       query?: {
-        /**
-         * @description Only those of this origin
-         * @example bounce
-         */
+        /** @description Only those of this origin */
         origin?: components['schemas']['SuppressionOrigin'];
-        /**
-         * @description Only those of this address, in any case
-         * @example ada@example.net
-         */
+        /** @description Only those of this address, in any case */
         email?: string;
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -3165,11 +3011,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "email": "ada@example.net"
-         *     }
-         */
         'application/json': components['schemas']['CreateSuppressionsRequest'];
       };
     };
@@ -3199,10 +3040,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /**
-         * @description An id, or an address in any case; write + as %2B if your client takes it for a blank
-         * @example ada@example.net
-         */
+        /** @description An id, or an address in any case; write + as %2B if your client takes it for a blank */
         idOrEmail: string;
       };
       cookie?: never;
@@ -3225,10 +3063,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /**
-         * @description An id, or an address in any case; write + as %2B if your client takes it for a blank
-         * @example ada@example.net
-         */
+        /** @description An id, or an address in any case; write + as %2B if your client takes it for a blank */
         idOrEmail: string;
       };
       cookie?: never;
@@ -3253,11 +3088,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "email": "ada@example.net"
-         *     }
-         */
         'application/json': components['schemas']['EraseRecipientRequest'];
       };
     };
@@ -3276,10 +3106,7 @@ export interface operations {
   listWebhooks: {
     parameters: {
       query?: {
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -3311,16 +3138,6 @@ export interface operations {
     /** @description An endpoint */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "url": "https://example.com/webhooks/sendwright",
-         *       "events": [
-         *         "email.delivered",
-         *         "email.bounced"
-         *       ],
-         *       "description": "Order system"
-         *     }
-         */
         'application/json': components['schemas']['CreateWebhookRequest'];
       };
     };
@@ -3341,7 +3158,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3364,7 +3180,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3385,7 +3200,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3393,15 +3207,6 @@ export interface operations {
     /** @description What is to be changed; what is left out stays */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "events": [
-         *         "email.delivered",
-         *         "email.bounced"
-         *       ],
-         *       "status": "enabled"
-         *     }
-         */
         'application/json': components['schemas']['UpdateWebhookRequest'];
       };
     };
@@ -3422,7 +3227,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3445,7 +3249,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3468,7 +3271,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3476,13 +3278,6 @@ export interface operations {
     /** @description Which deliveries */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "since": "2026-11-21T09:00:00Z",
-         *       "until": "2026-11-21T10:00:00Z",
-         *       "status": "failed"
-         *     }
-         */
         'application/json': components['schemas']['ReplayDeliveriesRequest'];
       };
     };
@@ -3501,22 +3296,15 @@ export interface operations {
   listDeliveries: {
     parameters: {
       query?: {
-        /**
-         * @description Only deliveries that have this status now
-         * @example failed
-         */
+        /** @description Only deliveries that have this status now */
         status?: components['schemas']['DeliveryStatus'];
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
       };
       header?: never;
       path: {
-        /** @example wh_01kajcc2m3r8v5x7y1b4d6f9gh */
         id: string;
       };
       cookie?: never;
@@ -3540,7 +3328,6 @@ export interface operations {
       header?: never;
       path: {
         id: string;
-        /** @example whd_01kajcd5p97c1f2a3b4d5e6f70 */
         deliveryId: string;
       };
       cookie?: never;
@@ -3564,7 +3351,6 @@ export interface operations {
       header?: never;
       path: {
         id: string;
-        /** @example whd_01kajcd5p97c1f2a3b4d5e6f70 */
         deliveryId: string;
       };
       cookie?: never;
@@ -3585,10 +3371,7 @@ export interface operations {
   listApiKeys: {
     parameters: {
       query?: {
-        /**
-         * @description Most items of the page
-         * @example 10
-         */
+        /** @description Most items of the page */
         limit?: number;
         /** @description The `next_cursor` of the previous page, given back with the same filters */
         cursor?: string;
@@ -3620,16 +3403,6 @@ export interface operations {
     /** @description A key */
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "preset": "sending_access",
-         *       "name": "Shop, production",
-         *       "allowed_ips": [
-         *         "203.0.113.7",
-         *         "2001:db8::/32"
-         *       ]
-         *     }
-         */
         'application/json': components['schemas']['CreateApiKeyRequest'];
       };
     };
@@ -3650,7 +3423,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example key_01kajcg3t5z7b9d1f3h5k7m9pq */
         id: string;
       };
       cookie?: never;
@@ -3673,7 +3445,6 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @example key_01kajcg3t5z7b9d1f3h5k7m9pq */
         id: string;
       };
       cookie?: never;
@@ -3745,31 +3516,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "email.bounced",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "emailId": "em_01kajc8wz6h3xkq3m1x8e6v5tn",
-         *         "from": "Example <hello@example.com>",
-         *         "to": [
-         *           "Ada <ada@example.net>"
-         *         ],
-         *         "subject": "Your receipt",
-         *         "tags": [
-         *           {
-         *             "name": "kind",
-         *             "value": "receipt"
-         *           }
-         *         ],
-         *         "status": "bounced",
-         *         "recipient": "ada@example.net",
-         *         "error": "The recipient's server refused it: 550 5.1.1 The email account does not exist",
-         *         "bounceReason": "mailbox_not_found"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['EmailEvent'];
       };
     };
@@ -3799,23 +3545,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "batch.completed",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "batchId": "bt_01kajc9a4kf7m2tq8w5yzr3b6d",
-         *         "total": 2,
-         *         "status": "completed",
-         *         "counts": {
-         *           "sent": 1,
-         *           "delivered": 1
-         *         },
-         *         "completedAt": "2026-11-21T09:30:02.431Z"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['BatchEvent'];
       };
     };
@@ -3845,23 +3574,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "chatapp.failed",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "messageId": "wa_01kajce1x8m4n6p0r2t5v7w9yz",
-         *         "from": "+12025550142",
-         *         "to": "+14165550123",
-         *         "country": "CA",
-         *         "type": "text",
-         *         "status": "failed",
-         *         "error": "Message undeliverable",
-         *         "errorCode": "131026"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['ChatMessageEvent'];
       };
     };
@@ -3891,18 +3603,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "domain.verified",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "domainId": "dm_01kajcf3g5h7j9k1m3n5p7q9rs",
-         *         "name": "mail.example.com",
-         *         "status": "verified"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['DomainEvent'];
       };
     };
@@ -3932,20 +3632,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "suppression.added",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "suppressionId": "sup_01kajc9f2bq0w8e5r7t1y3u6ip",
-         *         "email": "ada@example.net",
-         *         "origin": "bounce",
-         *         "bounceReason": "mailbox_not_found",
-         *         "emailId": "em_01kajc8wz6h3xkq3m1x8e6v5tn"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['SuppressionEvent'];
       };
     };
@@ -3975,19 +3661,6 @@ export interface operations {
     };
     requestBody: {
       content: {
-        /**
-         * @example {
-         *       "id": "evt_01kajcd5p9t4v6w8x0y2z5b7cd",
-         *       "type": "webhook.disabled",
-         *       "created_at": "2026-11-21T09:30:02.431Z",
-         *       "data": {
-         *         "webhookId": "wh_01kajcc2m3r8v5x7y1b4d6f9gh",
-         *         "url": "https://example.com/webhooks/sendwright",
-         *         "reason": "every try of 5 days has failed",
-         *         "failingSince": "2026-02-24T09:12:40.118Z"
-         *       }
-         *     }
-         */
         'application/json': components['schemas']['WebhookEvent'];
       };
     };
