@@ -62,7 +62,7 @@ describe('an email that was open when the backup was made', () => {
     const member = await accept();
     await doubtEmails(pool, 'postmark');
     const result = await deliverOne(member);
-    assert.deepEqual([result.state, 'after' in result && result.after], ['again', 60_000]);
+    assert.deepEqual([result.state, 'afterMs' in result && result.afterMs], ['again', 60_000]);
     await age(member.id, 60);
     assert.equal((await deliverOne(member)).state, 'ended');
     assert.deepEqual(await outcomes(member.id), ['lost', 'sent']);
