@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { programOf } from '../dev/environment/node-part.ts';
 import type { PartSpec } from '../dev/environment/part.ts';
 import type { PartName } from '../dev/environment/supervisor.ts';
 
@@ -9,7 +10,7 @@ export const { BENCH_PROFILE } = process.env;
 
 /** How to run one of our own processes: from `dist/`, but the simulator, which production has not. */
 export function processPart(name: PartName, env: NodeJS.ProcessEnv, logs: string): PartSpec<unknown> {
-  const script = name === 'simulator' ? ['--import', 'tsx', 'dev/simulator/main.ts'] : [`dist/src/main/${name}.js`];
+  const script = name === 'simulator' ? ['--import', 'tsx', `${programOf(name)}.ts`] : [`dist/${programOf(name)}.js`];
   const profile = BENCH_PROFILE
     ? ['--cpu-prof', `--cpu-prof-dir=${BENCH_PROFILE}`, `--cpu-prof-name=${name}-${Date.now()}.cpuprofile`]
     : [];

@@ -1,5 +1,10 @@
 import type { PartSpec } from './part.ts';
 
+/** The program of one of our own processes: its path from the project's folder, without the extension. */
+export function programOf(name: string): string {
+  return name === 'simulator' ? 'dev/simulator/main' : `src/main/${name}`;
+}
+
 /**
  * How to run one of our own processes. It sends `{ready: true, …}` by IPC when it serves.
  * @param program path of the compiled program

@@ -6,7 +6,7 @@ import { LOOPBACK } from '../../src/main/wiring/webhook-settings.ts';
 import { demoOrganization } from './demo.ts';
 import type { Home } from './home.ts';
 import { freshLog } from './logs.ts';
-import { nodePart } from './node-part.ts';
+import { nodePart, programOf } from './node-part.ts';
 import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
 import { Problem } from './problem.ts';
@@ -165,8 +165,7 @@ async function startApplication(
 
   const start = async (name: PartName, title: string, args: string[], own: NodeJS.ProcessEnv, stopWithin: number) => {
     const log = await freshLog(home.logs, name);
-    const path = name === 'simulator' ? '../simulator/main.js' : `../../src/main/${name}.js`;
-    const program = fileURLToPath(new URL(path, import.meta.url));
+    const program = fileURLToPath(new URL(`../../${programOf(name)}.js`, import.meta.url));
     const spec = nodePart(program, args, { ...env, ...own }, home.logs, log, stopWithin);
     await progress.step(title, () => supervisor.start(name, spec));
   };

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { programOf } from '../../dev/environment/node-part.ts';
 
 const COMPILE = fileURLToPath(new URL('../../dev/compile-sources.js', import.meta.url));
 
 /** The path of a process as `npm start` runs it, compiled if its source has changed. */
 export function programPath(name: string): string {
   const folder = execFileSync(process.execPath, [COMPILE], { encoding: 'utf8' }).trim();
-  return join(folder, name === 'simulator' ? 'dev/simulator/main.js' : `src/main/${name}.js`);
+  return join(folder, `${programOf(name)}.js`);
 }
