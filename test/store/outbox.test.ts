@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import {
   deferOutbox,
@@ -10,21 +10,14 @@ import {
   lockGroups,
   lockOutbox,
 } from '../../src/store/outbox/outbox.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
 
-describe('the outbox', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
 
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
+describe('the outbox', () => {
   beforeEach(async () => {
     await pool.query('DELETE FROM outbox');
   });

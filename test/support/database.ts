@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { after } from 'node:test';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import pg from 'pg';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
@@ -37,6 +38,13 @@ export async function testDatabase(connections = 5): Promise<TestDatabase> {
       await asAdmin(server, (admin) => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
     },
   };
+}
+
+/** A database for the tests of a file, dropped after them: `const { pool } = await useDatabase();` at the file's top level. */
+export async function useDatabase(connections?: number): Promise<Omit<TestDatabase, 'drop'>> {
+  const database = await testDatabase(connections);
+  after(() => database.drop());
+  return database;
 }
 
 async function makeTemplate(admin: pg.Client, server: string, template: string): Promise<void> {
