@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { after } from 'node:test';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import type { DashboardDeps } from '../../src/dashboard/page.ts';
@@ -239,6 +240,13 @@ export async function startService(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The API for the tests of a file, closed after them: `const service = await useService();` at the file's top level. */
+export async function useService(...options: Parameters<typeof startService>): Promise<Service> {
+  const service = await startService(...options);
+  after(() => service.close());
+  return service;
 }
 
 function parse(text: string): unknown {
