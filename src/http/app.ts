@@ -23,6 +23,7 @@ import { respondToBrokenRequest, sendError, tooLarge } from './plugins/errors.ts
 import { registerIdempotency } from './plugins/idempotency.ts';
 import { readJson, refuseBodies, refuseCompression } from './plugins/json.ts';
 import { methodsOf } from './plugins/methods.ts';
+import { errorStatuses } from './docs/errors.ts';
 import { openapi } from './docs/openapi.ts';
 import { serveHtml } from './docs/pages.ts';
 import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
@@ -240,11 +241,11 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   return app;
 }
 
-function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]: RouteRow): void {
+function serve(app: FastifyInstance, deps: HttpDeps, row: RouteRow): void {
+  const [method, url, scope, route] = row;
   const { schema, handler, guard, networkLimit, attachValidation = false, bodyLimit } = route;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
-  const answers = scope === 'public' ? {} : { response: { ...schema.response, ...errorResponses(429) } };
-  const described = { ...schema, ...answers };
+  const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
   // The audit log records who changed the account.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
   const hooks = {
@@ -255,7 +256,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, [method, url, scope, route]
   app.route({
     method,
     url,
-    schema: described,
+    schema: { ...schema, response: { ...schema.response, ...errors } },
     handler: deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler,
     attachValidation,
     ...limit,

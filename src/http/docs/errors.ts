@@ -1,5 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { envelope, STATUS } from '../plugins/errors.ts';
+import type { RouteRow } from '../route.ts';
 
 interface ErrorDoc {
   /** The condition under which the error is returned. */
@@ -31,7 +32,7 @@ const WAKING = [
 ];
 
 /** The documentation of every error code. Codes without an operation are returned where no route matches. */
-const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
+export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON at line 2, character 5' },
   invalid_idempotency_key: {
     when: 'The Idempotency-Key is empty or too long.',
@@ -63,6 +64,7 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   content_erased: {
     when: 'The content of the email was erased, by request or since its retention ended.',
     message: 'the content of this email was erased',
+    only: ['GET /v1/emails/{id}/content'],
   },
   conflict: [
     {
@@ -153,15 +155,33 @@ const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
 
 const REQUEST_ID = 'req_01kajc8wz6h3xkq3m1x8e6v5tn';
 
+/** Statuses that only the operations in `ERRORS` return. */
+const RARE_STATUSES = [409, 410];
+
+/** Returns the error statuses of a route that requires an API key. */
+export function errorStatuses([method, url, , { schema }]: RouteRow): number[] {
+  const operation = `${method as string} ${url.replaceAll(/:(\w+)/g, '{$1}')}`;
+  return [
+    ...[401, 403, 422, 429, 500, 503],
+    ...(method === 'GET' ? [] : [400, 413, 415]),
+    ...(schema.params ? [404] : []),
+    ...RARE_STATUSES.filter((status) => docsOf(operation, status).length > 0),
+  ];
+}
+
+function docsOf(operation: string, status: number) {
+  return (Object.keys(ERRORS) as ErrorCode[])
+    .filter((code) => STATUS[code] === status)
+    .flatMap((code) => [ERRORS[code]].flat().map((doc) => ({ code, ...doc })))
+    .filter(({ only }) => only?.includes(operation) ?? true);
+}
+
 /** Describes the errors of one operation and status, with an example for each code. */
 export function describeErrors(
   operation: string,
   status: number,
 ): { description: string; examples: Record<string, { value: unknown }> } {
-  const docs = (Object.keys(ERRORS) as ErrorCode[])
-    .filter((code) => STATUS[code] === status)
-    .flatMap((code) => [ERRORS[code]].flat().map((doc) => ({ code, ...doc })))
-    .filter(({ only }) => only?.includes(operation) ?? true);
+  const docs = docsOf(operation, status);
   const answer = ({ code, message, param }: (typeof docs)[number]) => ({
     value: envelope(new ServiceError(code, message, param), REQUEST_ID),
   });

@@ -38,7 +38,7 @@ export function listAttachments(deps: AttachmentRoutesDeps) {
       summary: 'List the attachments of an email',
       description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
       params: EmailParams,
-      response: { 200: AttachmentList, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: AttachmentList },
     },
     async (request) => {
       const { id } = request.params;
@@ -58,7 +58,7 @@ export function getAttachment(deps: AttachmentRoutesDeps) {
       summary: 'Get an attachment of an email',
       description: 'One attachment with a fresh link.',
       params: AttachmentParams,
-      response: { 200: AttachmentWithLink, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: AttachmentWithLink },
     },
     async (request) => {
       const { id, attachmentId } = request.params;

@@ -13,7 +13,7 @@ import {
   CanceledBatch,
   SendBatchBody,
 } from '../schemas/batches.ts';
-import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
+import { IdempotencyHeader } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import { toRequest } from './emails.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
@@ -31,7 +31,7 @@ export function sendBatch(deps: IntakeDeps): Route {
         'holds for the whole batch: 43 MB are about 4.5 kB per email in a batch of 10,000.',
       headers: IdempotencyHeader,
       body: SendBatchBody,
-      response: { 202: AcceptedBatch, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+      response: { 202: AcceptedBatch },
     },
     async (request, reply) => {
       const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
@@ -65,7 +65,7 @@ export function getBatch(deps: IntakeDeps) {
       summary: 'Get a batch',
       description: 'How far a batch has come.',
       params: BatchParams,
-      response: { 200: BatchBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: BatchBody },
     },
     async (request) => {
       const batch = await findBatch(deps.pool, callerOf(request).org_id, request.params.id);
@@ -85,7 +85,7 @@ export function listOfBatches({ pool, secretKey }: IntakeDeps & { readonly secre
       summary: 'List batches',
       description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
       querystring: BatchesQuery,
-      response: { 200: listOf('batches', BatchBody), ...errorResponses(401, 403, 422, 500, 503) },
+      response: { 200: listOf('batches', BatchBody) },
     },
     (request) => ({ find: (after, limit) => listBatches(pool, callerOf(request).org_id, after, limit) }),
   );
@@ -99,7 +99,7 @@ export function cancelBatchMembers(deps: IntakeDeps) {
       summary: 'Cancel a batch',
       description: 'Cancels every email of a batch that is still scheduled.',
       params: BatchParams,
-      response: { 200: CanceledBatch, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+      response: { 200: CanceledBatch },
     },
     (request) => cancelBatch(deps, callerOf(request).org_id, request.params.id, changerOf(request)),
   );

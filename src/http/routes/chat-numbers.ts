@@ -12,7 +12,6 @@ import { callerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumbersQuery, NumberSummary } from '../schemas/chat-numbers.ts';
-import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
@@ -35,7 +34,7 @@ export function connect({ pool, limits, secretKey, verifyNumber }: NumberRoutesD
         "of its token; numbers on the operator's account are connected by the operator. A number is connected to one " +
         'organization. Tokens are kept encrypted and never shown.',
       body: ConnectNumberBody,
-      response: { 201: NumberBody, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+      response: { 201: NumberBody },
     },
     async (request, reply) => {
       const { number, provider, phone_number_id, account_sid, access_token, auth_token, templates } = request.body;
@@ -67,7 +66,7 @@ export function list({ pool, secretKey }: NumberRoutesDeps) {
       summary: 'List numbers',
       description: 'Connected numbers, newest first. Follow `next_cursor` until it is null.',
       querystring: NumbersQuery,
-      response: { 200: listOf('numbers', NumberSummary), ...errorResponses(401, 403, 422, 500, 503) },
+      response: { 200: listOf('numbers', NumberSummary) },
     },
     (request) => ({ find: (after, limit) => listNumbers(pool, callerOf(request).org_id, after, limit) }),
   );
@@ -81,7 +80,7 @@ export function get({ pool }: NumberRoutesDeps) {
       summary: 'Get a number',
       description: 'One connected number with its templates.',
       params: NumberParams,
-      response: { 200: NumberBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: NumberBody },
     },
     (request) => requireNumber(pool, callerOf(request).org_id, request.params.id),
   );
@@ -95,7 +94,7 @@ export function remove({ pool }: NumberRoutesDeps) {
       summary: 'Disconnect a number',
       description: 'Messages are no longer sent from this number. Accepted messages that were not sent yet fail.',
       params: NumberParams,
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+      response: { 204: Type.Null() },
     },
     async (request, reply) => {
       await removeNumber(pool, callerOf(request).org_id, request.params.id);

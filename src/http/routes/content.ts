@@ -4,7 +4,6 @@ import type { IntakeDeps } from '../../intake/emails.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
 import { callerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
-import { errorResponses } from '../schemas/common.ts';
 import { ContentBody, EmailParams } from '../schemas/emails.ts';
 
 interface ContentRoutesDeps extends IntakeDeps {
@@ -21,7 +20,7 @@ export function getContent(deps: ContentRoutesDeps) {
       summary: 'Get the content of an email',
       description: 'Subject, bodies and custom headers as sent, until they are erased.',
       params: EmailParams,
-      response: { 200: ContentBody, ...errorResponses(401, 403, 404, 410, 422, 500, 503) },
+      response: { 200: ContentBody },
     },
     (request) => readContent(deps, callerOf(request).org_id, request.params.id),
   );
@@ -37,7 +36,7 @@ export function deleteContent(deps: ContentRoutesDeps) {
         'Erases bodies, custom headers and files of an email that is no longer to be sent. The record stays. Repeated, ' +
         'it changes nothing.',
       params: EmailParams,
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+      response: { 204: Type.Null() },
     },
     async (request, reply) => {
       await eraseContent(deps, callerOf(request).org_id, request.params.id);

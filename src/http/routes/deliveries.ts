@@ -4,7 +4,6 @@ import { payloadOf } from '../../webhooks/payload.ts';
 import { callerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
-import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import {
   DeliveriesQuery,
@@ -31,7 +30,7 @@ export function list({ pool, secretKey }: WebhookRoutesDeps) {
         'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
       params: EndpointParams,
       querystring: DeliveriesQuery,
-      response: { 200: listOf('deliveries', DeliverySummary), ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: listOf('deliveries', DeliverySummary) },
     },
     async (request) => {
       const { status = null } = request.query;
@@ -52,7 +51,7 @@ export function get({ pool }: WebhookRoutesDeps) {
       summary: 'Get a delivery',
       description: 'One delivery with its payload and the result of each attempt.',
       params: DeliveryParams,
-      response: { 200: DeliveryBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: DeliveryBody },
     },
     async (request) => {
       const { id } = await requireEndpoint(pool, callerOf(request).org_id, request.params.id);
@@ -84,7 +83,7 @@ export function replay(deps: WebhookRoutesDeps) {
       summary: 'Replay a delivery',
       description: 'Sends the event again immediately, with the same id and body and a full set of attempts.',
       params: DeliveryParams,
-      response: { 202: DeliverySummary, ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+      response: { 202: DeliverySummary },
     },
     async (request, reply) => {
       const { id, deliveryId } = request.params;
@@ -105,7 +104,7 @@ export function replayPeriod(deps: WebhookRoutesDeps) {
       description: 'Sends all of them again, or those of one status, oldest first.',
       params: EndpointParams,
       body: ReplayBody,
-      response: { 202: Replayed, ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 500, 503) },
+      response: { 202: Replayed },
     },
     async (request, reply) => {
       const { since, until = null, status = null } = request.body;

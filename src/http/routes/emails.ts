@@ -6,7 +6,7 @@ import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail } from '../.
 import { findEmail } from '../../store/emails/emails.ts';
 import { callerOf, changerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
-import { errorResponses, IdempotencyHeader } from '../schemas/common.ts';
+import { IdempotencyHeader } from '../schemas/common.ts';
 import {
   AcceptedEmail,
   Canceled,
@@ -28,7 +28,7 @@ export function sendEmail(deps: IntakeDeps) {
       description: 'Accepts one email for delivery, immediately or at `scheduled_at`.',
       headers: IdempotencyHeader,
       body: SendEmailBody,
-      response: { 202: AcceptedEmail, ...errorResponses(400, 401, 403, 409, 413, 415, 422, 500, 503) },
+      response: { 202: AcceptedEmail },
     },
     async (request, reply) => {
       const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
@@ -83,7 +83,7 @@ export function getEmail(deps: IntakeDeps) {
       summary: 'Get an email',
       description: 'One email with its status and timeline.',
       params: EmailParams,
-      response: { 200: EmailBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: EmailBody },
     },
     async (request) => {
       const email = await findEmail(deps.pool, deps.contents, callerOf(request).org_id, request.params.id);
@@ -102,7 +102,7 @@ export function reschedule(deps: IntakeDeps) {
       description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
       params: EmailParams,
       body: RescheduleBody,
-      response: { 200: Rescheduled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+      response: { 200: Rescheduled },
     },
     (request) => {
       const { params, body } = request;
@@ -119,7 +119,7 @@ export function cancel(deps: IntakeDeps) {
       summary: 'Cancel an email',
       description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
       params: EmailParams,
-      response: { 200: Canceled, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503) },
+      response: { 200: Canceled },
     },
     (request) => cancelEmail(deps, callerOf(request).org_id, request.params.id, changerOf(request)),
   );

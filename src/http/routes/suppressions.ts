@@ -6,7 +6,6 @@ import { listSuppressions } from '../../store/suppressions/suppressions.ts';
 import { callerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
-import { errorResponses } from '../schemas/common.ts';
 import { listOf } from '../schemas/lists.ts';
 import {
   SuppressBody,
@@ -29,7 +28,7 @@ export function addSuppressions({ pool, wakeRelay }: Omit<IntakeDeps, 'withFiles
         'Email is no longer sent to these addresses. Returns 201 if at least one of them is new on the list, 200 if all of them ' +
         'were on it; existing entries are not changed.',
       body: SuppressBody,
-      response: { 200: Suppressed, 201: Suppressed, ...errorResponses(400, 401, 403, 413, 415, 422, 500, 503) },
+      response: { 200: Suppressed, 201: Suppressed },
     },
     async (request, reply) => {
       const { email, emails } = request.body;
@@ -54,7 +53,7 @@ export function listOfSuppressions({ pool, secretKey }: { readonly pool: Db; rea
       summary: 'List suppressions',
       description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
       querystring: SuppressionsQuery,
-      response: { 200: listOf('suppressions', SuppressionBody), ...errorResponses(401, 403, 422, 500, 503) },
+      response: { 200: listOf('suppressions', SuppressionBody) },
     },
     (request) => {
       const { origin = null, email } = request.query;
@@ -75,7 +74,7 @@ export function getSuppression({ pool }: { readonly pool: Db }) {
       summary: 'Get a suppression',
       description: 'By its id, or by its address: of two of one address, the one for all mail.',
       params: SuppressionParams,
-      response: { 200: SuppressionBody, ...errorResponses(401, 403, 404, 422, 500, 503) },
+      response: { 200: SuppressionBody },
     },
     (request) => findSuppression(pool, callerOf(request).org_id, request.params.idOrEmail),
   );
@@ -93,7 +92,6 @@ export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'withFil
       params: SuppressionParams,
       response: {
         204: Type.Null(),
-        ...errorResponses(400, 401, 403, 404, 413, 415, 422, 500, 503),
       },
     },
     async (request, reply) => {
