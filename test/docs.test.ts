@@ -8,9 +8,11 @@ import { SETTINGS } from '../src/settings.ts';
 import { BLOCKED_EXTENSIONS } from '../src/domain/email/blocked-files.ts';
 import { CONTROL_HEADERS } from '../src/domain/email/control-headers.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email/email.ts';
+import type { ErrorCode } from '../src/domain/errors.ts';
 import { EVENT_TYPES } from '../src/domain/event-types.ts';
 import { REFUSED_HEADERS } from '../src/domain/rules.ts';
 import { SUPPRESSING } from '../src/domain/email/suppression.ts';
+import { ERRORS } from '../src/http/docs/errors.ts';
 import { STATUS } from '../src/http/plugins/errors.ts';
 import { blocks, type Document, documents } from './support/documents.ts';
 
@@ -40,31 +42,38 @@ function words(path: string, column: number): string[] {
   return rows(documentAt(path)).flatMap((cells) => /^`([^`]+)`$/.exec(cells[column] ?? '')?.[1] ?? []);
 }
 
-test('docs/settings.md lists every setting with its default and meaning: npm run docs:settings writes it', async () => {
-  const document = documentAt('docs/settings.md');
-  const table = Object.entries(SETTINGS).map(([name, setting]) => {
-    return `| \`${name}\` | ${'fallback' in setting ? `\`${setting.fallback}\`` : ''} | ${setting.meaning} |`;
-  });
-  const written = document.text.replace(/^\|[\s\S]*?\n(?=\n)/m, () =>
-    ['| setting | default | meaning |', '| - | - | - |', ...table, ''].join('\n'),
+/** Replaces the first table of a document, or compares it if `DOCS=write` is not set. */
+async function checkTable(path: string, heading: string, rows: readonly string[]): Promise<void> {
+  const { text } = documentAt(path);
+  const separator = heading.replaceAll(/[^|]+/g, '-');
+  const table = [heading, separator, ...rows, ''].join('\n');
+  const file = join(ROOT, path);
+  const options = { ...(await resolveConfig(file)), parser: 'markdown' };
+  const made = await format(
+    text.replace(/^\|[\s\S]*?\n(?=\n|$(?![\s\S]))/m, () => table),
+    options,
   );
-  const file = join(ROOT, document.path);
-  const made = await format(written, { ...(await resolveConfig(file)), parser: 'markdown' });
   if (process.env['DOCS'] === 'write') await writeFile(file, made);
-  else assert.equal(document.text, made);
-});
+  else assert.equal(text, made);
+}
 
-test('docs/errors.md lists every error code with its status, and no other', () => {
-  const listed = rows(documentAt('docs/errors.md')).flatMap(([status, code]) =>
-    /^\d+$/.test(status ?? '') ? [`${status ?? ''} ${code ?? ''}`] : [],
-  );
-  assert.deepEqual(
-    listed.sort(),
-    Object.entries(STATUS)
-      .map(([code, status]) => `${status} \`${code}\``)
-      .sort(),
-  );
-});
+test('docs/settings.md lists every setting with its default and meaning: npm run docs:tables writes it', () =>
+  checkTable(
+    'docs/settings.md',
+    '|setting|default|meaning|',
+    Object.entries(SETTINGS).map(([name, setting]) => {
+      return `| \`${name}\` | ${'fallback' in setting ? `\`${setting.fallback}\`` : ''} | ${setting.meaning} |`;
+    }),
+  ));
+
+test('docs/errors.md lists every error code: npm run docs:tables writes it', () =>
+  checkTable(
+    'docs/errors.md',
+    '|status|code|when|',
+    Object.entries(ERRORS).flatMap(([code, docs]) =>
+      [docs].flat().map(({ when }) => `| ${STATUS[code as ErrorCode]} | \`${code}\` | ${when} |`),
+    ),
+  ));
 
 test('docs/webhooks.md lists every event, docs/sending.md every status', () => {
   assert.deepEqual(words('docs/webhooks.md', 0).sort(), [...EVENT_TYPES].sort());

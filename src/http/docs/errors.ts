@@ -61,11 +61,6 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
   method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
-  content_erased: {
-    when: 'The content of the email was erased, by request or since its retention ended.',
-    message: 'the content of this email was erased',
-    only: ['GET /v1/emails/{id}/content'],
-  },
   conflict: [
     {
       when: 'The email is still to be sent.',
@@ -104,6 +99,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     when: 'The first request with this Idempotency-Key is still running.',
     message: 'the first request with this key is still running',
     only: SENDING,
+  },
+  content_erased: {
+    when: 'The content of the email was erased, by request or since its retention ended.',
+    message: 'the content of this email was erased',
+    only: ['GET /v1/emails/{id}/content'],
   },
   payload_too_large: {
     when: 'The body is too large.',
@@ -160,7 +160,7 @@ const RARE_STATUSES = [409, 410];
 
 /** Returns the error statuses of a route that requires an API key. */
 export function errorStatuses([method, url, , { schema }]: RouteRow): number[] {
-  const operation = `${method as string} ${url.replaceAll(/:(\w+)/g, '{$1}')}`;
+  const operation = `${method} ${url.replaceAll(/:(\w+)/g, '{$1}')}`;
   return [
     ...[401, 403, 422, 429, 500, 503],
     ...(method === 'GET' ? [] : [400, 413, 415]),
