@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { createKey, endKey, parseApiKey } from '../../src/accounts/keys.ts';
 import { listOrganizations } from '../../src/store/accounts/organizations.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-before(async () => {
-  database = await testDatabase();
-  ({ pool } = database);
-});
-after(() => database.drop());
+const { pool } = await useDatabase();
 
 const ABSENT = `org_${'0'.repeat(26)}`;
 const organization = async (name = 'An organization') => (await createOrganization(pool, name)).id;

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { type Attempt, countAttempt, forgiveAttempt, unlock } from '../../src/accounts/sign-in-limits.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-before(async () => {
-  database = await testDatabase();
-  ({ pool } = database);
-});
+const { pool } = await useDatabase();
 beforeEach(() => pool.query('DELETE FROM sign_in_attempts'));
-after(() => database.drop());
 
 const EMAIL = 'ada@example.com';
 const from = (address: string, email = EMAIL, browserId?: string): Attempt => ({ email, address, browserId });

@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { giveUp } from '../../src/delivery/email/endings.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';
 import { office, ScriptedProvider } from './office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-
-before(async () => {
-  database = await testDatabase(20);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(20);
+const orgId = await organization(pool);
 
 /** Addresses that no other test uses. */
 const someone = (() => {

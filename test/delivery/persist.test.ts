@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { persist } from '../../src/delivery/persist.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { isUnreachable, makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';
 import { databaseProxy, type Proxy } from '../store/proxy.ts';
 import { office, ScriptedProvider } from './office.ts';
@@ -48,15 +48,10 @@ describe('writing down what only we know', () => {
   });
 });
 
-describe('a database that goes away while an email is handed over', () => {
-  let database: TestDatabase;
-  let orgId: string;
-  before(async () => {
-    database = await testDatabase();
-    orgId = await organization(database.pool);
-  });
-  after(() => database.drop());
+const database = await useDatabase();
+const orgId = await organization(database.pool);
 
+describe('a database that goes away while an email is handed over', () => {
   /** An office whose way to the database can be broken. */
   async function make(t: TestContext) {
     const proxy = await databaseProxy(database.url);

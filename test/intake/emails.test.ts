@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { EmailRequest } from '../../src/domain/email/email.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
@@ -9,27 +9,21 @@ import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import { project } from '../../src/projection/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-const contents = makeEmailContents('a secret key for tests, and long enough');
-let deps: IntakeDeps;
-let orgId: string;
+const { pool } = await useDatabase(10);
 let wakes = 0;
-before(async () => {
-  database = await testDatabase(10);
-  deps = {
-    pool: database.pool,
-    wakeRelay: () => wakes++,
-    withFiles: async (_upload, store) => store([]),
-    storeEmail: gatherEmails(database.pool),
-    contents,
-    limits: unlimited(),
-  };
-  orgId = (await createOrganization(database.pool, 'Intake')).id;
-  await addDomain(database.pool, orgId, 'a.example', true);
-});
-after(() => database.drop());
+const contents = makeEmailContents('a secret key for tests, and long enough');
+const deps: IntakeDeps = {
+  pool,
+  wakeRelay: () => wakes++,
+  withFiles: async (_upload, store) => store([]),
+  storeEmail: gatherEmails(pool),
+  contents,
+  limits: unlimited(),
+};
+const orgId = (await createOrganization(pool, 'Intake')).id;
+await addDomain(pool, orgId, 'a.example', true);
 
 const HOUR = 3_600_000;
 const later = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -76,7 +70,7 @@ describe('all times come from the database', () => {
         await assert.rejects(move, refused('validation_error', 'scheduled_at'));
       }
       assert.equal((await rescheduleEmail(deps, orgId, accepted.id, soon)).scheduled_at, soon);
-      const email = await findEmail(database.pool, contents, orgId, accepted.id);
+      const email = await findEmail(pool, contents, orgId, accepted.id);
       for (const { created_at: at } of email?.events ?? []) assert.ok(Math.abs(Date.parse(at) - now) < 60_000);
     });
   }
@@ -84,7 +78,7 @@ describe('all times come from the database', () => {
 
 describe('the relay', () => {
   const outbox = async () => {
-    const { rows } = await database.pool.query<{ count: number }>('SELECT count(*)::int FROM outbox');
+    const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int FROM outbox');
     return rows[0]?.count;
   };
 
@@ -111,10 +105,10 @@ describe('a claim and a cancel', () => {
           () => true,
           (error: unknown) => !refused('not_scheduled')(error),
         ),
-        project(database.pool, 'claimed', [{ id }]),
+        project(pool, 'claimed', [{ id }]),
       ]);
       assert.equal(canceled, claimed.length === 0);
-      const email = await findEmail(database.pool, contents, orgId, id);
+      const email = await findEmail(pool, contents, orgId, id);
       assert.equal(email?.status, canceled ? 'canceled' : 'queued');
     }
   });

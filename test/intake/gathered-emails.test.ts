@@ -1,30 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
 import type { NewEmail } from '../../src/store/emails/emails.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
+
+const database = await useDatabase(10);
+let statements = 0;
+/** Counts the statements. */
+const pool = new Proxy(database.pool, {
+  get(target, name) {
+    const value = Reflect.get(target, name) as unknown;
+    if (name === 'query') statements++;
+    return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  },
+});
 
 describe('single emails that come together', () => {
-  let database: TestDatabase;
-  let statements: number;
-  /** Counts what is asked of the database. */
-  let pool: Pool;
-
-  before(async () => {
-    database = await testDatabase(10);
-    pool = new Proxy(database.pool, {
-      get(target, name) {
-        const value = Reflect.get(target, name) as unknown;
-        if (name === 'query') statements++;
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
-  });
-  after(() => database.drop());
-
   const emails = (n: number, fields: Partial<NewEmail> = {}) => Array.from({ length: n }, () => newEmail(fields));
   const stored = async (wanted: readonly NewEmail[]) => {
     const ids = wanted.map(({ id }) => id);

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitExceeded, type RateLimit, startRateLimits } from '../../src/intake/rate-limits.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { databaseProxy } from '../store/proxy.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(5);
-});
-after(() => database.drop());
+const database = await useDatabase(5);
 
 /** The limits of one process; those of several share the database. */
 function start(t: TestContext, requests: number, mails = 0, pool = database.pool) {

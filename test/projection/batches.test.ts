@@ -1,34 +1,26 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeWebhookUpkeep } from '../../src/upkeep/webhooks.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { announceBatches } from '../../src/projection/batches.ts';
 import { project } from '../../src/projection/emails.ts';
 import { insertBatch } from '../../src/store/emails/batches.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, inMs, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
+
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
+const endpoint = {
+  id: newId('wh', Date.now()),
+  url: 'https://example.com/',
+  description: null,
+  events: ['batch.completed'],
+};
+await insertEndpoint(pool, orgId, endpoint, Buffer.from('x'));
 
 describe('batch.completed', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-    const endpoint = {
-      id: newId('wh', Date.now()),
-      url: 'https://example.com/',
-      description: null,
-      events: ['batch.completed'],
-    };
-    await insertEndpoint(pool, orgId, endpoint, Buffer.from('x'));
-  });
-  after(() => database.drop());
-
   /** A batch of so many emails. */
   async function batch(queued: number, scheduled = 0): Promise<{ id: string; members: string[] }> {
     const id = newId('bt', Date.now());

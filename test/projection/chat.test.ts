@@ -1,28 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type ChatChange, nextChatStatus } from '../../src/domain/chat/states.ts';
 import type { ChatStatus } from '../../src/domain/chat/chat.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-let from: string;
-before(async () => {
-  database = await testDatabase(8);
-  pool = database.pool;
-  orgId = await organization(pool);
-  from = (await connect(pool, orgId)).number;
-});
-after(() => database.drop());
+const { pool } = await useDatabase(8);
+const orgId = await organization(pool);
+const from = (await connect(pool, orgId)).number;
 
 const accept = () => acceptText(pool, orgId, from);
 

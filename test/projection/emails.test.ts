@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email/email.ts';
 import { TRANSITIONS, type EmailChange } from '../../src/domain/email/states.ts';
 import { project } from '../../src/projection/emails.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, emailRow, force, newEmail, organization, timeline } from '../store/mail.ts';
 
 type Change = Exclude<EmailChange, 'rescheduled'>;
@@ -55,18 +55,10 @@ const wish = (id: string, change: Change) => ({
   ...(change === 'bounced' && { error: '550 no', bounce_reason: 'mailbox_not_found' as const }),
 });
 
+const { pool } = await useDatabase(20);
+const orgId = await organization(pool);
+
 describe('the projection', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-
-  before(async () => {
-    database = await testDatabase(20);
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
-
   test('this list has every status and every change', () => {
     assert.deepEqual(Object.keys(MATRIX).sort(), [...EMAIL_STATUSES].sort());
     assert.deepEqual([...COLUMNS, 'rescheduled'].sort(), Object.keys(TRANSITIONS).sort());

@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Feedback, FeedbackChange } from '../../src/domain/email/feedback.ts';
 import { groupBy } from '../../src/lib/group.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-
-before(async () => {
-  database = await testDatabase(20);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(20);
+const orgId = await organization(pool);
 
 /** Mildest first: decisions 3.5. */
 const RANKED = ['sent', 'delivery_delayed', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const;

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { QueryConfig } from 'pg';
 import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { gatherFeedback } from '../../src/projection/gathered-feedback.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
 
 async function emails(n: number): Promise<string[]> {
   const made = Array.from({ length: n }, () => newEmail());

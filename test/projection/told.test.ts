@@ -1,23 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { projectChat } from '../../src/projection/chat.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { noted } from '../../src/telemetry/topics.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { acceptOne, force, inMs, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase();
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
 
 /** What is told from now on. */
 function heard(t: TestContext): unknown[] {

@@ -6,27 +6,19 @@ import { projectChatReports } from '../../src/projection/chat.ts';
 import { type Relay, type RelayDeps, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import type { ChatRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace, type TestNamespace } from '../support/temporal.ts';
 import { silenceTemporal } from '../support/workflows.ts';
 
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
+const from = (await connect(pool, orgId)).number;
+
 describe('the relay carries chat-app messages', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-  let from: string;
   const relays: Relay[] = [];
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-    from = (await connect(pool, orgId)).number;
-  });
-  after(() => database.drop());
   afterEach(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
     await pool.query('DELETE FROM outbox');

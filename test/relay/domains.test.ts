@@ -6,28 +6,22 @@ import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/rel
 import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { type DomainRow, lockDomains, type OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { wakeDomain } from '../../src/store/domains/domains.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace, type TestNamespace } from '../support/temporal.ts';
 import { silenceTemporal } from '../support/workflows.ts';
 
 const RETRY = { maximumAttempts: 16, initialInterval: 2_000, maximumInterval: 1_800_000 };
 
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
+
 describe('domains are watched', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
   let count = 0;
   const relays: Relay[] = [];
 
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
   afterEach(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
     await pool.query('DELETE FROM outbox');

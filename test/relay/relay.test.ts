@@ -2,30 +2,24 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { type Relay, type RelayDeps, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import type { GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { lived } from '../support/lived.ts';
 
+const { pool, url } = await useDatabase(20);
+const orgId = await organization(pool);
+
 describe('the relay', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
   const relays: Relay[] = [];
   const pools: Pool[] = [];
 
-  before(async () => {
-    database = await testDatabase(20);
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
   afterEach(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
     await Promise.all(pools.splice(0).map((each) => each.end()));
@@ -324,7 +318,7 @@ describe('the relay', () => {
   });
 
   test('carries a row again whose transaction was lost in the middle, and lives on', async () => {
-    const broken = makePool(database.url, 'relay test', 2, () => undefined);
+    const broken = makePool(url, 'relay test', 2, () => undefined);
     pools.push(broken);
     const [id] = await leave();
     let killed = false;
@@ -344,7 +338,7 @@ describe('the relay', () => {
   });
 
   test('hands a row over when another relay vanishes in the middle of its transaction and its connection stays open', async (t) => {
-    const proxy = await databaseProxy(database.url);
+    const proxy = await databaseProxy(url);
     t.after(() => proxy.close());
     const vanishing = makePool(`${proxy.url}?query_timeout=1000`, 'vanishing', 1, () => undefined, 2_000);
     pools.push(vanishing);
@@ -366,7 +360,7 @@ describe('the relay', () => {
   });
 
   test('waits for a database that is away', async () => {
-    const proxy = await databaseProxy(database.url);
+    const proxy = await databaseProxy(url);
     const far = makePool(proxy.url, 'relay test', 2, () => undefined);
     pools.push(far);
     const { carried, lines, warnings } = start(undefined, { pool: far });

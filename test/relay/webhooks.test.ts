@@ -5,31 +5,24 @@ import { makeWebhookIntake, createEndpoint } from '../../src/accounts/webhooks.t
 import { type Relay, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
 import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
 import { lockWakes, type OutboxRow, type WebhookRow } from '../../src/store/outbox/outbox.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace, type TestNamespace } from '../support/temporal.ts';
 import { silenceTemporal } from '../support/workflows.ts';
 
 const RETRY = { maximumAttempts: 16, initialInterval: 2_000, maximumInterval: 1_800_000 };
 
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
+const intake = makeWebhookIntake(pool, () => undefined, 'a secret key for tests, and long enough', []);
+const wish = { url: 'https://example.com/hook?token=secret', events: [], description: null };
+const endpoint = (await createEndpoint(intake, orgId, wish)).id;
+
 describe('endpoints are woken', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-  let endpoint: string;
   const relays: Relay[] = [];
 
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-    const intake = makeWebhookIntake(pool, () => undefined, 'a secret key for tests, and long enough', []);
-    const wish = { url: 'https://example.com/hook?token=secret', events: [], description: null };
-    endpoint = (await createEndpoint(intake, orgId, wish)).id;
-  });
-  after(() => database.drop());
   afterEach(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
     await pool.query('DELETE FROM outbox');

@@ -1,30 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { lockEmails, readBodies } from '../../src/store/emails/attempts.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
 
 const contents = makeEmailContents('a secret key for tests, and long enough');
 
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
+await insertDomain(pool, 'dm_pending', orgId, 'pending.example', false);
+await organization(pool, 'others.example');
+
 describe('accepting emails', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    orgId = await organization(pool);
-    await insertDomain(pool, 'dm_pending', orgId, 'pending.example', false);
-    await organization(pool, 'others.example');
-  });
-  after(() => database.drop());
-
   async function stored(ids: readonly string[]): Promise<Record<string, number>> {
     const { rows } = await pool.query<Record<string, number>>(
       `SELECT (SELECT count(*)::int FROM emails WHERE id = ANY ($1)) AS emails,

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { insertOrganization, listOrganizations, organizationExists } from '../../src/store/accounts/organizations.ts';
 import { findDomains, insertDomain } from '../../src/store/domains/domains.ts';
-import { isDuplicate, type Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { isDuplicate } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
+
+const { pool } = await useDatabase();
+await insertOrganization(pool, 'org_a', 'A');
+await insertOrganization(pool, 'org_b', 'B');
 
 describe('accounts', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    await insertOrganization(pool, 'org_a', 'A');
-    await insertOrganization(pool, 'org_b', 'B');
-  });
-  after(() => database.drop());
-
   test('organizations are listed by their ids', async () => {
     const listed = await listOrganizations(pool);
     assert.deepEqual(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import {
   type AttemptOutcome,
   beginAttempts,
@@ -8,8 +8,8 @@ import {
   lockEmails,
   noteChecks,
 } from '../../src/store/emails/attempts.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
 
 let count = 0;
@@ -21,18 +21,10 @@ const attempt = (fields: object = {}) => ({
   ...fields,
 });
 
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
+
 describe('attempts', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
-
   const last = async (id: string) => (await lastAttempts(pool, [id]))[0];
 
   test('begin without an outcome, aged by the database’s clock', async () => {

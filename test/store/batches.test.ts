@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import { project } from '../../src/projection/emails.ts';
 import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { accept, inMs, newEmail, organization } from './mail.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
 
 /** A batch, half of it scheduled. @returns its id and those of its members */
 async function batch(total: number): Promise<{ id: string; members: string[] }> {

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { type ChatFilters, listChats } from '../../src/store/chat/messages.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 
 const ROWS = 50_000;
 const PAGE = 101;
 const ORG = 'org_large';
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(2);
-  await database.pool.query(
-    `INSERT INTO chat_messages (id, org_id, number_id, "from", "to", country, type, content, status, created_at, last_event_at, error)
-     SELECT 'wa_' || lpad(n::text, 26, '0'), CASE WHEN n % 10 = 0 THEN 'org_small' ELSE $2 END, 'num_1', '+12025550142',
-            '+1416555' || lpad((n % 500)::text, 4, '0'), 'CA', 'text', '{"text":"Hi."}', status, at, at,
-            CASE WHEN status = 'failed' THEN 'no' END
-     FROM generate_series(1, $1::int) AS n,
-          LATERAL (SELECT now() - n * interval '1 second' AS at, CASE WHEN n % 999 = 1 THEN 'failed' ELSE 'read' END AS status) AS made`,
-    [ROWS, ORG],
-  );
-});
-after(() => database.drop());
+const { pool } = await useDatabase(2);
+await pool.query(
+  `INSERT INTO chat_messages (id, org_id, number_id, "from", "to", country, type, content, status, created_at, last_event_at, error)
+   SELECT 'wa_' || lpad(n::text, 26, '0'), CASE WHEN n % 10 = 0 THEN 'org_small' ELSE $2 END, 'num_1', '+12025550142',
+          '+1416555' || lpad((n % 500)::text, 4, '0'), 'CA', 'text', '{"text":"Hi."}', status, at, at,
+          CASE WHEN status = 'failed' THEN 'no' END
+   FROM generate_series(1, $1::int) AS n,
+        LATERAL (SELECT now() - n * interval '1 second' AS at, CASE WHEN n % 999 = 1 THEN 'failed' ELSE 'read' END AS status) AS made`,
+  [ROWS, ORG],
+);
 
 const FILTERS: Readonly<Record<string, ChatFilters>> = {
   'without filters': { status: null, to: null },
@@ -36,8 +32,8 @@ describe('a list of messages reads what it shows and no more', () => {
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
     for (const vacuumed of [false, true]) {
       it(`with ${mode}, ${vacuumed ? 'after' : 'before'} VACUUM`, async () => {
-        if (vacuumed) await database.pool.query('VACUUM ANALYZE');
-        const client = await database.pool.connect();
+        if (vacuumed) await pool.query('VACUUM ANALYZE');
+        const client = await pool.connect();
         try {
           await client.query(`SET plan_cache_mode = ${mode}`);
           const { rows } = await client.query<{ at: string }>(`SELECT now() - interval '${ROWS / 2} seconds' AS at`);

@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { readFile } from 'node:fs/promises';
 import { readBacklog } from '../../src/store/outbox/backlog.ts';
 import { foldEmailMoves, readEmailHours } from '../../src/store/emails/hours.ts';
 import { listEmails } from '../../src/store/emails/lists.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { project } from '../../src/projection/emails.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { testDatabase, useDatabase } from '../support/database.ts';
 import { LARGE, storeManyEmails } from '../support/many-emails.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-});
-after(() => database.drop());
+const { pool } = await useDatabase(10);
 
 const EVER = '2000-01-01T00:00:00Z';
 

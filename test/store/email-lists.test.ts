@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.ts';
 import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
 
@@ -9,12 +9,8 @@ const ROWS = 100_000;
 /** A page of the longest kind, and the row that tells that there is another one. */
 const PAGE = 101;
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(2);
-  await storeManyEmails(database.pool, ROWS);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(2);
+await storeManyEmails(pool, ROWS);
 
 const tags = (...texts: string[]): EmailFilters['tags'] =>
   texts.map((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }));
@@ -48,8 +44,8 @@ describe('no list reads more than it shows would need', () => {
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
     for (const vacuumed of [false, true]) {
       it(`with ${mode}, ${vacuumed ? 'after' : 'before'} VACUUM`, async () => {
-        if (vacuumed) await database.pool.query('VACUUM ANALYZE');
-        const client = await database.pool.connect();
+        if (vacuumed) await pool.query('VACUUM ANALYZE');
+        const client = await pool.connect();
         try {
           await client.query(`SET plan_cache_mode = ${mode}`);
           for (const { name, filters } of FILTERS) {
@@ -82,7 +78,7 @@ describe('no list reads more than it shows would need', () => {
 
 describe('what is found through indexes', () => {
   it('is what reading every row would find, page by page', async () => {
-    const { rows: all } = await database.pool.query<Place & { tags: unknown; status: string; batch_id: string | null }>(
+    const { rows: all } = await pool.query<Place & { tags: unknown; status: string; batch_id: string | null }>(
       `SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`,
       [LARGE],
     );
@@ -102,7 +98,7 @@ describe('what is found through indexes', () => {
       const found: string[] = [];
       let place: Place | null = null;
       do {
-        const page = await listEmails(database.pool, LARGE, filters, place, PAGE - 1);
+        const page = await listEmails(pool, LARGE, filters, place, PAGE - 1);
         found.push(...page.emails.map(({ id }) => id));
         place = page.next;
       } while (place && found.length < most);

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { newId } from '../../src/domain/ids.ts';
 import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(2);
-});
-after(() => database.drop());
+const { pool } = await useDatabase(2);
 
 const TAGS = [
   { name: 'a', value: '1' },
@@ -26,7 +22,7 @@ interface Row {
 }
 
 async function store(orgId: string, emails: readonly Row[]): Promise<void> {
-  await database.pool.query(
+  await pool.query(
     `WITH email AS (
        SELECT *, (SELECT coalesce(bit_or(tag_bits(tag_key($1, tag.name, tag.value))), 0)
                   FROM jsonb_to_recordset(email.tags) AS tag(name text, value text)) AS tag_bits
@@ -83,7 +79,7 @@ describe('paging while emails arrive, at any place of the list', () => {
             assert.ok(page <= 50, 'it comes to an end');
             const limit = limits[page % limits.length] ?? 1;
             const { emails, next }: Awaited<ReturnType<typeof listEmails>> = await listEmails(
-              database.pool,
+              pool,
               orgId,
               asked,
               place,
@@ -121,7 +117,7 @@ describe('two tags that many emails have, and hardly any together', () => {
   const ORG = 'org_apart';
   const MANY = 51_000;
   before(async () => {
-    await database.pool.query(
+    await pool.query(
       `WITH email AS (
          SELECT 'em_' || lpad(n::text, 26, '0') AS id, timestamptz '2026-01-01' + n * interval '1 s' AS created_at,
                 CASE WHEN n = 0 THEN $2::jsonb ELSE jsonb_build_array($2::jsonb -> (n % 2)) END AS tags
@@ -151,7 +147,7 @@ describe('two tags that many emails have, and hardly any together', () => {
       const found: string[] = [];
       let pages = 0;
       for (let place: Place | null = null; pages === 0 || place; pages++) {
-        const page: Awaited<ReturnType<typeof listEmails>> = await listEmails(database.pool, ORG, asked, place, 10);
+        const page: Awaited<ReturnType<typeof listEmails>> = await listEmails(pool, ORG, asked, place, 10);
         found.push(...page.emails.map(({ id }) => id));
         place = page.next;
       }

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { deleteExpiredKeys, makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
 import { acceptEmails } from '../../src/store/emails/emails.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { newEmail, organization } from './mail.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-before(async () => {
-  database = await testDatabase(10);
-  pool = database.pool;
-  orgId = await organization(pool);
-});
-after(() => database.drop());
+const { pool, url } = await useDatabase(10);
+const orgId = await organization(pool);
 
 const once = (key: string): IdempotencyKey => ({ key, fingerprint: Buffer.alloc(32, key) });
 
@@ -29,7 +22,7 @@ async function locks(): Promise<number> {
 
 /** The holder of a process, as far as the database can tell: with connections of its own. */
 async function withProcess(work: (keys: ReturnType<typeof makeKeyHolder>, own: Pool) => Promise<void>): Promise<void> {
-  const own = makePool(database.url, 'another process', 5, () => undefined);
+  const own = makePool(url, 'another process', 5, () => undefined);
   try {
     await work(makeKeyHolder(own), own);
   } finally {

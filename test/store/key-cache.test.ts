@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
 import { insertKey, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { databaseProxy } from './proxy.ts';
 
-describe('keys in memory', () => {
-  let database: TestDatabase;
-  before(async () => {
-    database = await testDatabase(10);
-    await insertOrganization(database.pool, 'org_a', 'A');
-  });
-  after(() => database.drop());
+const database = await useDatabase(10);
+await insertOrganization(database.pool, 'org_a', 'A');
 
+describe('keys in memory', () => {
   let count = 0;
   async function newKey(expiresAt: string | null = null, allowedIps: string[] | null = null): Promise<string> {
     const id = `key_${++count}`;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import {
@@ -15,21 +15,14 @@ import {
   showKey,
 } from '../../src/store/accounts/keys.ts';
 import { listen } from '../../src/store/postgres/listen.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
-describe('keys', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    await insertOrganization(pool, 'org_a', 'A');
-    await insertOrganization(pool, 'org_b', 'B');
-  });
-  after(() => database.drop());
+const { pool, url } = await useDatabase();
+await insertOrganization(pool, 'org_a', 'A');
+await insertOrganization(pool, 'org_b', 'B');
 
+describe('keys', () => {
   let count = 0;
   const newKey = (fields: Partial<NewKey> = {}): NewKey => ({
     id: `key_${String(++count).padStart(3, '0')}`,
@@ -139,7 +132,7 @@ describe('keys', () => {
     const told: string[] = [];
     let listening = false;
     const onListening = () => (listening = true);
-    t.after(listen(database.url, { name: 'test', channel: 'keys', onNotice: (id) => told.push(id), onListening }));
+    t.after(listen(url, { name: 'test', channel: 'keys', onNotice: (id) => told.push(id), onListening }));
     await eventually('listening', () => listening);
     const changes = [
       `UPDATE api_keys SET revoked_at = now() WHERE id = $1`,

@@ -4,21 +4,16 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { migrate, migrationNames, pendingMigrations } from '../../src/store/postgres/migrate.ts';
 import { isUnreachable, makePool } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';
 
+const database = await useDatabase();
+
 describe('migrating', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase();
-  });
-  after(() => database.drop());
-
   /** A database with nothing in it, dropped with the test. */
   async function emptyDatabase(t: TestContext) {
     const url = new URL(database.url);

@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { whyUnmoved } from '../../src/store/emails/emails.ts';
-import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { type Db, transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
 import { acceptOne, emailRow, force, inMs, organization, timeline } from './mail.ts';
 
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
+
 describe('rescheduling', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
-
   const scheduled = () => acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
   const actions = async (id: string) => {
     const { rows } = await pool.query<{ action: string }>(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import {
   afterCommit,
   isDuplicate,
@@ -10,16 +10,11 @@ import {
   type Pool,
   transaction,
 } from '../../src/store/postgres/pool.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { databaseProxy } from './proxy.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-before(async () => {
-  database = await testDatabase();
-  pool = database.pool;
-});
-after(() => database.drop());
+const database = await useDatabase();
+const { pool } = database;
 
 /** A pool that ends with the test. */
 function poolAt(t: TestContext, url: string, max = 3): Pool {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
@@ -10,7 +10,7 @@ import {
   listSuppressions,
   removeSuppressions,
 } from '../../src/store/suppressions/suppressions.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 
 const LARGE = `org_${'1'.repeat(26)}`;
@@ -19,21 +19,17 @@ const PAGE = 101;
 /** Where nearly all fit a filter, the planner may look through a few that do not. */
 const FEW = 2_000;
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(2);
-  // A list of 60,000, of which 20 complained long ago, and 20,000 small ones.
-  await database.pool.query(
-    `INSERT INTO suppressions (id, org_id, email, origin, created_at)
-     SELECT 'sup_' || lpad(n::text, 26, '0'), CASE WHEN n <= $2 THEN $1 ELSE 'org_' || n % 500 END,
-            'person' || n % ($2 - 1000) || '@example.net',
-            CASE WHEN n <= 20 THEN 'complaint' WHEN n > $2 - 1000 AND n <= $2 THEN 'unsubscribe' ELSE 'bounce' END,
-            timestamptz '2026-01-01' + n * interval '1 second'
-     FROM generate_series(1, $2 + 20000) AS n`,
-    [LARGE, ROWS],
-  );
-});
-after(() => database.drop());
+const database = await useDatabase(2);
+// A list of 60,000, of which 20 complained long ago, and 20,000 small ones.
+await database.pool.query(
+  `INSERT INTO suppressions (id, org_id, email, origin, created_at)
+   SELECT 'sup_' || lpad(n::text, 26, '0'), CASE WHEN n <= $2 THEN $1 ELSE 'org_' || n % 500 END,
+          'person' || n % ($2 - 1000) || '@example.net',
+          CASE WHEN n <= 20 THEN 'complaint' WHEN n > $2 - 1000 AND n <= $2 THEN 'unsubscribe' ELSE 'bounce' END,
+          timestamptz '2026-01-01' + n * interval '1 second'
+   FROM generate_series(1, $2 + 20000) AS n`,
+  [LARGE, ROWS],
+);
 
 const EMAIL = 'person500@example.net';
 const DEEP = { created_at: '2026-01-01T08:00:00.000Z', id: `sup_${'0'.repeat(26)}` };

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { startFoldingCounts } from '../../src/intake/fold-counts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { foldTags, listTags } from '../../src/store/emails/tags.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, acceptOne, DOMAIN, newEmail, organization } from './mail.ts';
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase(10);
-});
-after(() => database.drop());
+const database = await useDatabase(10);
 
 const KIND = { name: 'kind', value: 'receipt' };
 let count = 0;

@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Pool } from '../../src/store/postgres/pool.ts';
+import { beforeEach, describe, test } from 'node:test';
 import { readDue, readOutbox, type WaitingRow } from '../../src/store/emails/waiting.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { explaining, flat, type PlanNode } from '../support/plans.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
 
-let database: TestDatabase;
-let pool: Pool;
+const { pool } = await useDatabase();
 let orgId: string;
 /** What is verified by this test's organization. */
 let domain: { from_domain: string };
 let count = 0;
-before(async () => {
-  database = await testDatabase();
-  pool = database.pool;
-});
-after(() => database.drop());
 beforeEach(async () => {
   await pool.query('TRUNCATE outbox, emails, chat_messages, webhook_endpoints, webhook_deliveries');
   domain = { from_domain: `o${++count}.example` };

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { listenToOutbox, makeNotifier } from '../../src/store/postgres/wake.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { lived } from '../support/lived.ts';
 import { databaseProxy } from './proxy.ts';
 
-describe('waking relays', () => {
-  let database: TestDatabase;
-  before(async () => {
-    database = await testDatabase();
-  });
-  after(() => database.drop());
+const database = await useDatabase();
 
+describe('waking relays', () => {
   /** Listens until the test ends; waits until it does. */
   async function listen(t: TestContext, url = database.url) {
     let wakes = 0;

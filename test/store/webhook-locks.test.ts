@@ -1,30 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/domain/ids.ts';
 import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
-import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
 import { layToSleep } from '../../src/store/webhooks/idle.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
 const SECRET = Buffer.from('x');
 const FINE = { succeeded: true, failed: false, telling: false };
 
-describe('an endpoint that is written to all the time', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
 
+describe('an endpoint that is written to all the time', () => {
   const endpoint = async (): Promise<string> => {
     await pool.query('DELETE FROM webhook_endpoints');
     const id = newId('wh', Date.now());

@@ -1,27 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { idTime, newId } from '../../src/domain/ids.ts';
-import { type Db, type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
 import { layToSleep, noteAwake, wakeOverdue } from '../../src/store/webhooks/idle.ts';
 import { findDue, keepPayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
 const FINE = { succeeded: true, failed: false, telling: false };
 
+const { pool } = await useDatabase(10);
+const orgId = await organization(pool);
+
 describe('deliveries to endpoints', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  let orgId: string;
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    orgId = await organization(pool);
-  });
-  after(() => database.drop());
   afterEach(() => pool.query('DELETE FROM webhook_endpoints; DELETE FROM outbox'));
 
   async function endpoint(): Promise<string> {

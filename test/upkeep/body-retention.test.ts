@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { expireBodies } from '../../src/upkeep/body-retention.ts';
 import { giveBodyRetention } from '../../src/intake/body-retention.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 let organizations = 0;
 const domains = new Map<string, string>();
@@ -19,15 +19,9 @@ async function organizationOf(pool: Pool): Promise<string> {
 
 const DAY = 24 * 3_600_000;
 
-describe('bodies expire', () => {
-  let database: TestDatabase;
-  let pool: Pool;
-  before(async () => {
-    database = await testDatabase();
-    pool = database.pool;
-  });
-  after(() => database.drop());
+const { pool } = await useDatabase();
 
+describe('bodies expire', () => {
   /** Runs the maintenance task to its end. @returns how many emails it looked at */
   async function run(defaultDays: number, limit = 3): Promise<number> {
     let [done, from]: [number, string | null] = [0, null];

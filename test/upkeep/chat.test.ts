@@ -1,27 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { type ChatUpkeepDeps, makeChatUpkeep } from '../../src/upkeep/chat.ts';
 import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import { deleteOutbox, lockChats } from '../../src/store/outbox/outbox.ts';
-import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { ScriptedChat } from '../delivery/chat-office.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let orgId: string;
-let from: string;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-  orgId = await organization(pool);
-  from = (await connect(pool, orgId)).number;
-});
-after(() => database.drop());
+const { pool } = await useDatabase(5);
+const orgId = await organization(pool);
+const from = (await connect(pool, orgId)).number;
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 
 function make(deps: Partial<ChatUpkeepDeps> = {}, state: WorkflowState = 'missing') {

@@ -1,51 +1,44 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { drain } from '../../src/delivery/webhooks/drain.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import type { EventType } from '../../src/domain/event-types.ts';
 import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const FAILING = 'https://failing.example/hook';
 const HEALTHY = 'https://healthy.example/hook';
 
+const { pool } = await useDatabase(10);
+/** The status that each URL answers with. */
+const statuses = new Map<string, number>();
+const bodies: { url: string; body: string }[] = [];
+const deps: WebhookDeps = {
+  pool,
+  seal: webhookSeal(SECRET_KEY),
+  openLine: (url) => ({
+    post: async (_, body) => {
+      bodies.push({ url, body });
+      return { status: statuses.get(url) ?? 200, retryAfter: null, body: null };
+    },
+    close: () => undefined,
+  }),
+  idleTimeoutMs: 50,
+  stopping: new AbortController().signal,
+  log: pino({ level: 'silent' }),
+};
+
 describe('an endpoint that Sendwright disables', () => {
-  let database: TestDatabase;
-  let pool: Pool;
   let orgId: string;
   let domain: string;
   let count = 0;
-  /** The status that each URL answers with. */
-  const statuses = new Map<string, number>();
-  const bodies: { url: string; body: string }[] = [];
-  let deps: WebhookDeps;
 
-  before(async () => {
-    database = await testDatabase(10);
-    pool = database.pool;
-    deps = {
-      pool,
-      seal: webhookSeal(SECRET_KEY),
-      openLine: (url) => ({
-        post: async (_, body) => {
-          bodies.push({ url, body });
-          return { status: statuses.get(url) ?? 200, retryAfter: null, body: null };
-        },
-        close: () => undefined,
-      }),
-      idleTimeoutMs: 50,
-      stopping: new AbortController().signal,
-      log: pino({ level: 'silent' }),
-    };
-  });
-  after(() => database.drop());
   beforeEach(async () => {
     domain = `o${++count}.example`;
     orgId = await organization(pool, domain);

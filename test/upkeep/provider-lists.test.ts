@@ -1,26 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-let ours: string;
-let theirs: string;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-  ours = await organization(pool);
-  theirs = await organization(pool, 'others.example');
-});
-after(() => database.drop());
+const { pool } = await useDatabase(5);
+const ours = await organization(pool);
+const theirs = await organization(pool, 'others.example');
 beforeEach(async () => {
   await pool.query('TRUNCATE provider_list_removals, outbox, suppressions');
 });

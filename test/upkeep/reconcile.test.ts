@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { makeReconcileActivities, type ReconcileDeps } from '../../src/upkeep/reconcile.ts';
@@ -7,20 +7,13 @@ import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { at, CALL, simulator } from '../providers/simulator.ts';
 import { acceptOne, emailRow, force, nextLook, organization, timeline } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
+const { pool } = await useDatabase(5);
 let orgId: string;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-});
-after(() => database.drop());
 beforeEach(async () => {
   await pool.query('TRUNCATE emails, outbox, domains, organizations CASCADE');
   orgId = await organization(pool);

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeRescueActivities } from '../../src/upkeep/rescue.ts';
 import type { Workflows } from '../../src/upkeep/workflow-state.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
+const { pool } = await useDatabase(5);
 let orgId: string;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-});
-after(() => database.drop());
 beforeEach(async () => {
   await pool.query('TRUNCATE emails, outbox, domains, organizations CASCADE');
   orgId = await organization(pool);
