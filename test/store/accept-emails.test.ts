@@ -28,7 +28,7 @@ describe('accepting emails', () => {
     return rows[0] as Record<string, number>;
   }
 
-  test('one that is due at once is queued, one with a time scheduled', async () => {
+  test('an email without a time is queued, one with a time is scheduled', async () => {
     const time = inMs(60_000);
     const emails = [newEmail(), newEmail({ scheduled_at: time })];
     const [now, later] = await accept(pool, orgId, emails);
@@ -59,13 +59,13 @@ describe('accepting emails', () => {
     ['domain_not_verified', { from_domain: 'pending.example' }, null],
     ['insufficient_scope', {}, ['dm_pending']],
     ['insufficient_scope', {}, []],
-    // A time is a field of the request, and fields come before domains; a foreign domain is not told from an unverified one.
+    // Fields come before domains, and a foreign domain gives the same error as an unknown one.
     ['past', { scheduled_at: inMs(-60_000), from_domain: 'nobody.example' }, null],
     ['domain_not_found', { from_domain: 'nobody.example' }, []],
     ['insufficient_scope', { from_domain: 'pending.example' }, []],
   ];
   for (const [refusal, fields, domainIds] of refusals)
-    test(`${refusal} of one among others leaves that one out (${JSON.stringify(fields)}, ${JSON.stringify(domainIds)})`, async () => {
+    test(`refuses one email of several with ${refusal} (${JSON.stringify(fields)}, ${JSON.stringify(domainIds)})`, async () => {
       const others = domainIds ? { from_domain: 'pending.example' } : {};
       const emails = [newEmail(others), newEmail(fields), newEmail(others)];
       const answers = await acceptEmails(pool, orgId, domainIds, emails);
@@ -90,9 +90,9 @@ describe('accepting emails', () => {
   });
 
   for (const timezone of ['UTC', 'Europe/Berlin', 'America/New_York'])
-    test(`a time is later than now and at most 30 × 24 hours ahead, to the millisecond (in ${timezone})`, async () => {
+    test(`accepts times later than now and at most 30 × 24 hours ahead, to the millisecond (in ${timezone})`, async () => {
       await transaction(pool, async (client) => {
-        // In one transaction the database's clock stands still.
+        // now() is the same in the whole transaction.
         await client.query(`SET LOCAL timezone = '${timezone}'`);
         const at = async (interval: string) => {
           const { rows } = await client.query<{ at: string }>(
@@ -106,18 +106,21 @@ describe('accepting emails', () => {
           const email = newEmail({ scheduled_at: await at(interval) });
           return (await acceptEmails(client, orgId, null, [email]))[0]?.refusal;
         };
-        assert.equal(await refusalAt('0'), 'past');
-        assert.equal(await refusalAt('-1 millisecond'), 'past');
-        assert.equal(await refusalAt('1 millisecond'), null);
-        assert.equal(await refusalAt('720 hours'), null);
-        assert.equal(await refusalAt('720 hours 1 millisecond'), 'far');
+        for (const [interval, refusal] of [
+          ['-1 millisecond', 'past'],
+          ['0', 'past'],
+          ['1 millisecond', null],
+          ['720 hours', null],
+          ['720 hours 1 millisecond', 'far'],
+        ] as const)
+          assert.equal(await refusalAt(interval), refusal, interval);
       });
     });
 
-  test('answers come in the order of the emails, however the database looks domains up', async () => {
+  test('answers are in the order of the emails under every join method', async () => {
     const domains = Array.from({ length: 20 }, (_, i) => `d${i}.example`);
     for (const name of domains) await insertDomain(pool, newId('dm', Date.now()), orgId, name, true);
-    for (const off of [[], ['hashjoin'], ['nestloop'], ['hashjoin', 'nestloop'], ['nestloop', 'mergejoin']])
+    for (const off of [[], ['nestloop'], ['hashjoin', 'nestloop']])
       await transaction(pool, async (client) => {
         for (const join of off) await client.query(`SET LOCAL enable_${join} = off`);
         await client.query(`SET LOCAL plan_cache_mode = force_custom_plan`);
@@ -128,12 +131,11 @@ describe('accepting emails', () => {
         assert.deepEqual(
           answers.map(({ id }) => id),
           emails.map(({ id }) => id),
-          `without ${off.join(' and ') || 'nothing'}`,
         );
       });
   });
 
-  test('keeps every column as it was given', async () => {
+  test('stores every field as it was given', async () => {
     const email = newEmail({
       batch_id: 'bt_1',
       from: '"Ä, B" <hello@acme.example>',
@@ -155,35 +157,24 @@ describe('accepting emails', () => {
       `SELECT html, text FROM email_bodies WHERE email_id = $1`,
       [email.id],
     );
-    for (const name of [
-      'batch_id',
-      'from',
-      'to',
-      'cc',
-      'bcc',
-      'reply_to',
-      'subject',
-      'marketing',
-      'tags',
-      'scheduled_at',
-    ] as const)
+    const FIELDS = ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing'] as const;
+    for (const name of [...FIELDS, 'batch_id', 'tags', 'scheduled_at'] as const)
       assert.deepEqual(found?.[name], email[name], name);
     assert.deepEqual(rows, [{ html: email.html, text: email.text }]);
     assert.deepEqual(Object.entries(found?.headers ?? {}), Object.entries(email.headers));
     const [locked] = await lockEmails(pool, [email.id]);
-    for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'html', 'text', 'marketing'] as const)
-      assert.deepEqual(locked?.[name], email[name], name);
+    for (const name of [...FIELDS, 'html', 'text'] as const) assert.deepEqual(locked?.[name], email[name], name);
     assert.deepEqual(Object.entries(locked?.headers ?? {}), Object.entries(email.headers));
   });
 
-  test('keeps what is absent apart from what is empty', async () => {
+  test('distinguishes null from an empty list', async () => {
     const email = newEmail({ cc: [], bcc: null, reply_to: [] });
     await accept(pool, orgId, [email]);
     const found = await findEmail(pool, contents, orgId, email.id);
     assert.deepEqual([found?.cc, found?.bcc, found?.reply_to, found?.batch_id], [[], null, [], null]);
   });
 
-  test('keeps bodies of a million characters each', async () => {
+  test('stores bodies of a million characters each', async () => {
     const html = '👋ü'.repeat(500_000);
     const text = '漢'.repeat(1_000_000);
     const id = await acceptOne(pool, orgId, { html, text });
@@ -193,19 +184,7 @@ describe('accepting emails', () => {
     assert.ok(bodies?.html === html && bodies.text === text);
   });
 
-  test('a body must hold something', async () => {
-    for (const [html, text] of [
-      [null, null],
-      ['', null],
-      [null, ''],
-      ['', ''],
-    ] as const)
-      await assert.rejects(acceptOne(pool, orgId, { html, text }), { code: '23514' });
-    await acceptOne(pool, orgId, { html: '', text: 'x' });
-    await acceptOne(pool, orgId, { html: 'x', text: null });
-  });
-
-  test('an id that is there already stores nothing', async () => {
+  test('a duplicate id stores nothing of the request', async () => {
     const id = await acceptOne(pool, orgId, { subject: 'first' });
     const other = newEmail();
     await assert.rejects(acceptEmails(pool, orgId, null, [other, newEmail({ id, subject: 'second' })]), {
@@ -213,13 +192,5 @@ describe('accepting emails', () => {
     });
     assert.equal((await findEmail(pool, contents, orgId, id))?.subject, 'first');
     assert.deepEqual(await stored([other.id]), { emails: 0, bodies: 0, events: 0, outbox: 0 });
-  });
-
-  test('are found by their own organization alone', async () => {
-    const id = await acceptOne(pool, orgId);
-    const other = await organization(pool, 'third.example');
-    assert.equal(await findEmail(pool, contents, other, id), undefined);
-    assert.equal(await findEmail(pool, contents, orgId, 'em_none'), undefined);
-    assert.equal((await findEmail(pool, contents, orgId, id))?.id, id);
   });
 });

@@ -24,7 +24,7 @@ describe('accounts', () => {
     await assert.rejects(insertOrganization(pool, 'org_d', ''), { code: '23514' });
   });
 
-  test('a domain that one organization has verified is no other’s to verify, while both may wait for it', async () => {
+  test('a domain is verified by one organization only, and may be pending at several', async () => {
     const pending = await insertDomain(pool, 'dm_1', 'org_a', 'x.example', false);
     assert.deepEqual([pending?.status, pending?.verified_at], ['pending', null]);
     await insertDomain(pool, 'dm_2', 'org_b', 'x.example', false);

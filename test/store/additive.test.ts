@@ -4,10 +4,10 @@ import { describe, test } from 'node:test';
 import { judgeMigrations } from './additive.ts';
 
 const FOLDER = new URL('../../src/store/migrations/', import.meta.url);
-/** The last one of before the first release: nobody has a database that lacks it and serves. */
+/** The last migration before the first release: no database in service lacks it. */
 const BASELINE = '0011-hours.sql';
 
-/** What the version before it has made. */
+/** The schema of the version before it. */
 const BEFORE = `CREATE TABLE t (id text PRIMARY KEY, s text NOT NULL CHECK (s IN ('a', 'b')), n integer);
   CREATE TABLE o (action text);
   ALTER TABLE o ADD CONSTRAINT o_action CHECK (action IN ('x', 'y'));`;
@@ -35,35 +35,27 @@ describe('a migration', () => {
     'ALTER TABLE t DROP COLUMN n',
     'ALTER TABLE t DROP n',
     'ALTER TABLE t RENAME n TO m',
-    'ALTER TABLE t RENAME TO u',
     'ALTER TABLE t ALTER COLUMN n TYPE bigint',
-    'ALTER TABLE t ALTER n SET DATA TYPE bigint',
     'ALTER TABLE t ALTER COLUMN n SET NOT NULL',
-    'ALTER TABLE t ADD COLUMN m text NOT NULL',
     `ALTER TABLE t ADD COLUMN l text DEFAULT 'x', ADD COLUMN m text NOT NULL`,
     'ALTER TABLE t ADD CHECK (n > 0)',
     'ALTER TABLE t ADD CONSTRAINT t_n CHECK (n > 0)',
     'ALTER TABLE t ADD UNIQUE (n)',
     'ALTER TABLE t ADD COLUMN m text REFERENCES o (action)',
     'CREATE INDEX t_n ON t (n)',
-    'CREATE UNIQUE INDEX t_n ON t (n)',
     `ALTER TABLE t DROP CONSTRAINT t_s_check, ADD CONSTRAINT t_s_check CHECK (s IN ('a', 'c'))`,
     `ALTER TABLE o DROP CONSTRAINT o_action, ADD CONSTRAINT o_action CHECK (action IN ('x'))`,
     'DELETE FROM t',
-    'TRUNCATE t',
     'LOCK TABLE t',
-    'drop table t'.toUpperCase(),
   ]) {
     test(`may not ${sql}`, () => assert.equal(wrong(sql).length, 1, wrong(sql).join('\n')));
   }
 
   for (const sql of [
     'CREATE TABLE u (id text PRIMARY KEY, n integer NOT NULL); CREATE INDEX u_n ON u (n); ALTER TABLE u ADD CHECK (n > 0)',
-    'ALTER TABLE t ADD COLUMN m text',
     `ALTER TABLE t ADD COLUMN m text NOT NULL DEFAULT 'x'`,
     'ALTER TABLE t ADD COLUMN m integer NOT NULL GENERATED ALWAYS AS (n + 1) STORED',
     'ALTER TABLE t ALTER COLUMN s DROP NOT NULL',
-    'ALTER TABLE t ALTER COLUMN n DROP DEFAULT',
     `ALTER TABLE t DROP CONSTRAINT t_s_check, ADD CONSTRAINT t_s_check CHECK (s IN ('a', 'b', 'c'))`,
     `ALTER TABLE o DROP CONSTRAINT o_action, ADD CONSTRAINT o_action CHECK (action IN ('y', 'x', 'DROP TABLE t'))`,
     'DROP INDEX t_n',

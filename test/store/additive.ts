@@ -1,13 +1,13 @@
-/** Why a migration cannot run while the version before it serves, in sentences; none when it can. */
+/** The reasons why a migration cannot run while the previous version serves; none when it can. */
 export interface Judgement {
   readonly name: string;
   readonly wrong: readonly string[];
 }
 
-/** What a version says of a migration that breaks a rule and may: `-- on purpose: why it does no harm`. */
+/** The comment of a migration that may break a rule: `-- on purpose: why it does no harm`. */
 const ON_PURPOSE = /^-- on purpose: \S.{20,}$/;
 
-/** Statements that the version before would stumble over, and how to do it instead. */
+/** Statements that break the previous version, and what to do instead. */
 const BREAKING: readonly (readonly [RegExp, string])[] = [
   [/\bDROP TABLE\b/, 'drops a table: leave it until no version reads it'],
   [
@@ -30,8 +30,8 @@ const BREAKING: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Judges migrations in the order in which they are applied. Those up to `baseline` are from before anybody ran it; they are
- * read for what tables and constraints there are.
+ * Judges migrations in the order in which they are applied. Those up to `baseline` are older than the first release; they
+ * are read for their tables and constraints.
  */
 export function judgeMigrations(
   migrations: readonly { readonly name: string; readonly sql: string }[],
@@ -90,7 +90,7 @@ function judge(statement: string, made: ReadonlySet<string>, constraints: Readon
   return wrong;
 }
 
-/** The words that a check lists. */
+/** The values that a check lists. */
 function values(check: string): Set<string> {
   return new Set([...check.matchAll(/'([^']*)'/g)].map(([, value]) => value as string));
 }

@@ -27,7 +27,7 @@ const orgId = await organization(pool);
 describe('attempts', () => {
   const last = async (id: string) => (await lastAttempts(pool, [id]))[0];
 
-  test('begin without an outcome, aged by the database’s clock', async () => {
+  test('begin without an outcome, with an age by the database’s clock', async () => {
     const begun = attempt();
     await beginAttempts(pool, [begun]);
     const { age, ...rest } = (await last(begun.message_id)) ?? { age: NaN };
@@ -51,7 +51,7 @@ describe('attempts', () => {
     assert.ok(older >= 90_000 && older < 150_000);
   });
 
-  test('are told by their last, each message by its own', async () => {
+  test('lastAttempts returns the last attempt of each message', async () => {
     const [one, two, none] = [attempt(), attempt(), attempt()];
     await beginAttempts(pool, [one, two, { ...one, n: 2, call: 'call_2' }, { ...one, n: 10, call: 'call_3' }]);
     const attempts = await lastAttempts(pool, [two.message_id, none.message_id, one.message_id]);
@@ -64,46 +64,23 @@ describe('attempts', () => {
     );
   });
 
-  test('have their numbers once: of two that begin with the same one, one fails', async () => {
-    const begun = attempt();
-    await beginAttempts(pool, [begun]);
-    await assert.rejects(beginAttempts(pool, [{ ...begun, call: 'call_2' }]), { code: '23505' });
-  });
-
-  const outcomes: AttemptOutcome[] = ['sent', 'refused', 'again', 'unknown', 'lost', 'risked'];
-  for (const first of outcomes)
-    for (const second of outcomes) {
-      const corrects = first === 'unknown' || second === 'sent';
-      test(`that ended as ${first} ${corrects ? 'are corrected to' : 'do not become'} ${second}`, async () => {
-        const begun = attempt();
-        await beginAttempts(pool, [begun]);
-        await endAttempts(pool, [{ ...begun, outcome: first, detail: 'first' }]);
-        await endAttempts(pool, [{ ...begun, outcome: second, detail: 'second' }]);
-        const { outcome, detail } = (await last(begun.message_id)) ?? {};
-        assert.deepEqual([outcome, detail], corrects ? [second, 'second'] : [first, 'first']);
-      });
-    }
-
-  test('end each in its own way, many at once', async () => {
-    const begun = Array.from({ length: 500 }, () => attempt());
-    await beginAttempts(pool, begun);
-    await endAttempts(
-      pool,
-      begun.map((each, i) => ({ ...each, outcome: i % 2 ? 'sent' : 'again', detail: `${i}` })),
-    );
-    const ended = await lastAttempts(
-      pool,
-      begun.map(({ message_id }) => message_id),
-    );
-    const found = new Map(ended.map((each) => [each.message_id, each]));
-    for (const [i, { message_id }] of begun.entries())
-      assert.deepEqual(
-        [found.get(message_id)?.outcome, found.get(message_id)?.detail],
-        [i % 2 ? 'sent' : 'again', `${i}`],
+  const OUTCOMES: AttemptOutcome[] = ['sent', 'refused', 'again', 'unknown', 'lost', 'risked'];
+  test('an outcome is final, except that unknown is replaced by any outcome and any outcome by sent', async () => {
+    const pairs = OUTCOMES.flatMap((first) => OUTCOMES.map((second) => ({ ...attempt(), first, second })));
+    await beginAttempts(pool, pairs);
+    for (const step of ['first', 'second'] as const)
+      await endAttempts(
+        pool,
+        pairs.map((each) => ({ ...each, outcome: each[step], detail: step })),
       );
+    for (const { message_id, first, second } of pairs) {
+      const { outcome, detail } = (await last(message_id)) ?? {};
+      const expected = first === 'unknown' || second === 'sent' ? [second, 'second'] : [first, 'first'];
+      assert.deepEqual([outcome, detail], expected, `${first}, then ${second}`);
+    }
   });
 
-  test('count how often their provider was asked, and remember its first no', async () => {
+  test('count the checks at the provider, and remember the first "not found"', async () => {
     const [one, other] = [attempt(), attempt()];
     await beginAttempts(pool, [one, other]);
     await noteChecks(pool, 'call_1', [one.message_id], false);
@@ -125,15 +102,8 @@ describe('attempts', () => {
     each?.not_found_for != null,
   ];
 
-  test('do nothing for nobody', async () => {
-    await beginAttempts(pool, []);
-    await endAttempts(pool, []);
-    await noteChecks(pool, 'call_1', [], true);
-    assert.deepEqual(await lastAttempts(pool, []), []);
-  });
-
   describe('locking emails', () => {
-    test('tells how long they are not due yet, by the database’s clock', async () => {
+    test('returns the time until each is due, by the database’s clock', async () => {
       const [now, later, past] = [
         await acceptOne(pool, orgId),
         await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) }),
@@ -141,13 +111,12 @@ describe('attempts', () => {
       ];
       await pool.query(`UPDATE emails SET scheduled_at = now() - interval '1 ms' WHERE id = $1`, [past]);
       const due = new Map((await lockEmails(pool, [now, later, past])).map(({ id, due_in }) => [id, due_in]));
-      // No time at all is at once: Postgres passes over NULL among the candidates.
       assert.deepEqual([due.get(now), due.get(past)], [0, 0]);
       const wait = due.get(later) ?? NaN;
       assert.ok(Number.isInteger(wait) && wait > 3_590_000 && wait <= 3_600_000);
     });
 
-    test('is in the order of their ids, whatever the order asked for, and passes over unknown ones', async () => {
+    test('locks in the order of ids, and skips unknown ids', async () => {
       const emails = Array.from({ length: 50 }, () => newEmail());
       await accept(pool, orgId, emails);
       const ids = emails.map(({ id }) => id);
@@ -158,7 +127,7 @@ describe('attempts', () => {
       );
     });
 
-    test('waits for whoever holds them, and finds what that one wrote', async () => {
+    test('waits for the transaction that holds a lock, and returns what it wrote', async () => {
       const id = await acceptOne(pool, orgId);
       const waiting = await transaction(pool, async (client) => {
         await client.query(`UPDATE emails SET status = 'canceled', schedule_version = 9 WHERE id = $1`, [id]);

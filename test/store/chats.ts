@@ -27,7 +27,7 @@ export async function connect(
 
 export const TO = '+4915123456789';
 
-/** What a smallest message says. */
+/** The content of a minimal message. */
 export const TEXT: ChatContent = { text: 'Hello', preview_url: false, template: null, image: null, document: null };
 
 /** Stores one message. @returns its id */

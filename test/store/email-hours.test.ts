@@ -38,7 +38,7 @@ const anOrganization = async () => {
 };
 
 describe('emails of an hour', () => {
-  test('are counted by the status they have now, before and after folding', async () => {
+  test('are counted by their current status, before and after folding', async () => {
     const { orgId, domain } = await anOrganization();
     const emails = Array.from({ length: 6 }, (_, index) =>
       newEmail({ from_domain: domain, scheduled_at: index === 5 ? inMs(60_000) : null }),
@@ -49,13 +49,19 @@ describe('emails of an hour', () => {
     await project(pool, 'claimed', ids);
     await project(pool, 'sent', ids.slice(0, 5));
     await project(pool, 'delivered', ids.slice(0, 3));
-    await project(pool, 'opened', ids.slice(0, 1));
-    await project(pool, 'opened', ids.slice(0, 1));
-    await project(pool, 'bounced', [
-      { ...ids[3], id: emails[3]?.id ?? '', recipient: 'a@example.net', error: 'no', bounce_reason: 'mailbox_full' },
-      { ...ids[3], id: emails[3]?.id ?? '', recipient: 'b@example.net', error: 'no', bounce_reason: 'mailbox_full' },
-    ]);
-    await project(pool, 'complained', [{ id: emails[3]?.id ?? '', recipient: 'a@example.net' }]);
+    for (let i = 0; i < 2; i++) await project(pool, 'opened', ids.slice(0, 1));
+    const bounced = emails[3]?.id ?? '';
+    await project(
+      pool,
+      'bounced',
+      ['a', 'b'].map((name) => ({
+        id: bounced,
+        recipient: `${name}@example.net`,
+        error: 'no',
+        bounce_reason: 'mailbox_full' as const,
+      })),
+    );
+    await project(pool, 'complained', [{ id: bounced, recipient: 'a@example.net' }]);
     const expected = {
       statuses: { queued: 1, sent: 1, delivered: 2, opened: 1, complained: 1 },
       bounces: { mailbox_full: 1 },
@@ -72,7 +78,7 @@ describe('emails of an hour', () => {
     assert.deepEqual((await counted(orgId)).statuses, { failed: 1, sent: 1, delivered: 2, opened: 1, complained: 1 });
   });
 
-  test('are those of one organization, since a certain hour, by hour or day of acceptance', async () => {
+  test('are counted by organization and by hour or day of acceptance', async () => {
     const [{ orgId, domain }, other] = [await anOrganization(), await anOrganization()];
     const id = await acceptOne(pool, orgId, { from_domain: domain });
     await acceptOne(pool, other.orgId, { from_domain: other.domain });
@@ -87,7 +93,7 @@ describe('emails of an hour', () => {
     assert.deepEqual(await read('2026-03-01T18:00:00Z', 'hour'), []);
   });
 
-  test('tell how long an email took from when it was due', async () => {
+  test('include the time from due to sent', async () => {
     const { orgId, domain } = await anOrganization();
     const [one, two] = [
       await acceptOne(pool, orgId, { from_domain: domain }),
@@ -108,7 +114,7 @@ describe('emails of an hour', () => {
     ]);
   });
 
-  test('are counted when a batch that many workers change is folded meanwhile', async () => {
+  test('are counted exactly while many workers change emails and rows are folded', async () => {
     const { orgId, domain } = await anOrganization();
     const emails = Array.from({ length: 200 }, () => newEmail({ from_domain: domain }));
     await accept(pool, orgId, emails);
@@ -129,13 +135,13 @@ describe('emails of an hour', () => {
     );
     ending.abort();
     await folding;
-    assert.deepEqual([...new Set(seen)], [200], 'whoever reads meanwhile sees each email once');
+    assert.deepEqual([...new Set(seen)], [200], 'every reader sees each email once');
     assert.deepEqual((await counted(orgId)).statuses, { opened: 200 });
   });
 });
 
 describe('with many emails', () => {
-  test('the migration counts what was there, and no statement of the overview reads much', async (t) => {
+  test('the migration counts existing emails, and no statement of the overview reads many rows', async (t) => {
     const many = await testDatabase(3);
     t.after(many.drop);
     await storeManyEmails(many.pool, 60_000);
@@ -173,7 +179,7 @@ describe('with many emails', () => {
         await listEmails(db, LARGE, { tags: [], status: null, batch_id: null }, null, 10);
         for (const node of plans.flatMap(flat)) {
           const plan = JSON.stringify(plans, null, 1);
-          // What is not folded yet is a second's rows, of all organizations.
+          // Rows that are not folded yet are those of a second, of all organizations.
           if (node['Relation Name'] !== undefined && node['Relation Name'] !== 'email_moves') {
             assert.notEqual(node['Node Type'], 'Seq Scan', plan);
             assert.ok(readBy(node) <= 10_001, plan);

@@ -6,7 +6,7 @@ import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.
 import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
 
 const ROWS = 100_000;
-/** A page of the longest kind, and the row that tells that there is another one. */
+/** The longest page, and the row that shows that there is a next page. */
 const PAGE = 101;
 
 const { pool } = await useDatabase(2);
@@ -15,7 +15,7 @@ await storeManyEmails(pool, ROWS);
 const tags = (...texts: string[]): EmailFilters['tags'] =>
   texts.map((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }));
 
-/** Frequent and rare tags and statuses in every combination, and the indexes that may serve them. */
+/** Frequent and rare tags and statuses, which are tried in every combination. */
 const STATUSES = [null, 'delivered', 'complained'] as const;
 const TAG_SETS: Readonly<Record<string, EmailFilters['tags']>> = {
   'no tag': [],
@@ -37,10 +37,10 @@ const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
   ),
 );
 
-/** From the middle of the batch on, where every list has more before and behind. */
+/** The middle of the batch, where every list has rows before and after. */
 const DEEP: Place = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
 
-describe('no list reads more than it shows would need', () => {
+describe('no list reads more rows than its page needs', () => {
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
     for (const vacuumed of [false, true]) {
       it(`with ${mode}, ${vacuumed ? 'after' : 'before'} VACUUM`, async () => {
@@ -76,8 +76,8 @@ describe('no list reads more than it shows would need', () => {
   }
 });
 
-describe('what is found through indexes', () => {
-  it('is what reading every row would find, page by page', async () => {
+describe('a list', () => {
+  it('returns what reading every row would return, page by page', async () => {
     const { rows: all } = await pool.query<Place & { tags: unknown; status: string; batch_id: string | null }>(
       `SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`,
       [LARGE],

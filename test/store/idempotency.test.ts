@@ -20,7 +20,7 @@ async function locks(): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The holder of a process, as far as the database can tell: with connections of its own. */
+/** A key holder with its own connections, like that of another process. */
 async function withProcess(work: (keys: ReturnType<typeof makeKeyHolder>, own: Pool) => Promise<void>): Promise<void> {
   const own = makePool(url, 'another process', 5, () => undefined);
   try {
@@ -30,25 +30,28 @@ async function withProcess(work: (keys: ReturnType<typeof makeKeyHolder>, own: P
   }
 }
 
-async function held(taking: ReturnType<ReturnType<typeof makeKeyHolder>['take']>): Promise<() => Promise<void>> {
+type Taking = ReturnType<ReturnType<typeof makeKeyHolder>['take']>;
+
+async function held(taking: Taking): Promise<() => Promise<void>> {
   const taken = await taking;
   if (typeof taken !== 'function') throw new Error('the key is not free');
   return taken;
 }
 
-describe('a key', () => {
-  test('is one request’s at a time, in one process and across processes', async () => {
+async function takeAndRelease(taking: Taking): Promise<void> {
+  const release = await held(taking);
+  await release();
+}
+
+describe('an idempotency key', () => {
+  test('is held by one request at a time, in one process and across processes', async () => {
     const keys = makeKeyHolder(pool);
     await withProcess(async (others) => {
       const release = await held(keys.take(orgId, 'a'));
       assert.equal(await keys.take(orgId, 'a'), undefined);
       assert.equal(await others.take(orgId, 'a'), undefined);
-      await (
-        await held(others.take(orgId, 'b'))
-      )();
-      await (
-        await held(keys.take('org_other', 'a'))
-      )();
+      await takeAndRelease(others.take(orgId, 'b'));
+      await takeAndRelease(keys.take('org_other', 'a'));
       await release();
       const again = await held(others.take(orgId, 'a'));
       assert.equal(await keys.take(orgId, 'a'), undefined);
@@ -57,19 +60,17 @@ describe('a key', () => {
     });
   });
 
-  test('is free in this process as soon as it is released, before the database has heard of it', async () => {
+  test('is free in this process as soon as it is released', async () => {
     const keys = makeKeyHolder(pool);
     for (let i = 0; i < 50; i++) {
       const releasing = (await held(keys.take(orgId, 'c')))();
-      await (
-        await held(keys.take(orgId, 'c'))
-      )();
+      await takeAndRelease(keys.take(orgId, 'c'));
       await releasing;
     }
     assert.equal(await locks(), 0);
   });
 
-  test('takes one connection with all others that are held, and gives it back', async () => {
+  test('all held keys of a process share one connection, which is released with the last', async () => {
     await withProcess(async (keys, own) => {
       const names = Array.from({ length: 50 }, (_, i) => `k${i}`);
       const releases = await Promise.all(names.map((key) => held(keys.take(orgId, key))));
@@ -79,7 +80,7 @@ describe('a key', () => {
     });
   });
 
-  test('is free when its connection is lost, and the next one gets another connection', async () => {
+  test('is free when its connection is lost, and the next key uses another connection', async () => {
     await withProcess(async (keys) => {
       const release = await held(keys.take(orgId, 'd'));
       await pool.query(
@@ -92,21 +93,19 @@ describe('a key', () => {
         return typeof other === 'function';
       });
       await release();
-      await (
-        await held(keys.take(orgId, 'd'))
-      )();
+      await takeAndRelease(keys.take(orgId, 'd'));
       assert.equal(await locks(), 0);
     });
   });
 
-  test('that cannot be asked for is nobody’s', async () => {
+  test('is not held when the database cannot be reached', async () => {
     const unreachable = makePool('postgres://nobody@127.0.0.1:1/none', 'test', 1, () => undefined);
     const keys = makeKeyHolder(unreachable);
     for (let i = 0; i < 2; i++) await assert.rejects(keys.take(orgId, 'f'), { code: 'ECONNREFUSED' });
     await unreachable.end();
   });
 
-  test('that stands for an answer gives it, with the request it belongs to', async () => {
+  test('returns the stored answer and the fingerprint of its request, and cannot be stored twice', async () => {
     const keys = makeKeyHolder(pool);
     const email = newEmail();
     const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, once: once('g') }]);
@@ -116,38 +115,26 @@ describe('a key', () => {
     assert.equal(await locks(), 0);
     await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once('g') }]), { code: '23505' });
   });
-
-  test('of an email that is refused stands for nothing', async () => {
-    const [answer] = await acceptEmails(pool, orgId, null, [
-      { ...newEmail({ from_domain: 'nobody.example' }), once: once('h') },
-    ]);
-    assert.equal(answer?.refusal, 'domain_not_found');
-    await (
-      await held(makeKeyHolder(pool).take(orgId, 'h'))
-    )();
-  });
 });
 
-describe('upkeep', () => {
-  test('deletes keys that are older than 24 hours, oldest first, and no others', async () => {
-    await pool.query('DELETE FROM idempotency_keys');
-    for (const [key, age] of [
-      ['young', '23 hours 59 minutes'],
-      ['old', '24 hours'],
-      ['older', '25 hours'],
-      ['oldest', '9 days'],
-    ] as const) {
-      await acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once(key) }]);
-      await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
-    }
-    const left = async () => {
-      const { rows } = await pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY created_at');
-      return rows.map(({ key }) => key);
-    };
-    assert.equal(await deleteExpiredKeys(pool, 2), 2);
-    assert.deepEqual(await left(), ['old', 'young']);
-    assert.equal(await deleteExpiredKeys(pool, 2), 1);
-    assert.equal(await deleteExpiredKeys(pool, 2), 0);
-    assert.deepEqual(await left(), ['young']);
-  });
+test('deleteExpiredKeys deletes keys older than 24 hours, oldest first, and no others', async () => {
+  await pool.query('DELETE FROM idempotency_keys');
+  for (const [key, age] of [
+    ['young', '23 hours 59 minutes'],
+    ['old', '24 hours'],
+    ['older', '25 hours'],
+    ['oldest', '9 days'],
+  ] as const) {
+    await acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once(key) }]);
+    await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
+  }
+  const left = async () => {
+    const { rows } = await pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY created_at');
+    return rows.map(({ key }) => key);
+  };
+  assert.equal(await deleteExpiredKeys(pool, 2), 2);
+  assert.deepEqual(await left(), ['old', 'young']);
+  assert.equal(await deleteExpiredKeys(pool, 2), 1);
+  assert.equal(await deleteExpiredKeys(pool, 2), 0);
+  assert.deepEqual(await left(), ['young']);
 });

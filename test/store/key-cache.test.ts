@@ -12,7 +12,7 @@ import { databaseProxy } from './proxy.ts';
 const database = await useDatabase(10);
 await insertOrganization(database.pool, 'org_a', 'A');
 
-describe('keys in memory', () => {
+describe('the API key cache', () => {
   let count = 0;
   async function newKey(expiresAt: string | null = null, allowedIps: string[] | null = null): Promise<string> {
     const id = `key_${++count}`;
@@ -27,20 +27,20 @@ describe('keys in memory', () => {
     return id;
   }
 
-  /** A ring of its own, which counts how often it asks the database. */
+  /** A cache that counts its queries. */
   async function open(
     t: TestContext,
     { url = database.url, pool = database.pool }: { url?: string; pool?: Pool } = {},
   ) {
-    let questions = 0;
+    let queries = 0;
     const query = (statement: { name?: string }) => {
-      if (statement.name === 'find_key') questions++;
+      if (statement.name === 'find_key') queries++;
       return pool.query(statement as { text: string });
     };
     const errors: unknown[] = [];
-    const ring = openKeyCache({ query } as unknown as Pool, url, (error) => errors.push(error));
-    t.after(ring.stop);
-    return { ...ring, errors, questions: () => questions };
+    const cache = openKeyCache({ query } as unknown as Pool, url, (error) => errors.push(error));
+    t.after(cache.stop);
+    return { ...cache, errors, queries: () => queries };
   }
 
   const listeners = async (): Promise<number[]> => {
@@ -50,96 +50,95 @@ describe('keys in memory', () => {
     );
     return rows.map(({ pid }) => pid);
   };
-  /** Until a key that is asked for again and again costs no question for longer than it could without listening. */
-  const listening = async (ring: Awaited<ReturnType<typeof open>>, id: string) => {
+  /** Waits until a key costs no query for longer than it could without listening. */
+  const listening = async (cache: Awaited<ReturnType<typeof open>>, id: string) => {
     await eventually('listening', async () => {
-      await ring.find(id);
-      const before = ring.questions();
+      await cache.find(id);
+      const before = cache.queries();
       for (let i = 0; i < 8; i++) {
         await sleep(100);
-        await ring.find(id);
+        await cache.find(id);
       }
-      return ring.questions() === before;
+      return cache.queries() === before;
     });
   };
 
-  test('cost one question, however many requests ask at once and afterwards', async (t) => {
+  const isGone = (cache: Awaited<ReturnType<typeof open>>, id: string) =>
+    eventually('the key is gone', async () => (await cache.find(id)) === undefined, 1_000);
+
+  test('a key costs one query for concurrent and later requests', async (t) => {
     const id = await newKey(null, ['10.0.0.0/8']);
-    const ring = await open(t);
-    await listening(ring, await newKey());
-    const before = ring.questions();
-    const found = await Promise.all(Array.from({ length: 50 }, () => ring.find(id)));
+    const cache = await open(t);
+    await listening(cache, await newKey());
+    const before = cache.queries();
+    const found = await Promise.all(Array.from({ length: 50 }, () => cache.find(id)));
     assert.ok(
       found.every((key) => key?.id === id && key.allowed?.length === 1),
       'with its ranges as they are compared',
     );
-    for (let i = 0; i < 50; i++) assert.equal((await ring.find(id))?.id, id);
-    assert.equal(ring.questions() - before, 1);
+    for (let i = 0; i < 50; i++) assert.equal((await cache.find(id))?.id, id);
+    assert.equal(cache.queries() - before, 1);
   });
 
-  test('a stranger is asked about now and then, and let in soon after he got a key', async (t) => {
-    const ring = await open(t);
+  test('an unknown key is cached briefly, and found soon after it is created', async (t) => {
+    const cache = await open(t);
     const id = `key_${count + 1}`;
-    for (let i = 0; i < 50; i++) assert.equal(await ring.find(id), undefined);
-    assert.equal(ring.questions(), 1);
+    for (let i = 0; i < 50; i++) assert.equal(await cache.find(id), undefined);
+    assert.equal(cache.queries(), 1);
     assert.equal(await newKey(), id);
-    await eventually('found', async () => (await ring.find(id)) !== undefined, 1_000);
+    await eventually('found', async () => (await cache.find(id)) !== undefined, 1_000);
   });
 
-  const ways: Readonly<Record<string, (id: string) => Promise<unknown>>> = {
-    'by our own function': (id) => revokeKey(database.pool, id),
-    'by hand, in SQL': (id) => database.pool.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [id]),
-    'by deleting its row': (id) => database.pool.query('DELETE FROM api_keys WHERE id = $1', [id]),
-    'by letting it expire': (id) => database.pool.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [id]),
-  };
-  for (const [way, revoke] of Object.entries(ways)) {
-    test(`a key that is ended ${way} is not found any more within a second`, async (t) => {
+  for (const [name, revoke] of [
+    ['revoked', (id) => revokeKey(database.pool, id)],
+    ['deleted in SQL', (id) => database.pool.query('DELETE FROM api_keys WHERE id = $1', [id])],
+  ] as [string, (id: string) => Promise<unknown>][])
+    test(`a key that is ${name} is not found from a second later on`, async (t) => {
       const id = await newKey();
-      const ring = await open(t);
-      await listening(ring, id);
+      const cache = await open(t);
+      await listening(cache, id);
       await revoke(id);
-      await eventually('gone', async () => (await ring.find(id)) === undefined, 1_000);
+      await isGone(cache, id);
     });
-  }
 
-  test('nor when the listening connection is cut at that moment', async (t) => {
+  test('a revoked key is not found although the listening connection is cut at that moment', async (t) => {
     const id = await newKey();
-    const ring = await open(t);
-    await listening(ring, id);
+    const cache = await open(t);
+    await listening(cache, id);
     const pids = await listeners();
-    assert.ok(pids.length > 0, 'somebody listens');
+    assert.ok(pids.length > 0, 'there is a listener');
     for (const pid of pids) await database.pool.query('SELECT pg_terminate_backend($1)', [pid]);
     await revokeKey(database.pool, id);
-    await eventually('gone', async () => (await ring.find(id)) === undefined, 1_000);
+    await isGone(cache, id);
   });
 
-  test('nor when that connection goes silent unseen, and the ring listens again when it can', async (t) => {
+  test('a revoked key is not found although the listening connection goes silent, and the cache listens again later', async (t) => {
     const proxy = await databaseProxy(database.url);
     t.after(() => proxy.close());
     const [first, second] = [await newKey(), await newKey()];
-    const ring = await open(t, { url: proxy.url });
-    await listening(ring, first);
+    const cache = await open(t, { url: proxy.url });
+    await listening(cache, first);
     proxy.silence();
     await revokeKey(database.pool, first);
-    await eventually('gone', async () => (await ring.find(first)) === undefined, 1_000);
+    await isGone(cache, first);
     await proxy.close();
     await proxy.open();
-    await listening(ring, second);
+    await listening(cache, second);
     await revokeKey(database.pool, second);
-    await eventually('gone', async () => (await ring.find(second)) === undefined, 1_000);
+    await isGone(cache, second);
   });
 
-  test('nor when it could never listen', async (t) => {
+  test('a revoked key is not found although the cache could never listen', async (t) => {
     const id = await newKey();
-    const ring = await open(t, { url: 'postgres://u@127.0.0.1:1/d' });
-    assert.equal((await ring.find(id))?.id, id);
-    assert.equal((await ring.find(id))?.id, id);
-    assert.equal(ring.questions(), 1, 'it is believed for a moment');
+    const cache = await open(t, { url: 'postgres://u@127.0.0.1:1/d' });
+    assert.equal((await cache.find(id))?.id, id);
+    assert.equal((await cache.find(id))?.id, id);
+    assert.equal(cache.queries(), 1, 'it is fresh for a moment');
     await revokeKey(database.pool, id);
-    await eventually('gone', async () => (await ring.find(id)) === undefined, 1_000);
+    await isGone(cache, id);
   });
 
-  test('a key that was read before it was revoked, and is told of afterwards, is not kept', async (t) => {
+  test('a key that was read before its revocation and is returned afterwards is not cached', async (t) => {
     const id = await newKey();
     let release = (): void => undefined;
     const gate: { held?: Promise<void> } = {};
@@ -148,31 +147,31 @@ describe('keys in memory', () => {
       await gate.held;
       return result;
     };
-    const ring = await open(t, { pool: { query } as unknown as Pool });
-    await listening(ring, await newKey());
+    const cache = await open(t, { pool: { query } as unknown as Pool });
+    await listening(cache, await newKey());
     gate.held = new Promise((resolve) => (release = resolve));
-    const early = ring.find(id);
+    const early = cache.find(id);
     await sleep(50);
     await revokeKey(database.pool, id);
     await sleep(200);
     release();
-    assert.equal((await early)?.id, id, 'who asked before');
-    assert.equal(await ring.find(id), undefined);
+    assert.equal((await early)?.id, id);
+    assert.equal(await cache.find(id), undefined);
   });
 
-  test('a key ends at its time, also while it is in memory', async (t) => {
-    const ring = await open(t);
-    await listening(ring, await newKey());
+  test('a cached key expires at its time', async (t) => {
+    const cache = await open(t);
+    await listening(cache, await newKey());
     const { rows } = await database.pool.query<{ at: string }>(`SELECT now() + interval '3 s' AS at`);
     const id = await newKey(rows[0]?.at ?? null);
-    assert.equal((await ring.find(id))?.id, id);
-    const before = ring.questions();
-    await eventually('ended', async () => (await ring.find(id)) === undefined, 5_000);
-    const more = ring.questions() - before;
-    assert.ok(more <= 10, `it is kept in memory: ${more} questions`);
+    assert.equal((await cache.find(id))?.id, id);
+    const before = cache.queries();
+    await eventually('ended', async () => (await cache.find(id)) === undefined, 5_000);
+    const more = cache.queries() - before;
+    assert.ok(more <= 10, `${more} queries: it is not cached`);
   });
 
-  test('without a database nobody is let in once what was known is too old, and the error is the caller’s', async (t) => {
+  test('without a database find throws once the cached key is stale', async (t) => {
     const proxy = await databaseProxy(database.url);
     const pool = makePool(proxy.url, 'test', 2, () => undefined);
     t.after(async () => {
@@ -180,14 +179,14 @@ describe('keys in memory', () => {
       await proxy.close();
     });
     const id = await newKey();
-    const ring = await open(t, { url: proxy.url, pool });
-    await listening(ring, id);
+    const cache = await open(t, { url: proxy.url, pool });
+    await listening(cache, id);
     await proxy.close();
-    const refused = await eventually('an error', () => ring.find(id).then(() => undefined, String), 1_500);
+    const refused = await eventually('an error', () => cache.find(id).then(() => undefined, String), 1_500);
     assert.match(refused, /ECONNREFUSED|terminated|ECONNRESET/);
     await proxy.open();
     await eventually('found', () =>
-      ring.find(id).then(
+      cache.find(id).then(
         (key) => key?.id === id,
         () => false,
       ),
@@ -196,19 +195,19 @@ describe('keys in memory', () => {
 
   const lastUsed = async (id: string) => (await showKey(database.pool, 'org_a', id))?.last_used_at ?? undefined;
 
-  test('uses are noted a second later, once a minute', async (t) => {
+  test('records uses a second later, once a minute', async (t) => {
     const [one, two] = [await newKey(), await newKey()];
-    const ring = await open(t);
-    for (let i = 0; i < 100; i++) ring.recordUse(one);
-    ring.recordUse(two);
+    const cache = await open(t);
+    for (let i = 0; i < 100; i++) cache.recordUse(one);
+    cache.recordUse(two);
     const first = await eventually('noted', () => lastUsed(one));
     assert.equal(await lastUsed(two), first, 'together');
-    ring.recordUse(one);
+    cache.recordUse(one);
     await sleep(1_300);
     assert.equal(await lastUsed(one), first);
   });
 
-  test('uses are noted at the end; those that could not be are told, and noted at the next', async (t) => {
+  test('records uses when it stops; reports uses that could not be recorded, and records the next', async (t) => {
     const id = await newKey();
     const stopped = await open(t);
     stopped.recordUse(id);
@@ -221,13 +220,13 @@ describe('keys in memory', () => {
       await pool.end();
       await proxy.close();
     });
-    const ring = await open(t, { pool });
+    const cache = await open(t, { pool });
     await proxy.close();
-    ring.recordUse(other);
-    await eventually('told', () => ring.errors.length === 1);
+    cache.recordUse(other);
+    await eventually('the error is reported', () => cache.errors.length === 1);
     await proxy.open();
     await eventually('noted', () => {
-      ring.recordUse(other);
+      cache.recordUse(other);
       return lastUsed(other);
     });
   });

@@ -15,7 +15,7 @@ export async function organization(db: Db, domain = DOMAIN): Promise<string> {
   return orgId;
 }
 
-/** A smallest email on its way into the table. */
+/** An email with the required fields only. */
 export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
   const now = Date.now();
   const id = newId('em', now);
@@ -25,7 +25,7 @@ export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
     batch_id: null,
     from_domain: DOMAIN,
     from: `hello@${DOMAIN}`,
-    // Each its own: who bounces gets nothing of the next one.
+    // A different one for each email, since a bounce suppresses the address.
     to: [`person-${id}@example.net`],
     cc: null,
     bcc: null,
@@ -41,7 +41,7 @@ export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
   };
 }
 
-/** Stores emails that nothing is wrong with. */
+/** Stores valid emails. */
 export async function accept(db: Db, orgId: string, emails: readonly NewEmail[]): Promise<Acceptance[]> {
   const answers = await acceptEmails(db, orgId, null, emails);
   const refused = answers.find(({ refusal }) => refusal !== null);
@@ -56,12 +56,12 @@ export async function acceptOne(db: Db, orgId: string, fields: Partial<NewEmail>
   return email.id;
 }
 
-/** An instant from now on our clock, as the store takes it. */
+/** A time relative to the clock of this process, as the store takes it. */
 export function inMs(milliseconds: number): string {
   return new Date(Date.now() + milliseconds).toISOString();
 }
 
-/** Puts an email into a status whatever it was in, with all that the table asks of that status. */
+/** Sets the status of an email, with the columns that the table requires for it. */
 export async function force(db: Db, id: string, status: EmailStatus): Promise<void> {
   await db.query(
     `UPDATE emails SET status = $2, error = CASE WHEN $2 = 'failed' THEN 'earlier' END,
@@ -102,7 +102,7 @@ export async function timeline(db: Db, id: string): Promise<string[]> {
   return rows.map(({ type }) => type);
 }
 
-/** Minutes until upkeep next looks at an email, rounded; null before the first look, Infinity after the last. */
+/** Minutes until upkeep next checks an email, rounded; null before the first check, Infinity after the last. */
 export async function nextLook(db: Db, id: string): Promise<number | null> {
   const { rows } = await db.query<{ minutes: number | null }>(
     `SELECT CASE WHEN look_at = 'infinity' THEN 'Infinity' ELSE extract(epoch FROM look_at - now()) / 60 END::float8

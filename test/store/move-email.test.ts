@@ -20,7 +20,7 @@ describe('rescheduling', () => {
     return rows.map(({ action }) => action);
   };
 
-  test('gives a scheduled email another time and version, a line, and word for the relay', async () => {
+  test('changes time and version of a scheduled email, and writes an event and an outbox row', async () => {
     const id = await scheduled();
     for (const [i, time] of [inMs(60_000), inMs(7_200_000)].entries()) {
       assert.equal(await projectReschedule(pool, orgId, id, time), time);
@@ -31,18 +31,19 @@ describe('rescheduling', () => {
     assert.deepEqual(await actions(id), ['start', 'reschedule', 'reschedule']);
   });
 
-  for (const status of EMAIL_STATUSES.filter((each) => each !== 'scheduled'))
-    test(`leaves an email that is ${status} alone`, async () => {
+  test('refuses an email in any status but scheduled, and changes nothing', async () => {
+    for (const status of EMAIL_STATUSES.filter((each) => each !== 'scheduled')) {
       const id = await scheduled();
       await force(pool, id, status);
       const before = await emailRow(pool, id);
-      assert.equal(await projectReschedule(pool, orgId, id, inMs(60_000)), undefined);
+      assert.equal(await projectReschedule(pool, orgId, id, inMs(60_000)), undefined, status);
       assert.equal(await whyUnmoved(pool, orgId, id, inMs(60_000)), 'not_scheduled');
       assert.deepEqual(await emailRow(pool, id), before);
       assert.deepEqual([await timeline(pool, id), await actions(id)], [['scheduled'], ['start']]);
-    });
+    }
+  });
 
-  test('is for the email’s own organization', async () => {
+  test('returns not_found for another organization’s email', async () => {
     const id = await scheduled();
     const other = await organization(pool, 'others.example');
     assert.equal(await projectReschedule(pool, other, id, inMs(60_000)), undefined);
@@ -74,7 +75,7 @@ describe('rescheduling', () => {
       }
   });
 
-  test('twice at once makes two versions, one after the other', async () => {
+  test('concurrent reschedules each increase the version by one', async () => {
     const id = await scheduled();
     const times = Array.from({ length: 20 }, (_, i) => inMs(60_000 + i * 1_000));
     await Promise.all(times.map((time) => projectReschedule(pool, orgId, id, time)));
@@ -83,7 +84,7 @@ describe('rescheduling', () => {
     assert.equal((await actions(id)).length, 21);
   });
 
-  test('is later than the last event, also when that is ahead of us', async () => {
+  test('is recorded after the last event, also when that event is in the future', async () => {
     const id = await scheduled();
     await pool.query(`UPDATE emails SET last_event_at = now() + interval '1 hour' WHERE id = $1`, [id]);
     const { last_event_at } = await emailRow(pool, id);
@@ -92,7 +93,7 @@ describe('rescheduling', () => {
   });
 });
 
-/** A time from the transaction's own now, in whole milliseconds. */
+/** A time relative to the transaction's now(), in whole milliseconds. */
 async function later(db: Db, interval: string): Promise<string> {
   const { rows } = await db.query<{ at: string }>(
     `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',

@@ -5,7 +5,6 @@ import {
   deferOutbox,
   deleteOutbox,
   foldOutbox,
-  insertOutbox,
   leaveGroup,
   lockGroups,
   lockOutbox,
@@ -24,7 +23,7 @@ describe('the outbox', () => {
 
   const count = async () => (await pool.query('SELECT FROM outbox')).rowCount;
 
-  test('says what to ask of Temporal, and what it takes to ask it', async () => {
+  test('a row contains the action and what the relay needs to dispatch it', async () => {
     const due = inMs(3_600_000);
     const id = await acceptOne(pool, orgId, {
       batch_id: 'bt_1',
@@ -52,7 +51,7 @@ describe('the outbox', () => {
     });
   });
 
-  test('speaks of the email as it is now', async () => {
+  test('a row shows the current state of the email', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
     await pool.query(`UPDATE emails SET scheduled_at = $2, schedule_version = 3 WHERE id = $1`, [id, inMs(60_000)]);
     const [row] = await lockOutbox(pool, 10);
@@ -69,7 +68,7 @@ describe('the outbox', () => {
     }
   });
 
-  test('gives the oldest rows first, as many as are asked for', async () => {
+  test('lockOutbox returns the oldest rows first, up to the limit', async () => {
     const emails = Array.from({ length: 30 }, () => newEmail());
     for (const email of emails) await accept(pool, orgId, [email]);
     const rows = await lockOutbox(pool, 20);
@@ -79,7 +78,7 @@ describe('the outbox', () => {
     );
   });
 
-  test('gives a row to one relay at a time, and to another one when the first lets go', async () => {
+  test('locks a row for one relay at a time, and releases it with its transaction', async () => {
     await accept(
       pool,
       orgId,
@@ -106,21 +105,7 @@ describe('the outbox', () => {
     assert.deepEqual(again, taken);
   });
 
-  test('keeps rows that a relay took and died with', async () => {
-    await acceptOne(pool, orgId);
-    const died = transaction(pool, async (client) => {
-      const rows = await lockOutbox(client, 10);
-      await deleteOutbox(
-        client,
-        rows.map(({ id }) => id),
-      );
-      throw new Error('died');
-    });
-    await assert.rejects(died, { message: 'died' });
-    assert.equal(await count(), 1);
-  });
-
-  test('puts a refused row off by a second, doubling to ten minutes', async () => {
+  test('defers a refused row by a second, doubling to ten minutes', async () => {
     await acceptOne(pool, orgId);
     const [{ id } = { id: '' }] = await lockOutbox(pool, 1);
     const waits: number[] = [];
@@ -136,7 +121,7 @@ describe('the outbox', () => {
     assert.equal(waits.at(-1), 600);
   });
 
-  test('keeps a row that is put off out of the way until its time', async () => {
+  test('does not return a deferred row before its time', async () => {
     const [first, second] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId)];
     const [row] = await lockOutbox(pool, 1);
     assert.equal(row?.message_id, first);
@@ -147,29 +132,6 @@ describe('the outbox', () => {
     assert.deepEqual(await ready(), [first, second]);
   });
 
-  test('touches nothing when there is nothing to do', async () => {
-    await acceptOne(pool, orgId);
-    await deleteOutbox(pool, []);
-    await deferOutbox(pool, []);
-    await insertOutbox(pool, 'cancel', []);
-    assert.equal(await count(), 1);
-  });
-
-  test('gets its row in the transaction that makes it true, or not at all', async () => {
-    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    await pool.query('DELETE FROM outbox');
-    const cancel = async (fails: boolean) =>
-      transaction(pool, async (client) => {
-        await insertOutbox(client, 'cancel', await project(client, 'canceled', [{ id }]));
-        if (fails) throw new Error('no');
-      });
-    await assert.rejects(cancel(true));
-    assert.equal(await count(), 0);
-    await cancel(false);
-    const [row] = await lockOutbox(pool, 10);
-    assert.deepEqual([row?.action, row?.message_id, row?.open], ['cancel', id, false]);
-  });
-
   const joining = async (group: string, ids?: readonly string[]) =>
     (await lockOutbox(pool, 1_000))
       .filter(({ message_id }) => !ids || ids.includes(message_id))
@@ -178,7 +140,7 @@ describe('the outbox', () => {
     (await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails WHERE id = $1', [id])).rows[0]
       ?.workflow_id;
 
-  test('makes one row of many, which names its members, and the emails name it', async () => {
+  test('foldOutbox replaces rows by one of a group that lists its members, and sets their workflow_id', async () => {
     const due = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
@@ -203,7 +165,7 @@ describe('the outbox', () => {
     for (const id of ids) assert.equal(await carrierOf(id), 'grp_1');
   });
 
-  test('folds several groups at once; of mixed ones it says less', async () => {
+  test('foldOutbox stores several groups; a mixed group has no common organization, batch or time', async () => {
     const other = await organization(pool, 'other.example');
     const [one, two] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId, { batch_id: 'bt_1' })];
     const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
@@ -220,7 +182,7 @@ describe('the outbox', () => {
     );
   });
 
-  test('gives groups of single emails before those of batches', async () => {
+  test('lockGroups returns groups of single emails before groups of batches', async () => {
     const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
     await foldOutbox(pool, await joining('grp_1', [bulk]));
     await foldOutbox(pool, await joining('grp_2', [single]));
@@ -231,7 +193,7 @@ describe('the outbox', () => {
     );
   });
 
-  test('leaves out of a group what was moved, canceled or ended since it was read', async () => {
+  test('foldOutbox leaves out emails that were rescheduled, canceled or ended since they were read', async () => {
     const scheduled_at = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 4; i++) ids.push(await acceptOne(pool, orgId, { scheduled_at }));
@@ -251,7 +213,7 @@ describe('the outbox', () => {
     );
   });
 
-  test('makes no group of nobody', async () => {
+  test('foldOutbox stores no group without members', async () => {
     const id = await acceptOne(pool, orgId);
     const read = await joining('grp_1');
     await force(pool, id, 'sent');
@@ -259,14 +221,14 @@ describe('the outbox', () => {
     assert.deepEqual(await lockGroups(pool, 10), []);
   });
 
-  test('another time takes an email out of its group', async () => {
+  test('a reschedule detaches an email from its group', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
     await foldOutbox(pool, await joining('grp_1'));
     assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
     assert.equal(await carrierOf(id), id);
   });
 
-  test('lets emails leave their group after a wait, and only those that it still carries', async () => {
+  test('leaveGroup detaches emails after a wait, and only those that the group still delivers', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
     const [soon, late, gone] = ids as [string, string, string];

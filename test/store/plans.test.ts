@@ -11,14 +11,14 @@ import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, newEmail, organization } from './mail.ts';
 
-/** Times after which Postgres keeps a plan for good, which is then the one for tables of a few rows. */
+/** Executions after which Postgres has cached a generic plan, made for tables of a few rows. */
 const UNTIL_KEPT = 8;
 const STORED = 3_000;
 const ASKED = 5;
 
 const SENT: Transition = { from: ['queued', 'failed'], to: 'sent', noted: ['sent', 'delivered'], event: 'email.sent' };
 
-/** What is done with a few emails that are known by their ids. */
+/** Statements for a few emails that are given by their ids. */
 const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Promise<unknown>>> = {
   changeEmails: (db, ids) =>
     changeEmails(
@@ -82,7 +82,7 @@ describe('a plan that was made for tables with a few rows', () => {
     await database.drop();
   });
 
-  test('reads what it was asked for, and no more, when there are thousands', async () => {
+  test('reads only the given rows of thousands', async () => {
     const stored = await store(STORED);
     const asked = stored.slice(-ASKED);
     for (const [name, work] of Object.entries(STATEMENTS)) {

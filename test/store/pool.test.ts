@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'node:test';
 import {
@@ -39,46 +40,31 @@ async function failure(work: Promise<unknown>): Promise<Error> {
   );
 }
 
-describe('a database that cannot be reached now', { concurrency: true }, () => {
+describe('isUnreachable returns true for a database that', { concurrency: true }, () => {
   const unreachable = async (work: Promise<unknown>) => {
     const error = await failure(work);
     assert.ok(isUnreachable(error), `${error.name} ${String((error as { code?: unknown }).code)}: ${error.message}`);
   };
 
-  test('refuses the connection', async (t) => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    await unreachable(poolAt(t, `postgres://u@127.0.0.1:${port}/d`).query('SELECT 1'));
-    await unreachable(poolAt(t, `postgres://u@localhost:${port}/d`).query('SELECT 1'));
-  });
+  for (const [what, url] of [
+    ['refuses connections by its address', 'postgres://u@127.0.0.1:1/d'],
+    ['refuses connections by its name', 'postgres://u@localhost:1/d'],
+    ['has a name that cannot be resolved', 'postgres://u@nobody.invalid/d'],
+    ['has a socket that does not exist', 'postgres://u@/d?host=/nowhere'],
+  ] as const)
+    test(what, async (t) => unreachable(poolAt(t, url).query('SELECT 1')));
 
-  test('has a name that nobody knows', async (t) => {
-    await unreachable(poolAt(t, 'postgres://u@nobody.invalid/d').query('SELECT 1'));
-  });
-
-  test('has a socket that is not there', async (t) => {
-    await unreachable(poolAt(t, 'postgres://u@/d?host=/nowhere').query('SELECT 1'));
-  });
-
-  test('takes the connection and says nothing', async (t) => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    t.after(() => server.close());
-    const { port } = server.address() as AddressInfo;
-    const url = `postgres://u@127.0.0.1:${port}/d?connectionTimeoutMillis=300`;
-    await unreachable(poolAt(t, url).query('SELECT 1'));
-  });
-
-  test('hangs up at once', async (t) => {
-    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    t.after(() => server.close());
-    await unreachable(
-      poolAt(t, `postgres://u@127.0.0.1:${(server.address() as AddressInfo).port}/d`).query('SELECT 1'),
-    );
-  });
+  for (const [what, onConnection] of [
+    ['accepts the connection and sends nothing', () => undefined],
+    ['hangs up immediately', (socket: Socket) => void socket.destroy()],
+  ] as const)
+    test(what, async (t) => {
+      const server = createServer(onConnection).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.after(() => server.close());
+      const { port } = server.address() as AddressInfo;
+      await unreachable(poolAt(t, `postgres://u@127.0.0.1:${port}/d?connectionTimeoutMillis=300`).query('SELECT 1'));
+    });
 
   test('ends a connection in the middle of a statement', async (t) => {
     const one = poolAt(t, database.url);
@@ -103,7 +89,7 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
     assert.equal((await one.query('SELECT 1')).rowCount, 1);
   });
 
-  test('falls silent in the middle of a transaction, without a word from the network', async (t) => {
+  test('falls silent in the middle of a transaction without a network error', async (t) => {
     const proxy = await databaseProxy(database.url);
     t.after(() => proxy.close());
     const one = poolAt(t, withParameters(proxy.url, { query_timeout: '3000', connectionTimeoutMillis: '300' }));
@@ -127,7 +113,7 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
     assert.equal((await one.query('SELECT 1')).rowCount, 1, 'the connection that fell silent is not used again');
   });
 
-  test('ends a connection in the moment in which it is handed out', async (t) => {
+  test('ends a connection while the pool hands it out', async (t) => {
     const own = poolAt(t, database.url, 1);
     for (const isNew of [true, false]) {
       await new Promise<void>((resolve, reject) => {
@@ -136,8 +122,8 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
             reject(error ?? new Error('there is no connection'));
             return;
           }
-          // As the driver does it; the caller of a promise has not been told yet.
-          assert.ok(client.emit('error', new Error('terminating connection')), `somebody listens, new: ${isNew}`);
+          // As the driver does it before the promise of the caller is resolved.
+          assert.ok(client.emit('error', new Error('terminating connection')), `has a listener, new: ${isNew}`);
           release();
           resolve();
         });
@@ -165,7 +151,7 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
     ['57P02', 'has crashed'],
     ['57P03', 'starts up'],
     ['40P01', 'ends a deadlock'],
-    ['40001', 'lets another transaction go first'],
+    ['40001', 'reports a serialization failure'],
     ['08006', 'lost its connection'],
     ['55P03', 'does not get a lock in time'],
     ['25P03', 'ended a transaction that was idle for too long'],
@@ -175,24 +161,24 @@ describe('a database that cannot be reached now', { concurrency: true }, () => {
     });
 });
 
-describe('an error that trying again does not mend', { concurrency: true }, () => {
+describe('isUnreachable returns false for an error that a retry does not fix:', { concurrency: true }, () => {
   for (const [what, statement, parameters] of [
-    ['a constraint', 'INSERT INTO organizations (id, name) VALUES (1, $1)', ['']],
-    ['a statement that is wrong', 'SELEC', []],
-    ['a value that is wrong', 'SELECT $1::int', ['x']],
-    ['a table that is missing', 'SELECT FROM nothing', []],
+    ['a violated constraint', 'INSERT INTO organizations (id, name) VALUES (1, $1)', ['']],
+    ['an invalid statement', 'SELEC', []],
+    ['an invalid value', 'SELECT $1::int', ['x']],
+    ['a missing table', 'SELECT FROM nothing', []],
   ] as const)
-    test(`is ${what}`, async () => {
+    test(what, async () => {
       assert.equal(isUnreachable(await failure(pool.query(statement, [...parameters]))), false);
     });
 
-  test('is a database that does not exist', async (t) => {
+  test('a missing database', async (t) => {
     const url = new URL(database.url);
     url.pathname = 'nothing';
     assert.equal(isUnreachable(await failure(poolAt(t, url.href).query('SELECT 1'))), false);
   });
 
-  test('is one of our own', () => {
+  test('an error that is not from the driver', () => {
     for (const error of [new Error('Oops'), new TypeError('x'), 'Connection terminated', undefined, { code: '08006' }])
       assert.equal(isUnreachable(error), false);
   });
@@ -203,7 +189,7 @@ describe('a transaction', { concurrency: true }, () => {
     db.query(`INSERT INTO organizations (id, name) VALUES ($1, 'x')`, [id]);
   const has = async (id: string) => (await pool.query('SELECT FROM organizations WHERE id = $1', [id])).rowCount === 1;
 
-  test('is committed when its work returns', async () => {
+  test('is committed when its function returns', async () => {
     const result = await transaction(pool, async (client) => {
       await insert(client, 'org_committed');
       return 7;
@@ -211,7 +197,7 @@ describe('a transaction', { concurrency: true }, () => {
     assert.deepEqual([result, await has('org_committed')], [7, true]);
   });
 
-  test('is rolled back when its work throws, and its connection is used again', async (t) => {
+  test('is rolled back when its function throws, and its connection is reused', async (t) => {
     const one = poolAt(t, database.url, 1);
     const pid = await pidOf(one);
     const work = transaction(one, async (client) => {
@@ -233,29 +219,21 @@ describe('a transaction', { concurrency: true }, () => {
     assert.equal(await has('org_once'), false);
   });
 
-  test('whose connection breaks between two statements fails, and the process lives on', async (t) => {
-    const one = poolAt(t, database.url, 1);
-    const work = transaction(one, async (client) => {
-      await insert(client, 'org_broken');
-      await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
-      await sleep(200);
-      await client.query('SELECT 1');
+  for (const [when, isIdle] of [
+    ['between two statements fails at the next one', false],
+    ['after its last statement fails at its commit', true],
+  ] as const)
+    test(`whose connection breaks ${when}, and the pool opens another connection`, async (t) => {
+      const one = poolAt(t, database.url, 1);
+      const work = transaction(one, async (client) => {
+        await insert(client, `org_broken_${isIdle}`);
+        await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
+        await sleep(200);
+        if (!isIdle) await client.query('SELECT 1');
+      });
+      assert.ok(isUnreachable(await failure(work)));
+      assert.deepEqual([await has(`org_broken_${isIdle}`), (await one.query('SELECT 1')).rowCount], [false, 1]);
     });
-    assert.ok(isUnreachable(await failure(work)));
-    assert.equal(await has('org_broken'), false);
-    assert.equal((await one.query('SELECT 1')).rowCount, 1, 'the pool has another connection');
-  });
-
-  test('whose connection breaks while its work waits for something else fails at its commit', async (t) => {
-    const one = poolAt(t, database.url, 1);
-    const work = transaction(one, async (client) => {
-      await insert(client, 'org_late');
-      await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
-      await sleep(200);
-    });
-    assert.ok(isUnreachable(await failure(work)));
-    assert.deepEqual([await has('org_late'), (await one.query('SELECT 1')).rowCount], [false, 1]);
-  });
 
   test('that cannot begin fails', async (t) => {
     const proxy = await databaseProxy(database.url);
@@ -270,7 +248,7 @@ describe('a transaction', { concurrency: true }, () => {
 });
 
 describe('a pool', { concurrency: true }, () => {
-  test('tells of connections that break while nobody uses them, and replaces them', async (t) => {
+  test('reports idle connections that break, and replaces them', async (t) => {
     const heard: string[] = [];
     const one = makePool(database.url, 'listener', 1, (error) => heard.push(error.message));
     t.after(() => one.end());
@@ -280,12 +258,7 @@ describe('a pool', { concurrency: true }, () => {
     assert.equal((await one.query('SELECT 1')).rowCount, 1);
   });
 
-  test('is called by its name in the database’s own list', async () => {
-    const { rows } = await pool.query(`SELECT current_setting('application_name') AS name`);
-    assert.deepEqual(rows, [{ name: 'sendwright test' }]);
-  });
-
-  test('has Postgres end the locks of a client that hangs or whose host vanishes', async () => {
+  test('sets the timeouts that release the locks of a client that hangs or disappears', async () => {
     const { rows } = await pool.query<{ name: string; setting: string; unit: string | null }>(
       `SELECT name, reset_val AS setting, unit FROM pg_settings
        WHERE name IN ('idle_in_transaction_session_timeout', 'lock_timeout') OR name LIKE 'tcp\\_%' ORDER BY name`,
@@ -303,7 +276,7 @@ describe('a pool', { concurrency: true }, () => {
     );
   });
 
-  test('gives times as UTC with milliseconds, whatever the session’s time zone', async () => {
+  test('returns times as UTC with milliseconds in any session time zone', async () => {
     await transaction(pool, async (client) => {
       await client.query(`SET LOCAL timezone = 'Asia/Kathmandu'`);
       const { rows } = await client.query(`SELECT '2026-03-01T09:30:00.123456+02:00'::timestamptz AS at`);
@@ -321,8 +294,8 @@ test('only a unique violation is a duplicate', async () => {
   assert.equal(isDuplicate(new Error('23505')), false);
 });
 
-describe('what is to be done after a commit', () => {
-  test('is done once that has happened, in its order, and not when it is rolled back', async () => {
+describe('afterCommit', () => {
+  test('runs callbacks once, in their order, after the commit, and none after a rollback', async () => {
     const done: string[] = [];
     await transaction(pool, async (client) => {
       await client.query('CREATE TABLE committed ()');
@@ -340,13 +313,12 @@ describe('what is to be done after a commit', () => {
     assert.deepEqual(done, ['first', 'second']);
   });
 
-  test('is done at once where there is no transaction', async () => {
+  test('runs callbacks immediately outside a transaction', async () => {
     const done: string[] = [];
-    afterCommit(pool, () => done.push('at once'));
-    assert.deepEqual(done, ['at once']);
+    afterCommit(pool, () => done.push('pool'));
     const client = await pool.connect();
-    afterCommit(client, () => done.push('by a client alone'));
+    afterCommit(client, () => done.push('client'));
     client.release();
-    assert.deepEqual(done, ['at once', 'by a client alone']);
+    assert.deepEqual(done, ['pool', 'client']);
   });
 });

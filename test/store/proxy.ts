@@ -1,21 +1,21 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a database that can be broken. */
+/** A proxy to a database whose connections can be broken. */
 export interface Proxy {
-  /** The database's URL by this way. */
+  /** The database's URL through the proxy. */
   readonly url: string;
-  /** Breaks all connections and takes no more until `open`. */
+  /** Breaks all connections and refuses new ones until `open`. */
   readonly close: () => Promise<void>;
   readonly open: () => Promise<void>;
-  /** Breaks all connections; new ones pass. */
+  /** Breaks all connections and accepts new ones. */
   readonly cut: () => void;
-  /** Lets nothing pass any more, and tells nobody. */
+  /** Drops all data without closing connections. */
   readonly silence: () => void;
-  /** The next commit reaches the database, and its answer is lost with the connection. */
+  /** Forwards the next commit, then breaks the connection before its reply. */
   readonly loseNextCommit: () => void;
 }
 
-/** Opens a way to the database at `url`. */
+/** Starts a proxy to the database at `url`. */
 export async function databaseProxy(url: string): Promise<Proxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
@@ -23,7 +23,7 @@ export async function databaseProxy(url: string): Promise<Proxy> {
   let silent = false;
   let losing = false;
   const server = createServer((near) => {
-    // It was on its way when the others were cut.
+    // It was pending when the others were broken.
     if (closed) {
       near.destroy();
       return;

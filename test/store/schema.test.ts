@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { describeSchema } from '../support/schema.ts';
 
 const FILE = new URL('../../src/store/schema.txt', import.meta.url);
 
-test('src/store/schema.txt shows what the migrations make; npm run schema:dump writes it', async (t) => {
-  const database = await testDatabase(1);
-  t.after(database.drop);
-  const schema = await describeSchema(database.pool);
+const { pool } = await useDatabase(1);
+
+test('src/store/schema.txt is the schema of the migrations; npm run schema:dump writes it', async () => {
+  const schema = await describeSchema(pool);
   if (process.env['SCHEMA'] === 'write') await writeFile(FILE, schema);
   assert.equal(await readFile(FILE, 'utf8'), schema);
 });
 
-test('every index says which query it serves', async (t) => {
-  const database = await testDatabase(1);
-  t.after(database.drop);
-  const { rows } = await database.pool.query<{ name: string }>(
+test('every index has a comment', async () => {
+  const { rows } = await pool.query<{ name: string }>(
     `SELECT index.relname AS name FROM pg_index
      JOIN pg_class AS index ON index.oid = indexrelid
      JOIN pg_class AS relation ON relation.oid = indrelid

@@ -16,7 +16,7 @@ import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 const LARGE = `org_${'1'.repeat(26)}`;
 const ROWS = 60_000;
 const PAGE = 101;
-/** Where nearly all fit a filter, the planner may look through a few that do not. */
+/** Where nearly all rows match a filter, the planner may scan the few that do not. */
 const FEW = 2_000;
 
 const database = await useDatabase(2);
@@ -52,10 +52,10 @@ describe('no statement about suppressions reads much more than it shows', () => 
     ),
     'one by address': (db) => findSuppressions(db, LARGE, [EMAIL]),
     'one by id': (db) => findSuppressions(db, LARGE, [`sup_${'77'.padStart(26, '0')}`]),
-    'who may get an email': (db) => findSuppressed(db, [{ org_id: LARGE, email: EMAIL }]),
+    'suppressed recipients of an email': (db) => findSuppressed(db, [{ org_id: LARGE, email: EMAIL }]),
     removal: (db) => removeSuppressions(db, LARGE, EMAIL, null, ['evt_1', 'evt_2']),
-    'what the provider must forget': (db) => askForProviderRemoval(db, LARGE, ['nobody@example.net']),
-    'what is still to be done of that': (db) => dueProviderRemovals(db, 50),
+    'request a removal at the provider': (db) => askForProviderRemoval(db, LARGE, ['nobody@example.net']),
+    'due removals at the provider': (db) => dueProviderRemovals(db, 50),
   };
 
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
@@ -97,14 +97,14 @@ describe('a suppression', () => {
     return found.map(({ origin }) => origin);
   };
 
-  it('is one for all mail and one for marketing email at most, the first of each', async () => {
+  it('is stored at most once for all mail and once for marketing email', async () => {
     for (const origin of ['unsubscribe', 'bounce', 'complaint', 'manual', 'provider', 'unsubscribe'] as const) {
       await addSuppressions(database.pool, [entry({ origin })]);
     }
     assert.deepEqual(await origins(), ['bounce', 'unsubscribe']);
   });
 
-  it('is removed only if it is of an origin that is named, when one is', async () => {
+  it('is removed only if its origin is one of those given', async () => {
     const remove = (named: readonly ('provider' | 'unsubscribe')[]) =>
       removeSuppressions(database.pool, 'org_x', 'a@example.net', named, ['evt_3', 'evt_4']);
     assert.deepEqual(await remove(['provider']), []);

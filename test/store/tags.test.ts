@@ -12,7 +12,7 @@ const database = await useDatabase(10);
 const KIND = { name: 'kind', value: 'receipt' };
 let count = 0;
 
-/** A new organization with a domain of its own, and what its emails need to say. */
+/** A new organization with its own domain, and the fields that its emails need. */
 async function newOrganization() {
   const domain = `o${++count}.${DOMAIN}`;
   const from = { from_domain: domain, from: `hello@${domain}` };
@@ -25,7 +25,7 @@ const additions = async (): Promise<number> => {
 };
 
 describe('counts of tags', () => {
-  it('are the same before, between and after folding', async () => {
+  it('are the same before, during and after folding', async () => {
     const { orgId, from } = await newOrganization();
     const one = { name: 'n', value: '1' };
     await accept(database.pool, orgId, [
@@ -64,7 +64,7 @@ describe('counts of tags', () => {
       while (sending) {
         const before = sent;
         const [tag] = await listTags(database.pool, orgId, null, 100);
-        // A request that is answered is counted; four more may be under way.
+        // Answered requests are counted; four more may be in flight.
         const found = tag?.count ?? 0;
         assert.ok(found >= before && found <= sent + 4, `${found} counted, ${before} to ${sent} sent`);
       }
@@ -74,20 +74,10 @@ describe('counts of tags', () => {
     await Promise.all(others);
     assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 240 }]);
   });
-
-  it('are gone with what was not stored after all', async () => {
-    const { orgId, from } = await newOrganization();
-    const undone = transaction(database.pool, async (client) => {
-      await acceptOne(client, orgId, { ...from, tags: [KIND] });
-      throw new Error('undone');
-    });
-    await assert.rejects(undone, /undone/);
-    assert.deepEqual(await listTags(database.pool, orgId, null, 100), []);
-  });
 });
 
-describe('nobody waits', () => {
-  it('a single email does not wait for a batch under way with the same tags, nor for who folds', async () => {
+describe('accepting', () => {
+  it('an email does not wait for a transaction with the same tags, nor for folding', async () => {
     const { orgId, from } = await newOrganization();
     await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
     await transaction(database.pool, async (batch) => {
@@ -97,7 +87,7 @@ describe('nobody waits', () => {
         await transaction(database.pool, async (single) => {
           await single.query('SET LOCAL lock_timeout = 1');
           await acceptOne(single, orgId, { ...from, tags: [KIND] });
-          assert.equal(await foldTags(single, 100), 0, 'one at a time');
+          assert.equal(await foldTags(single, 100), 0, 'only one transaction folds');
           assert.deepEqual(await listTags(single, orgId, null, 100), [{ ...KIND, count: 2 }]);
         });
       });
@@ -106,8 +96,8 @@ describe('nobody waits', () => {
   });
 });
 
-describe('folding all the time', () => {
-  it('takes in what is added until it is told to end', async () => {
+describe('startFoldingCounts', () => {
+  it('folds additions until it is stopped', async () => {
     const { orgId, from } = await newOrganization();
     const errors: unknown[] = [];
     const stop = startFoldingCounts(database.pool, (error) => errors.push(error));
@@ -122,14 +112,14 @@ describe('folding all the time', () => {
     assert.deepEqual(errors, []);
   });
 
-  it('tells of the first round that failed and goes on', async () => {
+  it('reports the first of several failures and continues', async () => {
     let tries = 0;
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const failure = new Error('away');
     const pool = { query: () => (tries++ < 2 ? Promise.reject(failure) : database.pool.query('SELECT')) };
-    const stop = startFoldingCounts(pool as unknown as typeof database.pool, (error) => told.push(error));
+    const stop = startFoldingCounts(pool as unknown as typeof database.pool, (error) => reported.push(error));
     await eventually('there is another round', () => tries > 2, 10_000);
     await stop();
-    assert.deepEqual(told, [failure]);
+    assert.deepEqual(reported, [failure]);
   });
 });

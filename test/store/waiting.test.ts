@@ -7,7 +7,7 @@ import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase();
 let orgId: string;
-/** What is verified by this test's organization. */
+/** The verified domain of the test's organization. */
 let domain: { from_domain: string };
 let count = 0;
 beforeEach(async () => {
@@ -16,8 +16,8 @@ beforeEach(async () => {
   orgId = await organization(pool, domain.from_domain);
 });
 
-/** Counts and whole seconds by fleet, as a column of milliseconds may round them; what waits nowhere is left out. */
-function told(rows: WaitingRow[]): Record<string, [count: number, seconds: number]> {
+/** Counts and whole seconds by fleet, without fleets that have no backlog. */
+function backlog(rows: WaitingRow[]): Record<string, [count: number, seconds: number]> {
   const some = rows.filter(({ count, oldest }) => count > 0 || oldest > 0);
   return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest + 0.01)]]));
 }
@@ -32,18 +32,18 @@ async function row(action: string, values: { age?: number; tries?: number; retry
   );
 }
 
-describe('what waits in the outbox', () => {
-  test('is counted for the fleet that will do the work, with the age of the oldest', async () => {
+describe('the backlog of the outbox', () => {
+  test('is counted by fleet, with the age of the oldest row', async () => {
     assert.deepEqual(
       (await readOutbox(pool)).map(({ fleet }) => fleet).sort(),
       ['chat', 'email', 'upkeep', 'webhooks'],
-      'each is told of, also when nothing waits',
+      'every fleet is listed, also without a backlog',
     );
     for (const action of ['start', 'leave', 'reschedule', 'cancel', 'group']) await row(action, { age: 10 });
     for (const action of ['chat', 'chat_again']) await row(action, { age: 20 });
     await row('webhook', { age: 30 });
     for (const action of ['domain', 'chore']) await row(action, { age: 40 });
-    assert.deepEqual(told(await readOutbox(pool)), {
+    assert.deepEqual(backlog(await readOutbox(pool)), {
       email: [5, 10],
       chat: [2, 20],
       webhooks: [1, 30],
@@ -51,36 +51,36 @@ describe('what waits in the outbox', () => {
     });
   });
 
-  test('is not old for having been told to wait, but for having been refused', async () => {
+  test('ages deferred rows from their time, and refused rows from their creation', async () => {
     await row('leave', { age: 500, retryIn: 60 });
-    assert.deepEqual(told(await readOutbox(pool)), {});
+    assert.deepEqual(backlog(await readOutbox(pool)), {});
     await row('leave', { age: 500, retryIn: -5 });
-    assert.deepEqual(told(await readOutbox(pool)), { email: [1, 5] });
+    assert.deepEqual(backlog(await readOutbox(pool)), { email: [1, 5] });
     await row('start', { age: 700, tries: 3, retryIn: 60 });
-    assert.deepEqual(told(await readOutbox(pool)), { email: [2, 700] });
+    assert.deepEqual(backlog(await readOutbox(pool)), { email: [2, 700] });
   });
 });
 
-describe('what is due and not done', () => {
-  test('holds email that nobody has taken or claimed, since it was due', async () => {
+describe('the backlog of due work', () => {
+  test('contains email that is not claimed, since it was due', async () => {
     const ids = [await acceptOne(pool, orgId, domain), await acceptOne(pool, orgId, domain)];
     await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [ids[0]]);
-    assert.deepEqual(told(await readDue(pool)), { email: [2, 3_600] });
-    // Accepted long ago, and claimed a moment ago, when its time had come.
+    assert.deepEqual(backlog(await readDue(pool)), { email: [2, 3_600] });
+    // Accepted long ago and claimed a moment ago, when it was due.
     await pool.query(`UPDATE emails SET scheduled_at = now() - interval '7 seconds' WHERE id = $1`, [ids[0]]);
-    assert.deepEqual(told(await readDue(pool)), { email: [2, 7] });
+    assert.deepEqual(backlog(await readDue(pool)), { email: [2, 7] });
     for (const id of ids) await force(pool, id, 'sent');
-    assert.deepEqual(told(await readDue(pool)), {});
+    assert.deepEqual(backlog(await readDue(pool)), {});
   });
 
-  test('holds scheduled email only when its time has passed', async () => {
+  test('contains scheduled email from its time on', async () => {
     const [late, early] = [await acceptOne(pool, orgId, domain), await acceptOne(pool, orgId, domain)];
     for (const id of [late, early]) await force(pool, id, 'scheduled');
     await pool.query(`UPDATE emails SET scheduled_at = now() - interval '90 seconds' WHERE id = $1`, [late]);
-    assert.deepEqual(told(await readDue(pool)), { email: [1, 90] });
+    assert.deepEqual(backlog(await readDue(pool)), { email: [1, 90] });
   });
 
-  test('holds deliveries that are due to endpoints that are enabled', async () => {
+  test('contains due deliveries to enabled endpoints', async () => {
     await pool.query(
       `INSERT INTO webhook_endpoints (id, org_id, url, events, secret, status)
        VALUES ('wh_1', $1, 'https://a.example', '{}', '', 'enabled'), ('wh_2', $1, 'https://b.example', '{}', '', 'disabled')`,
@@ -91,10 +91,10 @@ describe('what is due and not done', () => {
        SELECT 'whd_' || endpoint || due, endpoint, 'evt_1', 'email.sent', 'pending', now(), now() - make_interval(secs => due)
        FROM unnest(ARRAY['wh_1', 'wh_2']) AS endpoint, unnest(ARRAY[-60, 5, 15]) AS due`,
     );
-    assert.deepEqual(told(await readDue(pool)), { webhooks: [2, 15] });
+    assert.deepEqual(backlog(await readDue(pool)), { webhooks: [2, 15] });
   });
 
-  test('is found in indexes, however much there is', async () => {
+  test('is read from indexes', async () => {
     await accept(
       pool,
       orgId,
@@ -115,9 +115,9 @@ describe('what is due and not done', () => {
     assert.equal(plans.length, 4);
     const scans = plans.flatMap(flat).filter((node) => node['Node Type'] === 'Seq Scan');
     const whole = new Set(scans.map((node) => node['Relation Name']));
-    // There are few of them, and an index is asked once for each.
+    // These tables are small, and an index is scanned once for each row.
     whole.delete('webhook_endpoints');
     whole.delete('organizations');
-    assert.deepEqual([...whole], [], 'tables that are read as a whole');
+    assert.deepEqual([...whole], [], 'tables that are read sequentially');
   });
 });

@@ -29,12 +29,12 @@ describe('deliveries to endpoints', () => {
     return id;
   }
   let count = 0;
-  /** @param at Unix milliseconds that its id tells */
+  /** @param at Unix milliseconds of its id */
   const happen = (db: Db = pool, at = Date.now()) => {
     const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
     return tellEndpoints(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
   };
-  const told = async (id: string) =>
+  const wakesOf = async (id: string) =>
     (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length;
   const sleep = (id: string) => transaction(pool, (client) => layToSleep(client, id, FINE));
   const tried = (id: string, fields: Partial<Try> = {}): Try => ({
@@ -57,48 +57,17 @@ describe('deliveries to endpoints', () => {
     return rows.map(({ status, tries }) => `${status} ${tries}`);
   };
 
-  test('a writer wakes an endpoint that sleeps, and none that is awake', async () => {
+  test('an event wakes an idle endpoint and no active one', async () => {
     const id = await endpoint();
     await happen();
-    assert.equal(await told(id), 1);
+    assert.equal(await wakesOf(id), 1);
     await noteAwake(pool, id);
     await happen();
-    assert.equal(await told(id), 1);
+    assert.equal(await wakesOf(id), 1);
     assert.equal((await findDue(pool, id, [], 10)).length, 2);
   });
 
-  test('an endpoint is not laid to sleep while something is due, or a writer is at work', async () => {
-    const id = await endpoint();
-    await noteAwake(pool, id);
-    await happen();
-    assert.equal(await sleep(id), 'due');
-    const [due] = await findDue(pool, id, [], 10);
-    await recordTries(pool, [tried(due?.id ?? '')]);
-    await transaction(pool, async (writer) => {
-      await happen(writer);
-      assert.equal(await sleep(id), 'held');
-    });
-    assert.equal(await sleep(id), 'due');
-  });
-
-  test('a writer that comes while it is laid to sleep waits, and then wakes it', async () => {
-    const id = await endpoint();
-    await noteAwake(pool, id);
-    let writing: Promise<void> | undefined;
-    let written = false;
-    await transaction(pool, async (client) => {
-      assert.deepEqual(await layToSleep(client, id, FINE), { inMs: null });
-      writing = happen().then(() => {
-        written = true;
-      });
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      assert.equal(written, false);
-    });
-    await writing;
-    assert.equal(await told(id), 1);
-  });
-
-  test('an endpoint that sleeps knows when to wake by itself', async () => {
+  test('marking an endpoint idle returns the time of its next delivery', async () => {
     const id = await endpoint();
     await happen();
     const [due] = await findDue(pool, id, [], 10);
@@ -108,7 +77,7 @@ describe('deliveries to endpoints', () => {
     assert.deepEqual(await states(id), ['pending 1']);
   });
 
-  test('what was due for longest comes first, and what is under way is left out', async () => {
+  test('findDue returns the longest due first, without those in flight', async () => {
     const id = await endpoint();
     for (let i = 0; i < 3; i++) await happen();
     const all = (await findDue(pool, id, [], 10)).map((each) => each.id);
@@ -120,7 +89,7 @@ describe('deliveries to endpoints', () => {
     assert.equal((await findDue(pool, id, [], 10))[0]?.id, all[2]);
   });
 
-  test('the payload that was kept first stays, whoever else made one', async () => {
+  test('keepPayloads keeps the first payload of an event for all endpoints', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
     const [due] = await findDue(pool, one, [], 10);
@@ -130,7 +99,7 @@ describe('deliveries to endpoints', () => {
     assert.equal((await findDue(pool, two, [], 10))[0]?.payload, kept[0]?.get(event));
   });
 
-  test('what came of a try counts once, and not for a delivery that was replayed meanwhile', async () => {
+  test('the result of an attempt counts once, and not for a delivery that was replayed meanwhile', async () => {
     const id = await endpoint();
     await happen();
     const [due] = await findDue(pool, id, [], 10);
@@ -145,7 +114,7 @@ describe('deliveries to endpoints', () => {
     assert.deepEqual(await states(id), ['pending 0']);
   });
 
-  test('a period is replayed step by step, each delivery once', async () => {
+  test('replayPeriod replays each delivery of a period once, in steps', async () => {
     const id = await endpoint();
     for (let i = 0; i < 7; i++) await happen();
     const due = await findDue(pool, id, [], 10);
@@ -165,7 +134,7 @@ describe('deliveries to endpoints', () => {
     assert.deepEqual(new Set(await states(id)), new Set(['pending 0']));
   });
 
-  test('nothing is added for an endpoint that is disabled', async () => {
+  test('a disabled endpoint gets no deliveries', async () => {
     const id = await endpoint();
     await pool.query(`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1`, [id]);
     await happen();
@@ -176,7 +145,7 @@ describe('deliveries to endpoints', () => {
     assert.deepEqual(await states(id), []);
   });
 
-  test('endpoints that have had something due for a minute are woken, once', async () => {
+  test('wakeOverdue wakes endpoints with a delivery that is overdue by a minute, once', async () => {
     const [late, fine, disabled] = [await endpoint(), await endpoint(), await endpoint()];
     for (const id of [late, fine, disabled]) await noteAwake(pool, id);
     await happen();
@@ -197,11 +166,11 @@ describe('deliveries to endpoints', () => {
       steps.reduce((sum, woken) => sum + woken, 0),
       1,
     );
-    assert.deepEqual([await told(late), await told(fine), await told(disabled)], [1, 0, 0]);
+    assert.deepEqual([await wakesOf(late), await wakesOf(fine), await wakesOf(disabled)], [1, 0, 0]);
     assert.equal((await wakeOverdue(pool, null, 10)).woken, 0, 'it is on its way');
   });
 
-  test('what is older than 30 days is deleted step by step, with its tries, and what is younger stays', async () => {
+  test('deletes deliveries that are older than 30 days in steps, with their attempts, and keeps later ones', async () => {
     const id = await endpoint();
     const [old, young] = [Date.now() - 31 * 86_400_000, Date.now() - 29 * 86_400_000];
     for (let i = 0; i < 5; i++) await happen(pool, old);

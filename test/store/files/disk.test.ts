@@ -2,22 +2,20 @@ import assert from 'node:assert/strict';
 import { access, mkdir, mkdtemp, readdir, realpath, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it, test } from 'node:test';
+import { after, describe, it, test } from 'node:test';
 import { diskStore } from '../../../src/store/files/disk.ts';
 import { FileStoreUnavailable } from '../../../src/store/files/file-store.ts';
 import { openFileStore } from '../../../src/store/files/open.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { allIds, contentOf, newFileId, storeContract } from './store-contract.ts';
 
+const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
 describe('files on a disk', () => {
-  let folder: string;
-  before(async () => {
-    folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
-  });
-  after(() => rm(folder, { recursive: true, force: true }));
   storeContract(() => diskStore(join(folder, 'files')));
 
-  it('are for their owner alone', async () => {
+  it('are readable by their owner only', async () => {
     const store = diskStore(join(folder, 'private'));
     const id = newFileId();
     await store.put(id, Buffer.from('x'));
@@ -25,7 +23,7 @@ describe('files on a disk', () => {
     assert.equal((await stat(join(folder, 'private', id.slice(-2)))).mode & 0o777, 0o700);
   });
 
-  it('lie in folders by the end of their id, which is random, and leave nothing beside', async () => {
+  it('are in folders by the random end of their id, without temporary files', async () => {
     const path = join(folder, 'fan');
     const store = diskStore(path);
     const ids = Array.from({ length: 40 }, () => newFileId());
@@ -36,7 +34,7 @@ describe('files on a disk', () => {
   });
 });
 
-test('what a writer that was killed has left is no file, and is gone after a day', async (t) => {
+test('temporary files of a killed writer are not listed, and are deleted after a day', async (t) => {
   const folder = await temporaryFolder(t);
   const store = diskStore(folder);
   await store.put(newFileId(), Buffer.from('x'));
@@ -50,7 +48,7 @@ test('what a writer that was killed has left is no file, and is gone after a day
   await access(young);
 });
 
-test('what is not ours in the folder is neither listed nor touched', async (t) => {
+test('other files in the folder are neither listed nor changed', async (t) => {
   const folder = await temporaryFolder(t);
   const store = diskStore(folder);
   assert.deepEqual(await allIds(diskStore(join(folder, 'missing'))), []);
@@ -61,7 +59,7 @@ test('what is not ours in the folder is neither listed nor touched', async (t) =
   await access(join(folder, 'aa', 'README'));
 });
 
-test('a disk that takes nothing says that the store is unavailable, and keeps no half of a file', async (t) => {
+test('throws FileStoreUnavailable when the disk cannot be written to', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'unfinished'), 'in the way');
   const store = diskStore(folder);
@@ -69,7 +67,7 @@ test('a disk that takes nothing says that the store is unavailable, and keeps no
   await assert.rejects(store.check(), FileStoreUnavailable);
 });
 
-test('a location names a folder, a file: URL or a bucket, and nothing else', async (t) => {
+test('a location is a folder, a file: URL or a bucket', async (t) => {
   const folder = await temporaryFolder(t);
   for (const location of [`file:${folder}`, `file://${folder}`]) {
     const store = await openFileStore(location);

@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { newId } from '../../../src/domain/ids.ts';
 import type { FileStore } from '../../../src/store/files/file-store.ts';
 
-/** Every id that a store lists, page after page. */
+/** Every id that a store lists, over all pages. */
 export async function allIds(store: FileStore): Promise<string[]> {
   const ids: string[] = [];
   let from: string | null = null;
@@ -16,7 +16,7 @@ export async function allIds(store: FileStore): Promise<string[]> {
   return ids.sort();
 }
 
-/** What a store holds under an id; undefined when there is nothing. */
+/** The content of a file, or undefined. */
 export async function contentOf(store: FileStore, id: string): Promise<Buffer | undefined> {
   const stream = await store.open(id);
   return stream && Buffer.concat(await stream.toArray());
@@ -26,9 +26,9 @@ export function newFileId(): string {
   return newId('att', Date.now());
 }
 
-/** What every file store promises. */
+/** The tests of every file store. */
 export function storeContract(open: () => FileStore): void {
-  it('gives back every byte, of nothing, of a little and of 30 MB', async () => {
+  it('returns the bytes of an empty, a small and a 30 MB file', async () => {
     const store = open();
     for (const content of [Buffer.alloc(0), Buffer.from([0, 255, 10, 13]), randomBytes(30 * 1_048_576)]) {
       const id = newFileId();
@@ -38,7 +38,7 @@ export function storeContract(open: () => FileStore): void {
     }
   });
 
-  it('has nothing under an id that was never put, or was removed', async () => {
+  it('returns undefined for an id that was never stored or is removed', async () => {
     const store = open();
     const id = newFileId();
     assert.equal(await store.open(id), undefined);
@@ -49,7 +49,7 @@ export function storeContract(open: () => FileStore): void {
     await store.remove([]);
   });
 
-  it('takes a file again under the id it has', async () => {
+  it('replaces a file under the same id', async () => {
     const store = open();
     const id = newFileId();
     await store.put(id, Buffer.from('one'));
@@ -58,8 +58,9 @@ export function storeContract(open: () => FileStore): void {
     await store.remove([id]);
   });
 
-  it('lists every id once, over as many pages as it takes', async () => {
+  it('lists every id once, over several pages', async () => {
     const store = open();
+    await store.check();
     assert.deepEqual(await allIds(store), []);
     const ids = Array.from({ length: 60 }, newFileId);
     await Promise.all(ids.map((id) => store.put(id, Buffer.from(id))));
@@ -68,7 +69,7 @@ export function storeContract(open: () => FileStore): void {
     assert.deepEqual(await allIds(store), []);
   });
 
-  it('takes no name but the id of an attachment', async () => {
+  it('accepts ids of attachments only', async () => {
     const store = open();
     for (const id of [
       '',
@@ -83,10 +84,5 @@ export function storeContract(open: () => FileStore): void {
       await assert.rejects(store.open(id), JSON.stringify(id));
       await assert.rejects(store.remove([id]), JSON.stringify(id));
     }
-  });
-
-  it('can be used', async () => {
-    await open().check();
-    assert.deepEqual(await allIds(open()), []);
   });
 }
