@@ -2,7 +2,7 @@ import eslint from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  // Made from the API's description.
+  // `client/openapi.ts` is generated.
   { ignores: ['dist/', 'node_modules/', '.sendwright/', 'client/openapi.ts'] },
   eslint.configs.recommended,
   tseslint.configs.strictTypeChecked,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { compile, inRoot } from './compile.ts';
+import { compile, inRoot, writeClientTypes } from './compile.ts';
 
 /**
  * `npm run build:client [-- FOLDER]`: packs `@sendwright/client` into a tarball in a folder, `dist/` by default. Prints the
@@ -11,6 +11,7 @@ import { compile, inRoot } from './compile.ts';
 const target = resolve(process.argv[2] ?? inRoot('dist'));
 const staging = mkdtempSync(join(tmpdir(), 'sendwright-client-'));
 try {
+  writeClientTypes();
   compile(inRoot('client'), '--outDir', staging);
   for (const file of ['client/package.json', 'client/README.md', 'LICENSE']) {
     copyFileSync(inRoot(file), join(staging, file.replace('client/', '')));

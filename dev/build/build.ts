@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { compile, inRoot } from './compile.ts';
+import { compile, inRoot, writeClientTypes } from './compile.ts';
 
 /** `npm run build`: JavaScript, migrations and the workflow bundle into `dist/`, from which production runs. */
 rmSync(inRoot('dist'), { recursive: true, force: true });
@@ -16,6 +16,7 @@ const config = {
   },
   include: ['../src', '../activities', '../workflows'],
 };
+writeClientTypes();
 writeFileSync(inRoot('dist/tsconfig.json'), JSON.stringify(config));
 compile(inRoot('dist'));
 // With declarations: `sendwright/client` is imported by other projects, the rest of the service by none.

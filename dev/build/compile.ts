@@ -5,9 +5,18 @@ import { fileURLToPath } from 'node:url';
 /** An absolute path from one relative to the project's folder. */
 export const inRoot = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
+/** Writes the client's types, which are not in git. Ends this process when that fails. */
+export function writeClientTypes(): void {
+  run(...process.execArgv, inRoot('dev/build/client-types.ts'));
+}
+
 /** Runs TypeScript's compiler on the project of a tsconfig.json. Ends this process when that fails. */
 export function compile(project: string, ...options: readonly string[]): void {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  const { status } = spawnSync(process.execPath, [compiler, '-p', project, ...options], { stdio: 'inherit' });
+  run(compiler, '-p', project, ...options);
+}
+
+function run(...args: readonly string[]): void {
+  const { status } = spawnSync(process.execPath, args, { cwd: inRoot(''), stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -11,7 +11,7 @@ const QUICK = new RegExp(
 /** Files in those folders that take more than three seconds of processor time, or wait for longer than ten. */
 const SLOW = new Set(
   [
-    ...['client/client', 'client/openapi', 'client/package', 'docs', 'intake/rate-limits', 'accounts/sign-in-limits'],
+    ...['client/client', 'client/package', 'docs', 'intake/rate-limits', 'accounts/sign-in-limits'],
     ...['layers', 'projection/feedback', 'providers/attachments', 'providers/http-trace', 'providers/postmark'],
     ...['providers/smtp', 'providers/twilio-find', 'relay/chat', 'relay/relay', 'relay/temporal'],
     ...['store/email-hours', 'store/email-lists', 'store/email-paging', 'store/files/s3', 'store/key-cache'],
