@@ -1,6 +1,6 @@
 import { EMAIL_STATUSES, type EmailStatus } from '../domain/email/email.ts';
 import type { EmailHours } from '../store/emails/hours.ts';
-import { StatusBadge, Table, Time } from './elements.tsx';
+import { NumberCell, StatusCell, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
 
 type Counts = Partial<Record<EmailStatus, number>>;
@@ -95,9 +95,7 @@ export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] })
     <Table caption="Emails by status" columns={['Status', 'Emails', 'Part']}>
       {EMAIL_STATUSES.filter((status) => (sums[status] ?? 0) > 0).map((status) => (
         <tr>
-          <td>
-            <StatusBadge status={status} />
-          </td>
+          <StatusCell status={status} />
           <td class="number">
             <a
               href={`/dashboard/emails?status=${status}`}
@@ -107,9 +105,7 @@ export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] })
               {(sums[status] ?? 0).toLocaleString('en')}
             </a>
           </td>
-          <td class="number" safe>
-            {partInWords(sums[status] ?? 0, total)}
-          </td>
+          <NumberCell text={partInWords(sums[status] ?? 0, total)} />
         </tr>
       ))}
     </Table>

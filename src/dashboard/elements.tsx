@@ -180,16 +180,66 @@ export function Table({ caption, columns, children }: TableProps): Html {
   );
 }
 
-/** Facts by name. */
-export function Facts({ facts }: { facts: readonly (readonly [name: string, value: Html])[] }): Html {
+/** A cell of a table. */
+export function TimeCell({ at }: { at: string | null }): Html {
+  return (
+    <td>
+      <Time at={at} />
+    </td>
+  );
+}
+
+export function StatusCell({ status }: { status: string }): Html {
+  return (
+    <td>
+      <StatusBadge status={status} />
+    </td>
+  );
+}
+
+export function NumberCell({ text }: { text: string }): Html {
+  return (
+    <td class="number" safe>
+      {text}
+    </td>
+  );
+}
+
+/** The cell that names a row, with a link to it. @param sub a second line */
+export function LinkHeading({ href, text, sub = null }: { href: string; text: string; sub?: string | null }): Html {
+  return (
+    <th scope="row">
+      <a href={href} safe>
+        {text}
+      </a>
+      {sub !== null && <Sub text={sub} />}
+    </th>
+  );
+}
+
+/** A second line in small type. */
+export function Sub({ text }: { text: string }): Html {
+  return (
+    <span class="sub" safe>
+      {text}
+    </span>
+  );
+}
+
+/** A name with its value; `false` leaves the row out. */
+export type Fact = readonly [name: string, value: Html] | false;
+
+export function Facts({ facts }: { facts: readonly Fact[] }): Html {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div>
-          <dt safe>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {facts
+        .filter((fact) => fact !== false)
+        .map(([name, value]) => (
+          <div>
+            <dt safe>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

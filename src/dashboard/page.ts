@@ -87,6 +87,11 @@ export interface Context<Query = unknown> extends Visit<Query> {
   readonly role: Role;
 }
 
+/** The `:id` of the page's path. */
+export function idOf({ params }: Visit): string {
+  return params['id'] ?? '';
+}
+
 /** HTML that is safe to send: what JSX makes. */
 export type Html = JSX.Element;
 

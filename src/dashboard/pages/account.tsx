@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { signOutEverywhere } from '../../accounts/sign-in.ts';
 import { changePassword, removeMember, renameUser } from '../../accounts/users.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
-import { act } from '../act.ts';
+import { act, buttonAction } from '../act.ts';
 import { Facts, Text } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
@@ -19,8 +19,8 @@ const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
       action: 'account.rename',
       run: () => renameUser(context.pool, context.user.id, name),
       target: context.user.id,
-      then: PATH,
-      said: 'Your name was changed.',
+      next: PATH,
+      flash: 'Your name was changed.',
     }),
 });
 
@@ -31,8 +31,8 @@ const setNewPassword = action(Type.Object({ current: Type.String(), password: Ty
       action: 'account.password',
       run: () => changePassword(context.pool, context.user, given, context.session.token),
       target: context.user.id,
-      then: PATH,
-      said: 'Your password was changed; you are signed out everywhere else.',
+      next: PATH,
+      flash: 'Your password was changed; you are signed out everywhere else.',
     }),
 });
 
@@ -43,16 +43,13 @@ const endSessions = action(Type.Object({}), {
   },
 });
 
-const leave = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'members.leave',
-      run: () => removeMember(context.pool, context.organization.id, context.user.id),
-      target: context.user.id,
-      detail: { email: context.user.email, role: context.role },
-      then: '/dashboard',
-    }),
-});
+const leave = buttonAction((context) => ({
+  action: 'members.leave',
+  run: () => removeMember(context.pool, context.organization.id, context.user.id),
+  target: context.user.id,
+  detail: { email: context.user.email, role: context.role },
+  next: '/dashboard',
+}));
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', show],

@@ -1,32 +1,22 @@
-import { Type } from 'typebox';
 import { type AuditEntry, listAudit } from '../../store/accounts/audit.ts';
-import { Empty, Pager, Table, Time } from '../elements.tsx';
-import { Layout } from '../layout.tsx';
-import { type Html, page, type PageRow } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { Empty, TimeCell } from '../elements.tsx';
+import { listPage } from '../list-page.tsx';
+import type { Html, PageRow } from '../page.ts';
 
-const ENTRIES = 50;
-
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const place = textToPlace(context.query.cursor);
-  const found = await listAudit(context.pool, context.organization.id, place, ENTRIES + 1);
-  const { rows: entries, next } = cutPage(found, ENTRIES, ({ at, id }) => ({ created_at: at, id }));
-  return (
-    <Layout context={context} title="Audit log">
-      {entries.length === 0 ? (
-        <Empty title="Nothing was changed yet">
-          <p>What members change here, and programs through the API, is noted with who did it and when.</p>
-        </Empty>
-      ) : (
-        <Table caption="Changes, newest first" columns={['When', 'Who', 'What', 'To what', 'Detail']}>
-          {entries.map((entry) => (
-            <EntryRow entry={entry} />
-          ))}
-        </Table>
-      )}
-      <Pager visit={context} next={next} />
-    </Layout>
-  );
+const list = listPage({
+  title: 'Audit log',
+  caption: 'Changes, newest first',
+  columns: ['When', 'Who', 'What', 'To what', 'Detail'],
+  read: async ({ pool, organization }, place, limit) => {
+    const entries = await listAudit(pool, organization.id, place, limit);
+    return entries.map((entry) => ({ ...entry, created_at: entry.at }));
+  },
+  row: (entry) => <EntryRow entry={entry} />,
+  empty: () => (
+    <Empty title="Nothing was changed yet">
+      <p>What members change here, and programs through the API, is noted with who did it and when.</p>
+    </Empty>
+  ),
 });
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard/audit', 'viewer', list]];
@@ -35,9 +25,7 @@ function EntryRow({ entry }: { entry: AuditEntry }): Html {
   const { at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail } = entry;
   return (
     <tr>
-      <td>
-        <Time at={at} />
-      </td>
+      <TimeCell at={at} />
       <td>
         <span safe>{email ?? id}</span>
         {kind !== 'user' && <span class="sub">{kind === 'key' ? 'API key' : 'Sendwright'}</span>}

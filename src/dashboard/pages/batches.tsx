@@ -3,46 +3,33 @@ import { WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { cancelBatch, noBatch } from '../../intake/batches.ts';
 import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
-import { act } from '../act.ts';
-import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { buttonAction } from '../act.ts';
+import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';
 import { Confirm } from '../form-elements.tsx';
+import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Live } from '../live.tsx';
-import { action, type Context, type Html, page, type PageRow, Redirect } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 
 const PATH = '/dashboard/batches';
-const BATCHES = 30;
 
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const place = textToPlace(context.query.cursor);
-  const found = await listBatches(context.pool, context.organization.id, place, BATCHES + 1);
-  const { rows: batches, next } = cutPage(found, BATCHES, (batch) => batch);
-  return (
-    <Layout context={context} title="Batches">
-      <Live visit={context} moves={batches.some(isUnderWay)}>
-        {batches.length === 0 ? (
-          <Empty
-            title="No batch yet"
-            command={curl(context, 'POST', '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
-          >
-            <p>One request takes up to 10,000 emails, all or none, and their progress shows here.</p>
-          </Empty>
-        ) : (
-          <Table
-            caption="Batches, newest first"
-            columns={['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done']}
-          >
-            {batches.map((batch) => (
-              <BatchRow batch={batch} />
-            ))}
-          </Table>
-        )}
-        <Pager visit={context} next={next} />
-      </Live>
-    </Layout>
-  );
+const list = listPage({
+  title: 'Batches',
+  caption: 'Batches, newest first',
+  columns: ['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done'],
+  limit: 30,
+  read: ({ pool, organization }, place, limit) => listBatches(pool, organization.id, place, limit),
+  row: (batch) => <BatchRow batch={batch} />,
+  isMoving: isUnderWay,
+  empty: async (context) => (
+    <Empty
+      title="No batch yet"
+      command={curl(context, 'POST', '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
+    >
+      <p>One request takes up to 10,000 emails, all or none, and their progress shows here.</p>
+    </Empty>
+  ),
 });
 
 const show = page(Type.Object({}), async (context) => {
@@ -85,9 +72,7 @@ const show = page(Type.Object({}), async (context) => {
         <Table caption="Emails of this batch by status" columns={['Status', 'Emails', 'Part']}>
           {statusesOf(batch).map(([status, members]) => (
             <tr>
-              <td>
-                <StatusBadge status={status} />
-              </td>
+              <StatusCell status={status} />
               <td class="number">
                 <a
                   href={`/dashboard/emails?batch_id=${id}&status=${status}`}
@@ -116,29 +101,22 @@ const show = page(Type.Object({}), async (context) => {
   );
 });
 
-const cancel = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'batches.cancel',
-      run: () => cancelBatch(context.deps, context.organization.id, idOf(context)),
-      target: idOf(context),
-      detail: ({ canceled }) => ({ canceled }),
-      then: ({ id, canceled }) =>
-        new Redirect(`${PATH}/${id}`, {
-          flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} called back.`,
-        }),
+const cancel = buttonAction<{ id: string; canceled: number }>((context) => ({
+  action: 'batches.cancel',
+  run: () => cancelBatch(context.deps, context.organization.id, idOf(context)),
+  target: idOf(context),
+  detail: ({ canceled }) => ({ canceled }),
+  next: ({ id, canceled }) =>
+    new Redirect(`${PATH}/${id}`, {
+      flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} called back.`,
     }),
-});
+}));
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
   ['GET', `${PATH}/:id`, 'viewer', show],
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
-
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
 
 /** Members that wait for their time alone may do so for weeks. */
 function isUnderWay({ status, counts }: Batch): boolean {
@@ -159,9 +137,7 @@ function Progress({ batch }: { batch: Batch }): Html {
       <progress id={`progress-${id}`} max={total} value={total - waiting} aria-label={`Done: ${words}`} safe>
         {words}
       </progress>
-      <span class="sub" safe>
-        {words}
-      </span>
+      <Sub text={words} />
     </>
   );
 }
@@ -170,9 +146,7 @@ function BatchRow({ batch }: { batch: Batch }): Html {
   const { id, status, created_at: createdAt, completed_at: completedAt } = batch;
   return (
     <tr>
-      <td>
-        <StatusBadge status={status} />
-      </td>
+      <StatusCell status={status} />
       <th scope="row">
         <a href={`${PATH}/${id}`} id={`open-${id}`}>
           <code safe>{id}</code>
@@ -188,12 +162,8 @@ function BatchRow({ batch }: { batch: Batch }): Html {
           ))}
         </p>
       </td>
-      <td>
-        <Time at={createdAt} />
-      </td>
-      <td>
-        <Time at={completedAt} />
-      </td>
+      <TimeCell at={createdAt} />
+      <TimeCell at={completedAt} />
     </tr>
   );
 }

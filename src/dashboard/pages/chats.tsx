@@ -4,11 +4,11 @@ import { ServiceError } from '../../domain/errors.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatMessage, type ChatSummary, findChat, listChats } from '../../store/chat/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
-import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { Copy, curl, Empty, Facts, Pager, StatusBadge, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { cutPage, textToPlace } from '../places.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
@@ -64,8 +64,8 @@ const list = page(Query, async (context) => {
 });
 
 const show = page(Type.Object({}), async (context) => {
-  const { pool, organization, params } = context;
-  const id = params['id'] ?? '';
+  const { pool, organization } = context;
+  const id = idOf(context);
   const [message, details] = await Promise.all([
     findChat(pool, organization.id, id),
     findChatDetails(pool, organization.id, id),
@@ -82,10 +82,8 @@ const show = page(Type.Object({}), async (context) => {
             ['To', <Text text={`${message.to} (${message.country})`} />],
             ['Type', <Text text={message.type} />],
             ['Accepted', <Time at={message.created_at} />],
-            ...(details.provider === null ? [] : [['Provider', <Text text={details.provider} />] as const]),
-            ...(details.provider_message_id === null
-              ? []
-              : [["The provider's id", <Copy value={details.provider_message_id} />] as const]),
+            details.provider !== null && ['Provider', <Text text={details.provider} />],
+            details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
             ['Id', <Copy value={id} />],
             ['Workflow', <Workflow context={context} id={id} />],
           ]}
@@ -118,11 +116,7 @@ function ChatRow({ message }: { message: ChatSummary }): Html {
     <tr>
       <td>
         <StatusBadge status={message.status} />
-        {message.error !== null && (
-          <span class="sub" safe>
-            {message.error}
-          </span>
-        )}
+        {message.error !== null && <Sub text={message.error} />}
       </td>
       <th scope="row">
         <a href={`${PATH}/${message.id}`} id={`open-${message.id}`} safe>
@@ -131,9 +125,7 @@ function ChatRow({ message }: { message: ChatSummary }): Html {
       </th>
       <td>{message.type}</td>
       <td safe>{message.from}</td>
-      <td>
-        <Time at={message.created_at} />
-      </td>
+      <TimeCell at={message.created_at} />
     </tr>
   );
 }

@@ -3,12 +3,12 @@ import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
 import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhooks/deliveries.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
-import { act } from '../act.ts';
-import { Command, Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { act, buttonAction } from '../act.ts';
+import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, Field, Form, FormProblem, Select } from '../form-elements.tsx';
 import { utcInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
 
 /** Milliseconds before its next try from which a delivery is watched closely. */
@@ -39,16 +39,13 @@ const show = page(Type.Object({}), async (context) => {
   );
 });
 
-const replay = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'webhooks.deliveries.replay',
-      run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
-      target: deliveryIdOf(context),
-      then: pathOf(context),
-      said: 'It is on its way again.',
-    }),
-});
+const replay = buttonAction((context) => ({
+  action: 'webhooks.deliveries.replay',
+  run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
+  target: deliveryIdOf(context),
+  next: pathOf(context),
+  flash: 'It is on its way again.',
+}));
 
 const showPeriod = page(Type.Object({}), (context) => periodPage(context, BLANK));
 
@@ -72,7 +69,7 @@ const replayPeriod = action(Period, {
       run: () => replayMany(intakeOf(context), context.organization.id, id, period),
       target: id,
       detail: (replayed) => ({ ...period, replayed }),
-      then: (replayed) => new Redirect(`${PATH}/${id}`, { flash: sayReplayed(replayed) }),
+      next: (replayed) => new Redirect(`${PATH}/${id}`, { flash: sayReplayed(replayed) }),
     });
   },
 });
@@ -83,10 +80,6 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id/replay`, 'member', showPeriod],
   ['POST', `${PATH}/:id/replay`, 'member', replayPeriod],
 ];
-
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
 
 function deliveryIdOf({ params }: Context): string {
   return params['deliveryId'] ?? '';
@@ -148,9 +141,7 @@ function AttemptRow({ attempt }: { attempt: DeliveryAttempt }): Html {
   const { at, status_code: code, duration_ms: duration, response, error } = attempt;
   return (
     <tr>
-      <td>
-        <Time at={at} />
-      </td>
+      <TimeCell at={at} />
       <td>{code === null ? <span class="muted">none</span> : <Text text={String(code)} />}</td>
       <td safe>{`${duration.toLocaleString('en')} ms`}</td>
       <td>

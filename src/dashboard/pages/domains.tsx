@@ -10,57 +10,35 @@ import {
   type ShownDomain,
 } from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
-import { act } from '../act.ts';
-import { Copy, curl, Empty, Facts, Pager, StatusBadge, Table, Time } from '../elements.tsx';
+import { act, buttonAction } from '../act.ts';
+import { Copy, curl, Empty, Facts, LinkHeading, StatusBadge, StatusCell, Time, TimeCell } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 
 const PATH = '/dashboard/domains';
 const CRUMBS = [{ path: PATH, name: 'Domains' }];
-const DOMAINS = 50;
 
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const { pool, organization, role } = context;
-  const found = await listDomains(pool, organization.id, textToPlace(context.query.cursor), DOMAINS + 1);
-  const { rows: domains, next } = cutPage(found, DOMAINS, (domain) => domain);
-  const add = (
-    <a class="button primary" href={`${PATH}/new`}>
-      Add a domain
-    </a>
-  );
-  return (
-    <Layout context={context} title="Domains" {...(role === 'owner' && { actions: add })}>
-      {domains.length === 0 ? (
-        <Empty title="No domain yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
-          <p>Email is sent from a domain of yours. Add it, then enter a few records into its DNS.</p>
-        </Empty>
-      ) : (
-        <Table caption="Domains, newest first" columns={['Domain', 'Status', 'Checked', 'Added']}>
-          {domains.map(({ id, name, status, last_checked_at: checked, created_at: created }) => (
-            <tr>
-              <th scope="row">
-                <a href={`${PATH}/${id}`} safe>
-                  {name}
-                </a>
-              </th>
-              <td>
-                <StatusBadge status={status} />
-              </td>
-              <td>
-                <Time at={checked} />
-              </td>
-              <td>
-                <Time at={created} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <Pager visit={context} next={next} />
-    </Layout>
-  );
+const list = listPage({
+  title: 'Domains',
+  caption: 'Domains, newest first',
+  columns: ['Domain', 'Status', 'Checked', 'Added'],
+  add: { href: `${PATH}/new`, label: 'Add a domain' },
+  read: ({ pool, organization }, place, limit) => listDomains(pool, organization.id, place, limit),
+  row: ({ id, name, status, last_checked_at: checked, created_at: created }) => (
+    <tr>
+      <LinkHeading href={`${PATH}/${id}`} text={name} />
+      <StatusCell status={status} />
+      <TimeCell at={checked} />
+      <TimeCell at={created} />
+    </tr>
+  ),
+  empty: (context) => (
+    <Empty title="No domain yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
+      <p>Email is sent from a domain of yours. Add it, then enter a few records into its DNS.</p>
+    </Empty>
+  ),
 });
 
 const showNew = page(Type.Object({}), async (context) => <NewPage context={context} filled={BLANK} />);
@@ -73,7 +51,7 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
       run: () => registerDomain(intakeOf(context), context.organization.id, name.trim()),
       target: ({ id }) => id,
       detail: (made) => ({ name: made.name }),
-      then: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Now enter these records into its DNS.' }),
+      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Now enter these records into its DNS.' }),
     }),
 });
 
@@ -104,29 +82,24 @@ const show = page(Type.Object({}), async (context) => {
   );
 });
 
-const verify = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'domains.verify',
-      run: () => checkDomain(intakeOf(context), context.organization.id, idOf(context)),
-      target: idOf(context),
-      detail: ({ name, status }) => ({ name, status }),
-      then: ({ status }) => new Redirect(`${PATH}/${idOf(context)}`, { flash: CHECKED[status] }),
-    }),
-});
+const verify = buttonAction<ShownDomain>((context) => ({
+  action: 'domains.verify',
+  run: () => checkDomain(intakeOf(context), context.organization.id, idOf(context)),
+  target: idOf(context),
+  detail: ({ name, status }) => ({ name, status }),
+  next: ({ status }) => new Redirect(`${PATH}/${idOf(context)}`, { flash: CHECKED[status] }),
+}));
 
-const remove = action(Type.Object({}), {
-  run: async (context) => {
-    const { id, name } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
-    return act(context, {
-      action: 'domains.delete',
-      run: () => removeDomain(intakeOf(context), context.organization.id, id),
-      target: id,
-      detail: { name },
-      then: PATH,
-      said: `${name} was deleted.`,
-    });
-  },
+const remove = buttonAction(async (context) => {
+  const { id, name } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  return {
+    action: 'domains.delete',
+    run: () => removeDomain(intakeOf(context), context.organization.id, id),
+    target: id,
+    detail: { name },
+    next: PATH,
+    flash: `${name} was deleted.`,
+  };
 });
 
 export const rows: readonly PageRow[] = [
@@ -143,10 +116,6 @@ const CHECKED: Readonly<Record<DomainStatus, string>> = {
   pending: 'DNS was asked: something is still missing. New records may take minutes to be seen.',
   failed: 'DNS was asked: the domain is not verified.',
 };
-
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
 
 function intakeOf({ deps }: Context): DomainIntakeDeps {
   return { ...deps.senderDomains, wakeRelay: deps.wakeRelay, limits: deps.limits };

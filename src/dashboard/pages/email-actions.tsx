@@ -3,12 +3,10 @@ import { parseInstant, SCHEDULE_PROBLEMS } from '../../domain/instant.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
 import { sendAgain } from '../../intake/send-again.ts';
-import { act } from '../act.ts';
-import { action, type Context, type PageRow, Redirect } from '../page.ts';
+import { act, buttonAction } from '../act.ts';
+import { action, idOf, type PageRow, Redirect } from '../page.ts';
 import { emailPage } from './email.tsx';
 import { PATH } from './emails.tsx';
-
-const idOf = ({ params }: Context): string => params['id'] ?? '';
 
 const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Type.String() }), {
   again: (context, filled) => emailPage(context, filled),
@@ -21,22 +19,19 @@ const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Typ
       run: () => rescheduleEmail(context.deps, context.organization.id, id, time.toISOString()),
       target: id,
       detail: { scheduled_at: time.toISOString() },
-      then: `${PATH}/${id}`,
-      said: 'It has another time now.',
+      next: `${PATH}/${id}`,
+      flash: 'It has another time now.',
     });
   },
 });
 
-const cancel = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'emails.cancel',
-      run: () => cancelEmail(context.deps, context.organization.id, idOf(context)),
-      target: idOf(context),
-      then: `${PATH}/${idOf(context)}`,
-      said: 'It was called back and will not be sent.',
-    }),
-});
+const cancel = buttonAction((context) => ({
+  action: 'emails.cancel',
+  run: () => cancelEmail(context.deps, context.organization.id, idOf(context)),
+  target: idOf(context),
+  next: `${PATH}/${idOf(context)}`,
+  flash: 'It was called back and will not be sent.',
+}));
 
 const again = action(Type.Object({ wish: Type.String({ minLength: 1, maxLength: 100 }) }), {
   run: (context, { wish }) =>
@@ -45,7 +40,7 @@ const again = action(Type.Object({ wish: Type.String({ minLength: 1, maxLength: 
       run: () => sendAgain(context.deps, context.organization.id, idOf(context), wish),
       target: ({ id }) => id,
       detail: { again: idOf(context) },
-      then: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),
+      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),
     }),
 });
 

@@ -7,11 +7,11 @@ import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
-import { Copy, Facts, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { Copy, type Fact, Facts, NumberCell, StatusBadge, StatusCell, Table, Text, Time } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { EmailButtons, RescheduleForm } from './email-forms.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
@@ -27,8 +27,9 @@ const show = page(View, (context) => emailPage(context, BLANK, context.query.sho
 const FRAME_POLICY =
   "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-const preview = page(Type.Object({}), async ({ pool, organization, params, deps }) => {
-  const bodies = await findContent(pool, deps.contents, organization.id, params['id'] ?? '');
+const preview = page(Type.Object({}), async (context) => {
+  const { pool, organization, deps } = context;
+  const bodies = await findContent(pool, deps.contents, organization.id, idOf(context));
   if (!bodies) throw new ServiceError('not_found', 'there is no email with this id');
   return new Reply(Buffer.from(bodies.html ?? ''), {
     headers: {
@@ -46,8 +47,8 @@ export const rows: readonly PageRow[] = [
 
 /** One email with everything that is known of it. @param filled its form for another time */
 export async function emailPage(context: Context, filled: Filled, view?: 'html' | 'text'): Promise<Html> {
-  const { pool, organization, params, role, deps } = context;
-  const id = params['id'] ?? '';
+  const { pool, organization, role, deps } = context;
+  const id = idOf(context);
   const [email, details, content, files] = await Promise.all([
     findEmail(pool, deps.contents, organization.id, id),
     findEmailDetails(pool, organization.id, id),
@@ -89,38 +90,30 @@ interface EmailProps {
 
 function EmailFacts({ context, email, details }: EmailProps): Html {
   const { cc, bcc, reply_to: replyTo, batch_id: batchId, headers } = email;
-  const list = (name: string, addresses: readonly string[] | null) =>
-    addresses === null || addresses.length === 0 ? [] : [[name, <Text text={addresses.join(', ')} />] as const];
+  const list = (name: string, addresses: readonly string[] | null): Fact =>
+    addresses !== null && addresses.length > 0 && [name, <Text text={addresses.join(', ')} />];
   return (
     <Facts
       facts={[
         ['Status', <StatusBadge status={email.status} />],
-        ...(email.bounce_reason === null
-          ? []
-          : [['Bounce reason', <Text text={email.bounce_reason.replaceAll('_', ' ')} />] as const]),
+        email.bounce_reason !== null && ['Bounce reason', <Text text={email.bounce_reason.replaceAll('_', ' ')} />],
         ['From', <Text text={email.from} />],
-        ...list('To', email.to),
-        ...list('Cc', cc),
-        ...list('Bcc', bcc),
-        ...list('Reply to', replyTo),
+        list('To', email.to),
+        list('Cc', cc),
+        list('Bcc', bcc),
+        list('Reply to', replyTo),
         ['Accepted', <Time at={email.created_at} />],
-        ...(email.scheduled_at === null ? [] : [['Scheduled for', <Time at={email.scheduled_at} />] as const]),
-        ...(email.marketing ? [['Marketing', <Text text="yes, with a link to unsubscribe" />] as const] : []),
-        ...(email.tags.length === 0 ? [] : [['Tags', <TagLinks tags={email.tags} />] as const]),
-        ...(batchId === null
-          ? []
-          : [
-              [
-                'Batch',
-                <a href={`/dashboard/batches/${batchId}`}>
-                  <code safe>{batchId}</code>
-                </a>,
-              ] as const,
-            ]),
-        ...(details.provider === null ? [] : [['Provider', <Text text={details.provider} />] as const]),
-        ...(details.provider_message_id === null
-          ? []
-          : [["The provider's id", <Copy value={details.provider_message_id} />] as const]),
+        email.scheduled_at !== null && ['Scheduled for', <Time at={email.scheduled_at} />],
+        email.marketing && ['Marketing', <Text text="yes, with a link to unsubscribe" />],
+        email.tags.length > 0 && ['Tags', <TagLinks tags={email.tags} />],
+        batchId !== null && [
+          'Batch',
+          <a href={`/dashboard/batches/${batchId}`}>
+            <code safe>{batchId}</code>
+          </a>,
+        ],
+        details.provider !== null && ['Provider', <Text text={details.provider} />],
+        details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
         ['Id', <Copy value={email.id} />],
         ['Workflow', <Workflow context={context} id={details.workflow_id} />],
         ...Object.entries(headers).map(([name, value]) => [name, <Text text={value} />] as const),
@@ -146,9 +139,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
               <th scope="row" safe>
                 {address}
               </th>
-              <td>
-                <StatusBadge status={known?.status ?? others} />
-              </td>
+              <StatusCell status={known?.status ?? others} />
               <td class="sub" safe>
                 {[known?.bounce_reason?.replaceAll('_', ' '), known?.error].filter(Boolean).join(': ')}
               </td>
@@ -227,9 +218,7 @@ async function Files({ context, emailId, files }: FilesProps): Promise<string> {
               {file.inline && <span class="sub">shown inside the HTML</span>}
             </th>
             <td safe>{file.content_type}</td>
-            <td class="number" safe>
-              {sizeInWords(file.size)}
-            </td>
+            <NumberCell text={sizeInWords(file.size)} />
             <td>{file.kept ? <Time at={file.expires_at} /> : <span class="muted">gone</span>}</td>
           </tr>
         ))}

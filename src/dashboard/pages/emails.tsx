@@ -4,7 +4,7 @@ import { TAGS } from '../../domain/limits.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
-import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
+import { curl, Empty, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
@@ -97,11 +97,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
         <tr>
           <td>
             <StatusBadge status={email.status} />
-            {email.bounce_reason !== null && (
-              <span class="sub" safe>
-                {words(email.bounce_reason)}
-              </span>
-            )}
+            {email.bounce_reason !== null && <Sub text={words(email.bounce_reason)} />}
             {email.status === 'scheduled' && (
               <span class="sub">
                 for <Time at={email.scheduled_at} />
@@ -120,9 +116,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
           <td>
             <TagLinks tags={email.tags} />
           </td>
-          <td>
-            <Time at={email.created_at} />
-          </td>
+          <TimeCell at={email.created_at} />
         </tr>
       ))}
     </Table>

@@ -48,7 +48,7 @@ const make = action(KeyFields, {
         ),
       target: ({ id }) => id,
       detail: wish,
-      then: (made) => keyPage(context, made),
+      next: (made) => keyPage(context, made),
     });
   },
 });

@@ -2,16 +2,15 @@ import { Type } from 'typebox';
 import { removeKey, requireKey } from '../../accounts/keys.ts';
 import { type KeySummary, listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
-import { act } from '../act.ts';
-import { Empty, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { buttonAction } from '../act.ts';
+import { Empty, Facts, StatusBadge, Sub, Text, Time } from '../elements.tsx';
 import { Confirm } from '../form-elements.tsx';
+import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Html, page, type PageRow } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
 
 export const PATH = '/dashboard/keys';
 export const CRUMBS = [{ path: PATH, name: 'API keys' }];
-const KEYS = 50;
 
 /** What each preset may do, for people. */
 export const PRESET_NAMES: Readonly<Record<Preset, string>> = {
@@ -20,41 +19,27 @@ export const PRESET_NAMES: Readonly<Record<Preset, string>> = {
   read_only: 'Reading only',
 };
 
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const { pool, organization, role } = context;
-  const found = await listKeys(pool, organization.id, textToPlace(context.query.cursor), KEYS + 1);
-  const { rows: keys, next } = cutPage(found, KEYS, (key) => key);
-  const make = (
-    <a class="button primary" href={`${PATH}/new`}>
-      Make a key
-    </a>
-  );
-  return (
-    <Layout context={context} title="API keys" {...(role === 'owner' && { actions: make })}>
-      {keys.length === 0 ? (
-        <Empty title="No key yet">
-          <p>Programs send and read with a key. Owners make them here, and see each once.</p>
-        </Empty>
-      ) : (
-        <Table
-          caption="Keys, newest first"
-          columns={['Key', 'May', 'Limits', 'Last used', 'Expires', ...(role === 'owner' ? [''] : [])]}
-        >
-          {keys.map((key) => (
-            <KeyRow context={context} apiKey={key} />
-          ))}
-        </Table>
-      )}
-      <Pager visit={context} next={next} />
-      <section>
-        <h2>This month</h2>
-        {/* Without a quota emails are counted one by one, which the page does not wait for. */}
-        <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
-          <a href={`${PATH}/usage`}>How many emails were accepted this month</a>
-        </div>
-      </section>
-    </Layout>
-  );
+const list = listPage({
+  title: 'API keys',
+  caption: 'Keys, newest first',
+  columns: ({ role }) => ['Key', 'May', 'Limits', 'Last used', 'Expires', ...(role === 'owner' ? [''] : [])],
+  add: { href: `${PATH}/new`, label: 'Make a key' },
+  read: ({ pool, organization }, place, limit) => listKeys(pool, organization.id, place, limit),
+  row: (key, context) => <KeyRow context={context} apiKey={key} />,
+  empty: () => (
+    <Empty title="No key yet">
+      <p>Programs send and read with a key. Owners make them here, and see each once.</p>
+    </Empty>
+  ),
+  footer: (
+    <section>
+      <h2>This month</h2>
+      {/* Without a quota emails are counted one by one, which the page does not wait for. */}
+      <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
+        <a href={`${PATH}/usage`}>How many emails were accepted this month</a>
+      </div>
+    </section>
+  ),
 });
 
 const showUsage = page(Type.Object({}), async (context) => {
@@ -75,19 +60,17 @@ const showUsage = page(Type.Object({}), async (context) => {
   );
 });
 
-const revoke = action(Type.Object({}), {
-  run: async (context) => {
-    const { pool, organization } = context;
-    const { id, name, preset } = await requireKey(pool, organization.id, context.params['id'] ?? '');
-    return act(context, {
-      action: 'keys.delete',
-      run: () => removeKey(pool, organization.id, id),
-      target: id,
-      detail: { name, preset },
-      then: PATH,
-      said: 'The key was revoked; it is refused from now on.',
-    });
-  },
+const revoke = buttonAction(async (context) => {
+  const { pool, organization } = context;
+  const { id, name, preset } = await requireKey(pool, organization.id, idOf(context));
+  return {
+    action: 'keys.delete',
+    run: () => removeKey(pool, organization.id, id),
+    target: id,
+    detail: { name, preset },
+    next: PATH,
+    flash: 'The key was revoked; it is refused from now on.',
+  };
 });
 
 export const rows: readonly PageRow[] = [
@@ -103,21 +86,13 @@ function KeyRow({ context, apiKey }: { context: Context; apiKey: KeySummary }): 
     <tr>
       <th scope="row">
         <span safe>{name ?? id}</span>
-        {name !== null && (
-          <span class="sub" safe>
-            {id}
-          </span>
-        )}
+        {name !== null && <Sub text={id} />}
       </th>
       <td safe>{PRESET_NAMES[preset]}</td>
       <td>
         {domains === null && ips === null && <span class="muted">none</span>}
         {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
-        {ips !== null && (
-          <span class="sub" safe>
-            {`from ${ips.join(', ')}`}
-          </span>
-        )}
+        {ips !== null && <Sub text={`from ${ips.join(', ')}`} />}
       </td>
       <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} />}</td>
       <td>

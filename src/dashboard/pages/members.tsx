@@ -3,11 +3,11 @@ import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
 import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
-import { act } from '../act.ts';
-import { Copy, Pager, Table, Time } from '../elements.tsx';
+import { act, buttonAction } from '../act.ts';
+import { Copy, Pager, Sub, Table, TimeCell } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import { cutPage, textToPlace } from '../places.ts';
 
 const PATH = '/dashboard/members';
@@ -33,7 +33,7 @@ const inviteSomebody = action(Type.Object({ email: Type.String(), role: RoleName
       run: () => invite(context.pool, context.organization.id, email, role, context.deps.limits.organization),
       target: ({ id }) => id,
       detail: (made) => ({ email: made.email, role }),
-      then: (made) => <InvitedPage context={context} email={made.email} token={made.token} />,
+      next: (made) => <InvitedPage context={context} email={made.email} token={made.token} />,
     }),
 });
 
@@ -46,37 +46,32 @@ const changeRole = action(Type.Object({ role: RoleName }), {
       run: () => setRole(pool, organization.id, member.id, role),
       target: member.id,
       detail: { email: member.email, from: member.role, to: role },
-      then: PATH,
-      said: `${member.email} is ${role} now.`,
+      next: PATH,
+      flash: `${member.email} is ${role} now.`,
     });
   },
 });
 
-const remove = action(Type.Object({}), {
-  run: async (context) => {
-    const { pool, organization } = context;
-    const member = await requireMember(pool, organization.id, idOf(context));
-    return act(context, {
-      action: 'members.remove',
-      run: () => removeMember(pool, organization.id, member.id),
-      target: member.id,
-      detail: { email: member.email, role: member.role },
-      then: PATH,
-      said: `${member.email} is no member any more.`,
-    });
-  },
+const remove = buttonAction(async (context) => {
+  const { pool, organization } = context;
+  const member = await requireMember(pool, organization.id, idOf(context));
+  return {
+    action: 'members.remove',
+    run: () => removeMember(pool, organization.id, member.id),
+    target: member.id,
+    detail: { email: member.email, role: member.role },
+    next: PATH,
+    flash: `${member.email} is no member any more.`,
+  };
 });
 
-const withdraw = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'members.withdraw',
-      run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
-      target: idOf(context),
-      then: PATH,
-      said: 'The invitation was taken back; its link leads nowhere now.',
-    }),
-});
+const withdraw = buttonAction((context) => ({
+  action: 'members.withdraw',
+  run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
+  target: idOf(context),
+  next: PATH,
+  flash: 'The invitation was taken back; its link leads nowhere now.',
+}));
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
@@ -85,10 +80,6 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/remove`, 'owner', remove],
   ['POST', `${PATH}/invitations/:id/withdraw`, 'owner', withdraw],
 ];
-
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
 
 async function membersPage(context: Context, filled: Filled, cursor?: string): Promise<Html> {
   const { pool, organization, role } = context;
@@ -131,16 +122,10 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
       <th scope="row">
         <span safe>{name || email}</span>
         {id === context.user.id && ' (you)'}
-        {name !== '' && (
-          <span class="sub" safe>
-            {email}
-          </span>
-        )}
+        {name !== '' && <Sub text={email} />}
       </th>
       <td>{role}</td>
-      <td>
-        <Time at={member.created_at} />
-      </td>
+      <TimeCell at={member.created_at} />
       {context.role === 'owner' && (
         <td>
           <div class="row">
@@ -180,9 +165,7 @@ function Invitations({ context, invitations }: { context: Context; invitations: 
               {email}
             </th>
             <td>{role}</td>
-            <td>
-              <Time at={expiresAt} />
-            </td>
+            <TimeCell at={expiresAt} />
             <td>
               <Form visit={context} action={`${PATH}/invitations/${id}/withdraw`} class="row">
                 <button class="small">Take back</button>

@@ -1,7 +1,7 @@
 import { spanInWords } from '../../lib/times.ts';
 import type { ToldAttempt } from '../../store/emails/message-details.ts';
-import { Table, Time } from '../elements.tsx';
-import type { Context, Html } from '../page.ts';
+import { NumberCell, Table, TimeCell } from '../elements.tsx';
+import { type Context, type Html } from '../page.ts';
 
 /** What happened to a message, first to last, each with the time since it was accepted. */
 export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html {
@@ -15,12 +15,8 @@ export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html
             <th scope="row" safe>
               {type.replace(/^\w+\./, '').replaceAll('_', ' ')}
             </th>
-            <td>
-              <Time at={at} />
-            </td>
-            <td class="number" safe>
-              {at === first ? '–' : spanInWords(Date.parse(at) - Date.parse(first))}
-            </td>
+            <TimeCell at={at} />
+            <NumberCell text={at === first ? '–' : spanInWords(Date.parse(at) - Date.parse(first))} />
             <td safe>{recipient ?? ''}</td>
           </tr>
         ))}
@@ -58,12 +54,8 @@ export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Ht
             <tr>
               <td>{n}</td>
               <td safe>{provider}</td>
-              <td>
-                <Time at={start} />
-              </td>
-              <td class="number" safe>
-                {end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))}
-              </td>
+              <TimeCell at={start} />
+              <NumberCell text={end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))} />
               <td safe>{outcome === null ? 'under way, or its end was not seen' : OUTCOMES[outcome]}</td>
               <td class="sub" safe>
                 {[code, detail].filter((part) => part !== null).join(': ')}

@@ -3,47 +3,38 @@ import { numberProblem } from '../../domain/chat/rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
-import { type ChatNumber, listNumbers, type NumberSummary } from '../../store/chat/numbers.ts';
-import { act } from '../act.ts';
-import { Copy, curl, Empty, Facts, Pager, Table, Text, Time } from '../elements.tsx';
+import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
+import { act, buttonAction } from '../act.ts';
+import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import { readTemplates } from '../templates.ts';
 
 const PATH = '/dashboard/numbers';
 const CRUMBS = [{ path: PATH, name: 'Numbers' }];
-const NUMBERS = 50;
 
 const PROVIDERS: readonly (readonly [ChatProviderName, string])[] = [
   ['meta', 'Meta (WhatsApp Cloud API)'],
   ['twilio', 'Twilio'],
 ];
 
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const { pool, organization, role } = context;
-  const found = await listNumbers(pool, organization.id, textToPlace(context.query.cursor), NUMBERS + 1);
-  const { rows: numbers, next } = cutPage(found, NUMBERS, (number) => number);
-  const connect = (
-    <a class="button primary" href={`${PATH}/new`}>
-      Connect a number
-    </a>
-  );
-  return (
-    <Layout context={context} title="Numbers" {...(role === 'owner' && { actions: connect })}>
-      {numbers.length === 0 ? (
-        <NoNumber context={context} />
-      ) : (
-        <Table caption="Numbers, newest first" columns={['Number', 'Carried by', 'Account', 'Connected']}>
-          {numbers.map((number) => (
-            <NumberRow number={number} />
-          ))}
-        </Table>
-      )}
-      <Pager visit={context} next={next} />
-    </Layout>
-  );
+const list = listPage({
+  title: 'Numbers',
+  caption: 'Numbers, newest first',
+  columns: ['Number', 'Carried by', 'Account', 'Connected'],
+  add: { href: `${PATH}/new`, label: 'Connect a number' },
+  read: ({ pool, organization }, place, limit) => listNumbers(pool, organization.id, place, limit),
+  row: ({ id, number, provider, own_token: isOwn, created_at: connected }) => (
+    <tr>
+      <LinkHeading href={`${PATH}/${id}`} text={number} />
+      <td safe>{nameOf(provider)}</td>
+      <td>{isOwn ? 'its own' : "the operator's"}</td>
+      <TimeCell at={connected} />
+    </tr>
+  ),
+  empty: (context) => <NoNumber context={context} />,
 });
 
 const showNew = page(Type.Object({}), async (context) => <ConnectPage context={context} filled={BLANK} />);
@@ -62,37 +53,26 @@ const connect = action(NumberFields, {
   again: (context, filled) => <ConnectPage context={context} filled={filled} />,
   run: async (context, form) => {
     const { number, provider } = form;
-    // The other provider's fields are not seen, and what was typed there before it was chosen is not meant.
-    const wish =
+    // The hidden fields of the other provider may hold text.
+    const credentials =
       provider === 'meta'
         ? { phone_number_id: form.phone_number_id ?? null, account_sid: null, token: form.access_token ?? null }
         : { phone_number_id: null, account_sid: form.account_sid ?? null, token: form.auth_token ?? null };
-    const { phone_number_id, account_sid, token } = wish;
+    const { phone_number_id, account_sid, token } = credentials;
     const own = provider === 'meta' ? { phone_number_id } : { account_sid, auth_token: token };
     const problem = numberProblem({ provider, ...own });
     if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
     const templates = provider === 'twilio' ? readTemplates(form.templates ?? '', 'templates') : [];
-    const seal = chatSeal(context.deps.secretKey);
+    const { pool, organization, deps } = context;
+    const { secretKey, verifyNumber, limits } = deps;
+    const connectDeps = { pool, seal: chatSeal(secretKey), verifyNumber, limits: limits.organization };
     return act(context, {
       action: 'chatapp.numbers.create',
-      run: () =>
-        connectOwnNumber(
-          {
-            pool: context.pool,
-            seal,
-            verifyNumber: context.deps.verifyNumber,
-            limits: context.deps.limits.organization,
-          },
-          context.organization.id,
-          {
-            ...{ number, provider, templates },
-            ...wish,
-          },
-        ),
+      run: () => connectOwnNumber(connectDeps, organization.id, { number, provider, templates, ...credentials }),
       target: ({ id }) => id,
-      detail: (made) => ({ number: made.number, provider }),
-      then: PATH,
-      said: 'The number is connected; messages can come from it now.',
+      detail: (connected) => ({ number: connected.number, provider }),
+      next: PATH,
+      flash: 'The number is connected; messages can come from it now.',
     });
   },
 });
@@ -118,19 +98,17 @@ const show = page(Type.Object({}), async (context) => {
   );
 });
 
-const remove = action(Type.Object({}), {
-  run: async (context) => {
-    const { pool, organization } = context;
-    const { id, number, provider } = await requireNumber(pool, organization.id, idOf(context));
-    return act(context, {
-      action: 'chatapp.numbers.delete',
-      run: () => removeNumber(pool, organization.id, id),
-      target: id,
-      detail: { number, provider },
-      then: PATH,
-      said: `${number} is disconnected.`,
-    });
-  },
+const remove = buttonAction(async (context) => {
+  const { pool, organization } = context;
+  const { id, number, provider } = await requireNumber(pool, organization.id, idOf(context));
+  return {
+    action: 'chatapp.numbers.delete',
+    run: () => removeNumber(pool, organization.id, id),
+    target: id,
+    detail: { number, provider },
+    next: PATH,
+    flash: `${number} is disconnected.`,
+  };
 });
 
 export const rows: readonly PageRow[] = [
@@ -140,10 +118,6 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id`, 'viewer', show],
   ['POST', `${PATH}/:id/remove`, 'owner', remove],
 ];
-
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
 
 function NoNumber({ context }: { context: Context }): Html {
   const account = { account_sid: `AC${'0'.repeat(32)}`, auth_token: 'your-auth-token' };
@@ -162,31 +136,14 @@ function nameOf(provider: ChatProviderName): string {
   return provider === 'meta' ? 'Meta' : 'Twilio';
 }
 
-function NumberRow({ number }: { number: NumberSummary }): Html {
-  return (
-    <tr>
-      <th scope="row">
-        <a href={`${PATH}/${number.id}`} safe>
-          {number.number}
-        </a>
-      </th>
-      <td safe>{nameOf(number.provider)}</td>
-      <td>{number.own_token ? 'its own' : "the operator's"}</td>
-      <td>
-        <Time at={number.created_at} />
-      </td>
-    </tr>
-  );
-}
-
 function NumberFacts({ number }: { number: ChatNumber }): Html {
   const { id, provider, phone_number_id: phoneNumberId, account_sid: accountSid, own_token: ownToken } = number;
   return (
     <Facts
       facts={[
         ['Carried by', <Text text={nameOf(provider)} />],
-        ...(phoneNumberId === null ? [] : [["Meta's id", <Text text={phoneNumberId} />] as const]),
-        ...(accountSid === null ? [] : [['Account', <Text text={accountSid} />] as const]),
+        phoneNumberId !== null && ["Meta's id", <Text text={phoneNumberId} />],
+        accountSid !== null && ['Account', <Text text={accountSid} />],
         ['Token', <Text text={ownToken ? 'its own, kept encrypted' : "the operator's"} />],
         ['Connected', <Time at={number.created_at} />],
         ['Id', <Copy value={id} />],

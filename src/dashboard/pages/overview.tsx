@@ -4,7 +4,7 @@ import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../
 import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
-import { curl, Empty, Table, Time } from '../elements.tsx';
+import { curl, Empty, NumberCell, Table, Time } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
@@ -189,9 +189,7 @@ function Bounces({ bounces }: { bounces: EmailHours['bounces'] }): Html {
           <th scope="row" safe>
             {reason.replaceAll('_', ' ')}
           </th>
-          <td class="number" safe>
-            {emails.toLocaleString('en')}
-          </td>
+          <NumberCell text={emails.toLocaleString('en')} />
           <td>
             <meter min="0" max={total} value={emails} aria-label={`Part of ${reason.replaceAll('_', ' ')}`} safe>
               {partInWords(emails, total)}
@@ -222,12 +220,8 @@ function Times({ hours }: { hours: EmailHours }): Html {
           <tr>
             <th scope="row">{name}</th>
             <td class="number">{[...steps.values()].reduce((sum, emails) => sum + emails, 0)}</td>
-            <td class="number" safe>
-              {cell(steps, 0.5)}
-            </td>
-            <td class="number" safe>
-              {cell(steps, 0.95)}
-            </td>
+            <NumberCell text={cell(steps, 0.5)} />
+            <NumberCell text={cell(steps, 0.95)} />
           </tr>
         ))}
       </Table>

@@ -31,7 +31,7 @@ const add = action(Type.Object({ addresses: Type.String() }), {
       run: () => suppressAll(context, read.addresses),
       target: ({ only }) => only,
       detail: ({ added }) => ({ addresses: read.addresses.length, added, refused: read.refused.length }),
-      then: ({ added }) => {
+      next: ({ added }) => {
         const said = sayAdded(added, read.addresses.length - added);
         if (read.refused.length === 0) return new Redirect(PATH, { flash: said });
         return <RefusedPage context={context} said={said} refused={read.refused} />;

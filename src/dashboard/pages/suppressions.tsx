@@ -1,15 +1,14 @@
-import { insertAudit } from '../../store/accounts/audit.ts';
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
-import { act } from '../act.ts';
+import { act, buttonAction } from '../act.ts';
 import { writeCsv } from '../csv.ts';
-import { curl, Empty, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { Confirm, Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { cutPage, textToPlace } from '../places.ts';
 
 export const PATH = '/dashboard/suppressions';
@@ -58,40 +57,35 @@ const list = page(Search, async (context) => {
   );
 });
 
-const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), async (context) => {
-  const day = new Date().toISOString().slice(0, 10);
-  await insertAudit(context.pool, {
-    org_id: context.organization.id,
-    actor_kind: 'user',
-    actor_id: context.user.id,
+const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), (context) =>
+  act(context, {
     action: 'suppressions.export',
-    target: null,
+    run: async () => new Date().toISOString().slice(0, 10),
     detail: context.query,
-  });
-  return new Reply(Readable.from(linesOf(context, filtersOf(context.query))), {
-    headers: {
-      'content-type': 'text/csv; charset=utf-8; header=present',
-      'content-disposition': `attachment; filename="suppressions-${day}.csv"`,
-    },
-  });
-});
+    next: (day) =>
+      new Reply(Readable.from(linesOf(context, filtersOf(context.query))), {
+        headers: {
+          'content-type': 'text/csv; charset=utf-8; header=present',
+          'content-disposition': `attachment; filename="suppressions-${day}.csv"`,
+        },
+      }),
+  }),
+);
 
-const remove = action(Type.Object({}), {
-  run: async (context) => {
-    const { pool, organization, deps } = context;
-    const { id, email, origin } = await findSuppression(pool, organization.id, context.params['id'] ?? '');
-    return act(context, {
-      action: 'suppressions.delete',
-      run: async () => {
-        await unsuppress(pool, organization.id, id);
-        deps.wakeRelay();
-      },
-      target: id,
-      detail: { email, origin },
-      then: PATH,
-      said: `${email} was taken off the list.`,
-    });
-  },
+const remove = buttonAction(async (context) => {
+  const { pool, organization, deps } = context;
+  const { id, email, origin } = await findSuppression(pool, organization.id, idOf(context));
+  return {
+    action: 'suppressions.delete',
+    run: async () => {
+      await unsuppress(pool, organization.id, id);
+      deps.wakeRelay();
+    },
+    target: id,
+    detail: { email, origin },
+    next: PATH,
+    flash: `${email} was taken off the list.`,
+  };
 });
 
 export const rows: readonly PageRow[] = [
@@ -166,11 +160,13 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
           </td>
           <td>
             {reason !== null && <Text text={reason.replaceAll('_', ' ')} />}
-            {emailId !== null && <EmailLink id={emailId} />}
+            {emailId !== null && (
+              <span class="sub">
+                <a href={`/dashboard/emails/${emailId}`}>the email</a>
+              </span>
+            )}
           </td>
-          <td>
-            <Time at={at} />
-          </td>
+          <TimeCell at={at} />
           {mayRemove && (
             <td>
               <div class="row">
@@ -188,13 +184,5 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
         </tr>
       ))}
     </Table>
-  );
-}
-
-function EmailLink({ id }: { id: string }): Html {
-  return (
-    <span class="sub">
-      <a href={`/dashboard/emails/${id}`}>the email</a>
-    </span>
   );
 }

@@ -9,11 +9,21 @@ import {
 } from '../../accounts/webhooks.ts';
 import { type Delivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { act } from '../act.ts';
-import { Copy, Facts, Pager, StatusBadge, Table, Text, Time } from '../elements.tsx';
+import { act, buttonAction } from '../act.ts';
+import { Copy, Facts, LinkHeading, Pager, StatusBadge, StatusCell, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, Confirm, Filters, Form, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Answer, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import {
+  action,
+  type Context,
+  type Filled,
+  type Html,
+  idOf,
+  type Page,
+  page,
+  type PageRow,
+  Redirect,
+} from '../page.ts';
 import { cutPage, textToPlace } from '../places.ts';
 import { CRUMBS, crumbsTo, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
 
@@ -55,51 +65,37 @@ const edit = action(EndpointFields, {
       run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { url, description, events }),
       target: idOf(context),
       detail: { url },
-      then: pathOf(context),
-      said: 'The endpoint was changed.',
+      next: pathOf(context),
+      flash: 'The endpoint was changed.',
     }),
 });
 
-const enable = action(Type.Object({}), {
-  run: (context) => setStatus(context, 'enabled', 'The endpoint is enabled; it gets what happens from now on.'),
-});
+const enable = statusAction('enabled', 'The endpoint is enabled; it gets what happens from now on.');
+const disable = statusAction('disabled', 'The endpoint is disabled; nothing goes there.');
 
-const disable = action(Type.Object({}), {
-  run: (context) => setStatus(context, 'disabled', 'The endpoint is disabled; nothing goes there.'),
-});
+const rotate = buttonAction<Endpoint & { secret: string }>((context) => ({
+  action: 'webhooks.rotate-secret',
+  run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  target: idOf(context),
+  next: (endpoint) => (
+    <SecretPage context={context} endpoint={endpoint} note="For 24 hours the secret before it signs too." />
+  ),
+}));
 
-const rotate = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'webhooks.rotate-secret',
-      run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-      target: idOf(context),
-      then: (endpoint) => (
-        <SecretPage context={context} endpoint={endpoint} note="For 24 hours the secret before it signs too." />
-      ),
-    }),
-});
+const test = buttonAction<Delivery>((context) => ({
+  action: 'webhooks.test',
+  run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  target: idOf(context),
+  next: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'A test is on its way.' }),
+}));
 
-const test = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'webhooks.test',
-      run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-      target: idOf(context),
-      then: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'A test is on its way.' }),
-    }),
-});
-
-const remove = action(Type.Object({}), {
-  run: (context) =>
-    act(context, {
-      action: 'webhooks.delete',
-      run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-      target: idOf(context),
-      then: PATH,
-      said: 'The endpoint was deleted.',
-    }),
-});
+const remove = buttonAction((context) => ({
+  action: 'webhooks.delete',
+  run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  target: idOf(context),
+  next: PATH,
+  flash: 'The endpoint was deleted.',
+}));
 
 export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id`, 'viewer', show],
@@ -112,23 +108,19 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/delete`, 'owner', remove],
 ];
 
-function idOf({ params }: Context): string {
-  return params['id'] ?? '';
-}
-
 function pathOf(context: Context): string {
   return `${PATH}/${idOf(context)}`;
 }
 
-function setStatus(context: Context, status: EndpointStatus, said: string): Promise<Answer> {
-  return act(context, {
+function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
+  return buttonAction((context) => ({
     action: 'webhooks.update',
     run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { status }),
     target: idOf(context),
     detail: { status },
-    then: pathOf(context),
-    said,
-  });
+    next: pathOf(context),
+    flash,
+  }));
 }
 
 async function editPage(context: Context, filled: Filled): Promise<Html> {
@@ -228,23 +220,10 @@ function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliver
         <Table caption="Deliveries, newest first" columns={['Event', 'Status', 'Happened', 'Next try']}>
           {deliveries.map(({ id, type, status, event_id: eventId, created_at: at, next_attempt_at: next }) => (
             <tr>
-              <th scope="row">
-                <a href={`${PATH}/${endpoint.id}/deliveries/${id}`} safe>
-                  {type}
-                </a>
-                <span class="sub" safe>
-                  {eventId}
-                </span>
-              </th>
-              <td>
-                <StatusBadge status={status} />
-              </td>
-              <td>
-                <Time at={at} />
-              </td>
-              <td>
-                <Time at={next} />
-              </td>
+              <LinkHeading href={`${PATH}/${endpoint.id}/deliveries/${id}`} text={type} sub={eventId} />
+              <StatusCell status={status} />
+              <TimeCell at={at} />
+              <TimeCell at={next} />
             </tr>
           ))}
         </Table>

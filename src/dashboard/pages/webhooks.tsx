@@ -3,38 +3,21 @@ import { createEndpoint } from '../../accounts/webhooks.ts';
 import { withinLimit } from '../../accounts/organization-limits.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
-import { curl, Empty, Pager, StatusBadge, Table, Time } from '../elements.tsx';
+import { curl, Empty, StatusBadge, Sub, TimeCell } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
+import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
 import { CRUMBS, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
 
-const ENDPOINTS = 50;
-
-const list = page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-  const { pool, organization, role } = context;
-  const found = await listEndpoints(pool, organization.id, textToPlace(context.query.cursor), ENDPOINTS + 1);
-  const { rows: endpoints, next } = cutPage(found, ENDPOINTS, (endpoint) => endpoint);
-  const add = (
-    <a class="button primary" href={`${PATH}/new`}>
-      Add an endpoint
-    </a>
-  );
-  return (
-    <Layout context={context} title="Webhooks" {...(role === 'owner' && { actions: add })}>
-      {endpoints.length === 0 ? (
-        <NoEndpoint context={context} />
-      ) : (
-        <Table caption="Endpoints, newest first" columns={['Endpoint', 'Status', 'Events', 'Created']}>
-          {endpoints.map((endpoint) => (
-            <EndpointRow endpoint={endpoint} />
-          ))}
-        </Table>
-      )}
-      <Pager visit={context} next={next} />
-    </Layout>
-  );
+const list = listPage({
+  title: 'Webhooks',
+  caption: 'Endpoints, newest first',
+  columns: ['Endpoint', 'Status', 'Events', 'Created'],
+  add: { href: `${PATH}/new`, label: 'Add an endpoint' },
+  read: ({ pool, organization }, place, limit) => listEndpoints(pool, organization.id, place, limit),
+  row: (endpoint) => <EndpointRow endpoint={endpoint} />,
+  empty: (context) => <NoEndpoint context={context} />,
 });
 
 const showNew = page(Type.Object({}), async (context) => <NewPage context={context} filled={BLANK} />);
@@ -50,7 +33,7 @@ const create = action(EndpointFields, {
         ),
       target: ({ id }) => id,
       detail: { url },
-      then: (made) => (
+      next: (made) => (
         <SecretPage context={context} endpoint={made} note="The endpoint gets what happens from now on." />
       ),
     }),
@@ -82,24 +65,14 @@ function EndpointRow({ endpoint }: { endpoint: Endpoint }): Html {
         <a href={`${PATH}/${id}`} safe>
           {nameOf(endpoint)}
         </a>
-        {description !== null && (
-          <span class="sub" safe>
-            {url}
-          </span>
-        )}
+        {description !== null && <Sub text={url} />}
       </th>
       <td>
         <StatusBadge status={status} />
-        {reason !== null && (
-          <span class="sub" safe>
-            {reason}
-          </span>
-        )}
+        {reason !== null && <Sub text={reason} />}
       </td>
       <td safe>{events.length === 0 ? 'all' : events.join(', ')}</td>
-      <td>
-        <Time at={createdAt} />
-      </td>
+      <TimeCell at={createdAt} />
     </tr>
   );
 }

@@ -1,0 +1,62 @@
+import { Type } from 'typebox';
+import { Pager, Table } from './elements.tsx';
+import { Layout } from './layout.tsx';
+import { Live } from './live.tsx';
+import { type Context, type Html, page, type Page } from './page.ts';
+import { cutPage, type Place, textToPlace } from './places.ts';
+
+/** A list without filters. */
+interface List<Row> {
+  readonly title: string;
+  readonly caption: string;
+  readonly columns: readonly string[] | ((context: Context) => readonly string[]);
+  readonly limit?: number;
+  /** Reads at most `limit` rows after `place`. */
+  readonly read: (context: Context, place: Place | null, limit: number) => Promise<Row[]>;
+  readonly row: (row: Row, context: Context) => Html;
+  readonly empty: (context: Context) => Html | Promise<Html>;
+  /** A link for owners to the page that adds an entry. */
+  readonly add?: { readonly href: string; readonly label: string };
+  /** Whether a row may change soon; the list then refreshes itself. */
+  readonly isMoving?: (row: Row) => boolean;
+  /** What follows the list. */
+  readonly footer?: Html;
+}
+
+/** The page of a list in reverse chronological order. */
+export function listPage<Row extends Place>(list: List<Row>): Page<'members'> {
+  const { title, caption, columns, limit = 50, add, isMoving, footer = <></> } = list;
+  return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
+    const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
+    const { rows, next } = cutPage(found, limit, (row) => row);
+    const addLink = add && context.role === 'owner' && (
+      <a class="button primary" href={add.href} safe>
+        {add.label}
+      </a>
+    );
+    const content = (
+      <>
+        {rows.length === 0 ? (
+          list.empty(context)
+        ) : (
+          <Table caption={caption} columns={typeof columns === 'function' ? columns(context) : columns}>
+            {rows.map((row) => list.row(row, context))}
+          </Table>
+        )}
+        <Pager visit={context} next={next} />
+      </>
+    );
+    return (
+      <Layout context={context} title={title} {...(addLink && { actions: addLink })}>
+        {isMoving ? (
+          <Live visit={context} moves={rows.some(isMoving)}>
+            {content}
+          </Live>
+        ) : (
+          content
+        )}
+        {footer}
+      </Layout>
+    );
+  });
+}
