@@ -4,27 +4,19 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { describe, it } from 'node:test';
+import { inFuture, useService } from '../http/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { assertMisused, assertRefuses, command, outcomeOf, startCommand } from './command-line.ts';
+import { assertMisused, command, printed as printedWith, runProcess } from './command-line.ts';
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 const settings = () => ({ SENDWRIGHT_URL: service.url, SENDWRIGHT_API_KEY: ours.key });
 const from = () => `Shop <shop@${ours.domain}>`;
 
-async function printed(args: readonly string[], env: Record<string, string> = settings()): Promise<unknown> {
-  const { code, out, err } = await command(args, env);
-  assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
+const printed = <T = Record<string, unknown>>(args: readonly string[], env: Record<string, string> = settings()) =>
+  printedWith<T>(args, env);
 
 async function failed(args: readonly string[], env: Record<string, string> = settings()): Promise<string> {
   const { code, out, err } = await command(args, env);
@@ -33,11 +25,11 @@ async function failed(args: readonly string[], env: Record<string, string> = set
   return err.trimEnd();
 }
 
-describe('send', { concurrency: 2 }, () => {
-  it('sends one email to one or several and prints the API’s answer', async () => {
+describe('send', () => {
+  it('sends an email to several recipients and prints the answer of the API', async () => {
     const to = ['--to', 'ada@example.net', '--to', 'Bob <bob@example.net>'];
     const words = ['--from', from(), '--subject', 'Hello', '--text', 'Hi there.', '--html', '<p>Hi there.</p>'];
-    const sent = (await printed(['send', ...to, ...words])) as { id: string };
+    const sent = await printed<{ id: string }>(['send', ...to, ...words]);
     assert.deepEqual(Object.keys(sent), ['id', 'status', 'created_at', 'scheduled_at']);
     const { to: kept, subject, status, from: sender } = await ours.email(sent.id);
     assert.deepEqual(kept, ['ada@example.net', 'Bob <bob@example.net>']);
@@ -52,7 +44,7 @@ describe('send', { concurrency: 2 }, () => {
     const copies = ['--cc', 'c1@example.net', '--cc', 'c2@example.net', '--bcc', 'b@example.net'];
     const tags = ['--tag', 'kind:files', '--tag', 'plan:pro'];
     const files = ['--file', join(folder, 'a.txt'), '--file', join(folder, 'b.png')];
-    const { id } = (await printed([...start, ...copies, ...tags, ...files])) as { id: string };
+    const { id } = await printed<{ id: string }>([...start, ...copies, ...tags, ...files]);
     const email = await ours.email(id);
     assert.deepEqual([email['cc'], email['bcc']], [['c1@example.net', 'c2@example.net'], ['b@example.net']]);
     assert.deepEqual(email['tags'], [
@@ -74,25 +66,17 @@ describe('send', { concurrency: 2 }, () => {
   it('sends later with --at', async () => {
     const at = inFuture({ days: 1 });
     const args = ['send', '--to', 'a@example.net', '--from', from(), '--subject', 'Later', '--text', 'Hi.', '--at', at];
-    const { status, scheduled_at } = (await printed(args)) as Record<string, unknown>;
+    const { status, scheduled_at } = await printed(args);
     assert.deepEqual([status, scheduled_at], ['scheduled', at]);
   });
 
-  it('tells what the API refuses in its words', async () => {
-    const start = ['send', '--to', 'nobody', '--subject', 'Hello', '--text', 'Hi.'];
-    assert.equal(await failed([...start, '--from', from()]), 'to: must be local@domain or Name <local@domain>');
-    const other = ['send', '--to', 'a@example.net', '--from', 'x@other.example', '--subject', 'S', '--text', 'T'];
-    assert.match(await failed(other), /other\.example/);
+  it('prints the error message of the API', async () => {
+    const args = ['send', '--to', 'x', '--subject', 'Hello', '--text', 'Hi.', '--from', from()];
+    assert.equal(await failed(args), 'to: must be local@domain or Name <local@domain>');
   });
 
   const COMPLETE = ['send', '--to', 'a@example.net', '--from', 'a@b.example', '--subject', 'S', '--text', 'T'];
   for (const [args, mistake, of] of [
-    [['send', '--subject', 'S'], "required option '--to <address>' not specified", 'send'],
-    [
-      ['send', '--to', 'a@example.net', '--from', 'a@b.example'],
-      "required option '--subject <subject>' not specified",
-      'send',
-    ],
     [
       [...COMPLETE, '--tag', 'x'],
       "option '--tag <name:value>' argument 'x' is invalid. Allowed: a name and a value with a colon between them.",
@@ -111,21 +95,16 @@ describe('send', { concurrency: 2 }, () => {
       "command-argument value 'tags' is invalid for argument 'id'. Ids of emails begin with em_.",
       'emails show',
     ],
-    [
-      ['emails', 'cancel', 'x'],
-      "command-argument value 'x' is invalid for argument 'id'. Ids of emails begin with em_.",
-      'emails cancel',
-    ],
   ] as const) {
-    it(`refuses ${args.join(' ')}`, async () => assertRefuses(args, mistake, of));
+    it(`refuses ${args.join(' ')}`, () => assertMisused(args, mistake, of));
   }
 
-  it('refuses no sender, and two bodies from standard input', async () => {
+  it('requires a sender, and refuses two bodies from standard input', async () => {
     const sender = ['send', '--to', 'a@example.net', '--subject', 'S', '--text', 'T'];
-    assertMisused(await command(sender, settings()), "required option '--from <address>' not specified", 'send');
+    await assertMisused(sender, "required option '--from <address>' not specified", 'send', settings());
     const bodies = [...COMPLETE, '--text', '-', '--html', '-'];
     const mistake = 'only one of --text and --html can be read from standard input';
-    assertMisused(await command(bodies, settings()), mistake, 'send');
+    await assertMisused(bodies, mistake, 'send', settings());
   });
 
   it('reads the text or the HTML from standard input for -', async () => {
@@ -134,9 +113,7 @@ describe('send', { concurrency: 2 }, () => {
       ['html', '<p>Grüße</p>\n'],
     ] as const) {
       const args = ['send', '--to', 'a@example.net', '--from', from(), '--subject', 'Piped', `--${part}`, '-'];
-      const running = startCommand(args, settings(), 'pipe');
-      running.child.stdin?.end(content);
-      const { code, out, err } = await outcomeOf(running);
+      const { code, out, err } = await runProcess(args, settings(), { input: content });
       assert.deepEqual([code, err], [0, '']);
       const { id } = JSON.parse(out) as { id: string };
       const sent = (await ours.call('GET', `/v1/emails/${id}/content`)).body as Record<string, unknown>;
@@ -145,7 +122,7 @@ describe('send', { concurrency: 2 }, () => {
   });
 });
 
-describe('emails', { concurrency: 2 }, () => {
+describe('emails', () => {
   it('list prints a page of the list by filters, and the next one', async () => {
     const tags = [{ name: 'kind', value: 'receipt' }];
     const [first, second] = [await ours.sent({ tags }), await ours.sent({ tags })];
@@ -156,17 +133,16 @@ describe('emails', { concurrency: 2 }, () => {
       readonly next_cursor: string;
     }
     const list = ['emails', 'list', '--status', 'queued', '--tag', 'kind:receipt', '--limit', '1'];
-    const page = (await printed(list)) as Page;
+    const page = await printed<Page>(list);
     assert.deepEqual([page.emails.map(({ id }) => id), page.has_more], [[second], true]);
-    const next = (await printed([...list, '--cursor', page.next_cursor])) as Page;
+    const next = await printed<Page>([...list, '--cursor', page.next_cursor]);
     assert.deepEqual([next.emails.map(({ id }) => id), next.has_more], [[first], false]);
     const several = ['emails', 'list', '--tag', 'kind:receipt', '--tag', 'kind:other'];
-    assert.deepEqual(((await printed(several)) as Page).emails, []);
+    assert.deepEqual((await printed<Page>(several)).emails, []);
   });
 
-  it('list tells which option is wrong', async () => {
+  it('list reports the option that is not valid', async () => {
     assert.match(await failed(['emails', 'list', '--limit', '101']), /^limit: /);
-    assert.match(await failed(['emails', 'list', '--status', 'x']), /^status: /);
   });
 
   it('show prints one', async () => {
@@ -177,14 +153,14 @@ describe('emails', { concurrency: 2 }, () => {
 
   it('cancel cancels a scheduled email, and reports one that is not scheduled', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ days: 1 }) });
-    const canceled = (await printed(['emails', 'cancel', id])) as Record<string, unknown>;
+    const canceled = await printed(['emails', 'cancel', id]);
     assert.deepEqual([canceled['id'], canceled['status']], [id, 'canceled']);
     assert.equal((await ours.email(id))['status'], 'canceled');
     assert.match(await failed(['emails', 'cancel', id]), /canceled/);
   });
 });
 
-describe('the API and the key', { concurrency: 2 }, () => {
+describe('the API and the key', () => {
   const list = ['emails', 'list', '--limit', '1'];
 
   it('are those of the dev.json in SENDWRIGHT_HOME, with an address to send from', async (t) => {
@@ -192,11 +168,11 @@ describe('the API and the key', { concurrency: 2 }, () => {
     const dev = { base_url: service.url, api_key: ours.key, from: from() };
     await writeFile(join(home, 'dev.json'), JSON.stringify(dev));
     const args = ['send', '--to', 'a@example.net', '--subject', 'Hello', '--text', 'Hi.'];
-    const { id } = (await printed(args, { SENDWRIGHT_HOME: home })) as { id: string };
+    const { id } = await printed<{ id: string }>(args, { SENDWRIGHT_HOME: home });
     assert.equal((await ours.email(id))['from'], from());
   });
 
-  it('go together: a key from dev.json is not shown to another service', async (t) => {
+  it('go together: a key from dev.json is not sent to another service', async (t) => {
     const home = await temporaryFolder(t);
     const dev = { base_url: 'http://127.0.0.1:9', api_key: ours.key };
     await writeFile(join(home, 'dev.json'), JSON.stringify(dev));
@@ -206,15 +182,9 @@ describe('the API and the key', { concurrency: 2 }, () => {
     assert.ok(missing.startsWith('SENDWRIGHT_URL is missing: '), missing);
   });
 
-  it('that are wrong are told in one sentence', async () => {
-    const [sentence, key, ...more] = (await failed(list, { ...settings(), SENDWRIGHT_API_KEY: 'sw_live_x' })).split(
-      '\n',
-    );
-    assert.match(sentence ?? '', /API key/);
-    assert.equal(key, 'The request used a malformed key (not sw_live_…) from SENDWRIGHT_API_KEY in the environment.');
-    assert.deepEqual(more, []);
-    const nobody = await failed(list, { ...settings(), SENDWRIGHT_URL: 'http://127.0.0.1:9' });
-    assert.equal(nobody, 'the API at http://127.0.0.1:9 does not answer: is it running, and is SENDWRIGHT_URL right?');
+  it('are reported in one line if the API does not answer', async () => {
+    const error = await failed(list, { ...settings(), SENDWRIGHT_URL: 'http://127.0.0.1:9' });
+    assert.equal(error, 'the API at http://127.0.0.1:9 does not answer: is it running, and is SENDWRIGHT_URL right?');
   });
 
   it('names a refused key without its secret, and where it was read from', async (t) => {
@@ -232,15 +202,16 @@ describe('the API and the key', { concurrency: 2 }, () => {
       ],
     ] as const) {
       const error = await failed(list, env);
+      assert.match(error, /^[^\n]*API key[^\n]*\n[^\n]+$/);
       assert.ok(error.endsWith(`\nThe request used key_${id} from ${origin}.`), error);
       assert.ok(!error.includes(secret), error);
     }
   });
 
-  it('another server is noticed, and a redirect is not followed with the key', async (t) => {
-    const asked: string[] = [];
+  it('reports a server that is not Sendwright and does not follow its redirect with the key', async (t) => {
+    const requests: string[] = [];
     const server = createServer((request, response) => {
-      asked.push(request.url ?? '');
+      requests.push(request.url ?? '');
       response.writeHead(302, { location: '/elsewhere' }).end('<html>');
     });
     t.after(() => server.close());
@@ -249,6 +220,6 @@ describe('the API and the key', { concurrency: 2 }, () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const error = await failed(list, { ...settings(), SENDWRIGHT_URL: url });
     assert.equal(error, `${url} answers 302 and no JSON of Sendwright's: is SENDWRIGHT_URL right?`);
-    assert.deepEqual(asked, ['/v1/emails?limit=1']);
+    assert.deepEqual(requests, ['/v1/emails?limit=1']);
   });
 });

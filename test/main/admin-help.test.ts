@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { Command } from 'commander';
 import { makeProgram } from '../../src/main/admin/program.ts';
 import { ROOT } from '../support/compose-file.ts';
-import { command } from './command-line.ts';
+import { command, runProcess } from './command-line.ts';
 
 /** All commands that do something, by their full names. */
 function leaves(parent: Command, path: readonly string[] = []): [string, Command][] {
@@ -16,7 +16,7 @@ function leaves(parent: Command, path: readonly string[] = []): [string, Command
 const program = makeProgram('sendwright');
 const commands = leaves(program);
 
-describe('help of the command line', { concurrency: 2 }, () => {
+describe('help of the command line', () => {
   it('has a sentence for every command and a description of every option', () => {
     assert.ok(commands.length > 30, `${commands.length} commands`);
     for (const [name, each] of commands) {
@@ -37,9 +37,7 @@ describe('help of the command line', { concurrency: 2 }, () => {
 
   for (const [args, pattern] of [
     [['--help'], /^Usage: sendwright \[options\] \[command\]\n[^]* {2}key +API keys of organizations\n/],
-    [['-h'], /^Usage: sendwright /],
-    [['help'], /^Usage: sendwright /],
-    [['key', '--help'], /^Usage: sendwright key [^]*\n {2}create \[options\] +Create an API key/],
+    [['key', '-h'], /^Usage: sendwright key [^]*\n {2}create \[options\] +Create an API key/],
     [['help', 'key'], /^Usage: sendwright key /],
     [['key', 'create', '--help'], /^Usage: sendwright key create \[options\]\n\nCreate an API key[^]*--domain <name>/],
   ] as const) {
@@ -51,7 +49,7 @@ describe('help of the command line', { concurrency: 2 }, () => {
   }
 
   it('names npm run admin where that started the command', async () => {
-    const { code, err } = await command(['key', 'revoke'], { npm_lifecycle_event: 'admin' });
+    const { code, err } = await runProcess(['key', 'revoke'], { npm_lifecycle_event: 'admin' });
     assert.equal(code, 2);
     assert.ok(err.endsWith('\nHelp: npm run admin -- key revoke --help\n'), err);
   });

@@ -10,9 +10,9 @@ import { drain } from '../../src/delivery/webhooks/drain.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { newSecret, signedHeaders } from '../../src/webhooks/signature.ts';
-import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
+import { SECRET_KEY, startService, useService } from '../http/service.ts';
 import { eventually } from '../support/eventually.ts';
-import { command, startCommand } from './command-line.ts';
+import { assertFailed, command, runProcess, startCommand } from './command-line.ts';
 
 const LOOPBACK = ['127.0.0.0/8'];
 
@@ -27,15 +27,13 @@ interface Endpoint {
   readonly url: string;
 }
 
-let service: Service;
-let ours: Organization;
+const service = await useService({ webhookAllowCidrs: LOOPBACK });
+const ours = await service.organization();
 let local: Server;
 let target: string;
 let answer: (response: ServerResponse) => void;
 const hits: Hit[] = [];
 before(async () => {
-  service = await startService({ webhookAllowCidrs: LOOPBACK });
-  ours = await service.organization();
   local = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -49,10 +47,9 @@ before(async () => {
   target = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook?shop=1`;
 });
 afterEach(() => hits.splice(0));
-after(async () => {
+after(() => {
   local.closeAllConnections();
   local.close();
-  await service.close();
 });
 
 const settings = () => ({ SENDWRIGHT_URL: service.url, SENDWRIGHT_API_KEY: ours.key });
@@ -64,7 +61,11 @@ async function endpoints(): Promise<Endpoint[]> {
   return ((await ours.call('GET', '/v1/webhooks')).body as { webhooks: Endpoint[] }).webhooks;
 }
 
-/** A command that listens, its endpoint, and its secret as it was told. */
+async function assertDeleted(id: string): Promise<void> {
+  assert.ok(!(await endpoints()).some((endpoint) => endpoint.id === id));
+}
+
+/** Starts the command. @returns its endpoint and the printed secret */
 async function listening(t: TestContext, ...more: string[]) {
   const running = startCommand(['webhooks', 'listen', '--forward-to', target, ...more], settings());
   t.after(() => running.child.kill('SIGKILL'));
@@ -88,7 +89,7 @@ async function listening(t: TestContext, ...more: string[]) {
   return { ...running, endpoint, secret, stop, lines };
 }
 
-/** What the worker does for an endpoint: posts what is due. */
+/** Posts the due deliveries of an endpoint, as the worker does. */
 async function deliver(id: string): Promise<void> {
   const deps = {
     pool: service.pool,
@@ -101,7 +102,7 @@ async function deliver(id: string): Promise<void> {
   await drain(deps, id);
 }
 
-async function triesOf(id: string): Promise<Record<string, unknown>[]> {
+async function attemptsOf(id: string): Promise<Record<string, unknown>[]> {
   const list = await ours.call('GET', `/v1/webhooks/${id}/deliveries`);
   const [delivery] = (list.body as { deliveries: { id: string }[] }).deliveries;
   const whole = await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`);
@@ -109,7 +110,7 @@ async function triesOf(id: string): Promise<Record<string, unknown>[]> {
 }
 
 describe('webhooks listen', () => {
-  it('forwards what the service posts, byte for byte, answers with the answer, and deletes its endpoint', async (t) => {
+  it('forwards requests byte for byte, returns the answer, and deletes its endpoint', async (t) => {
     answer = (response) => response.writeHead(202, { 'content-type': 'text/plain' }).end('noted');
     const { endpoint, secret, lines, stop, err } = await listening(t, '--event', 'email.queued');
     assert.match(endpoint.url, /^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}$/);
@@ -127,7 +128,7 @@ describe('webhooks listen', () => {
     assert.equal(hit.headers['service-signature'], hit.headers['webhook-signature']);
     assert.deepEqual([hit.headers['user-agent'], hit.headers.host], ['Sendwright', new URL(target).host]);
 
-    const [attempt] = await triesOf(endpoint.id);
+    const [attempt] = await attemptsOf(endpoint.id);
     assert.deepEqual([attempt?.['status_code'], attempt?.['response']], [202, 'noted']);
     const [line] = await eventually('a line is printed', () => (lines().length > 0 ? lines() : undefined));
     assert.deepEqual(Object.keys(line ?? {}), ['at', 'id', 'type', 'status', 'ms']);
@@ -138,10 +139,10 @@ describe('webhooks listen', () => {
 
     assert.equal(await stop('SIGINT'), 0);
     assert.ok(err().includes(`Endpoint ${endpoint.id} is deleted.`), err());
-    assert.ok(!(await endpoints()).some(({ id }) => id === endpoint.id), 'the endpoint is gone');
+    await assertDeleted(endpoint.id);
   });
 
-  it('does not forward what is not signed by the service, just now', async (t) => {
+  it('does not forward a request without a recent signature of the service', async (t) => {
     answer = (response) => response.end();
     const { endpoint, secret, lines, stop } = await listening(t);
     const body = '{"type":"email.sent"}';
@@ -161,13 +162,10 @@ describe('webhooks listen', () => {
     await eventually('five lines are printed', () => lines().length === 5);
     assert.match(String(lines()[0]?.['error']), /signature/);
     assert.equal(await stop('SIGTERM'), 0);
-    assert.deepEqual(
-      (await endpoints()).filter(({ id }) => id === endpoint.id),
-      [],
-    );
+    await assertDeleted(endpoint.id);
   });
 
-  it('answers 502 when nobody is there, and the line says why', async (t) => {
+  it('answers 502 and prints the reason if the target does not answer', async (t) => {
     const { endpoint, secret, lines, stop } = await listening(t, '--forward-to', 'http://127.0.0.1:9/');
     const headers = signedHeaders('evt_1', Date.now(), '{}', [readSecret(secret)]);
     const response = await request(endpoint.url, { method: 'POST', headers, body: '{}' });
@@ -176,25 +174,19 @@ describe('webhooks listen', () => {
     const [line] = await eventually('a line is printed', () => (lines().length > 0 ? lines() : undefined));
     assert.equal(line?.['error'], 'http://127.0.0.1:9/ does not answer: ECONNREFUSED');
     assert.equal(await stop('SIGHUP'), 0);
-    assert.deepEqual(
-      (await endpoints()).filter(({ id }) => id === endpoint.id),
-      [],
-    );
+    await assertDeleted(endpoint.id);
   });
 
-  it('deletes its endpoint also when nobody reads its lines any more', async (t) => {
+  it('deletes its endpoint after its standard output was closed', async (t) => {
     const { child, endpoint, secret, ended } = await listening(t, '--forward-to', 'http://127.0.0.1:9/');
     child.stdout?.destroy();
     const headers = signedHeaders('evt_1', Date.now(), '{}', [readSecret(secret)]);
     await (await request(endpoint.url, { method: 'POST', headers, body: '{}' })).body.dump();
     assert.equal(await ended, 0);
-    assert.deepEqual(
-      (await endpoints()).filter(({ id }) => id === endpoint.id),
-      [],
-    );
+    await assertDeleted(endpoint.id);
   });
 
-  it('gives the service the address of a tunnel', async (t) => {
+  it('registers the address of a tunnel', async (t) => {
     const port = await freePort();
     const more = ['--public-url', 'https://tunnel.example.com/base/', '--port', String(port)];
     const { endpoint, secret, stop } = await listening(t, ...more);
@@ -206,36 +198,31 @@ describe('webhooks listen', () => {
     assert.equal(await stop('SIGINT'), 0);
   });
 
-  it('a mistake is a sentence, and leaves no endpoint', async () => {
+  it('fails without an endpoint if the service may not post to this machine', async () => {
     const elsewhere = await startService();
     try {
       const { key } = await elsewhere.organization();
       const env = { SENDWRIGHT_URL: elsewhere.url, SENDWRIGHT_API_KEY: key };
-      const outcome = await command(['webhooks', 'listen', '--forward-to', target], env);
-      assert.deepEqual([outcome.code, outcome.out], [1, ''], outcome.err);
-      assert.match(outcome.err, /^url: .*does not post to this machine; give --public-url/);
+      const outcome = await runProcess(['webhooks', 'listen', '--forward-to', target], env);
+      assertFailed(outcome, /^url: .*does not post to this machine; give --public-url/);
       const listed = await elsewhere.call('GET', '/v1/webhooks', { key });
       assert.deepEqual((listed.body as { webhooks: unknown }).webhooks, []);
     } finally {
       await elsewhere.close();
     }
-    for (const [args, sentence] of [
-      [[], "required option '--forward-to <url>' not specified"],
-      [
-        ['--forward-to', 'localhost:3000'],
-        "option '--forward-to <url>' argument 'localhost:3000' is invalid. It must be an http or https URL.",
-      ],
-      [['--forward-to', target, '--port', '0'], "option '--port <port>' argument '0' is invalid. Allowed: 1 to 65535."],
-      [['--forward-to', target, '--public-url', 'https://x.example'], '--port is missing: '],
-      [
-        ['--forward-to', target, '--event', 'email.x'],
-        "option '--event <type>' argument 'email.x' is invalid. Allowed: email.queued, ",
-      ],
-    ] as const) {
+  });
+
+  const forward = ['--forward-to', 'http://127.0.0.1:9'];
+  for (const [args, sentence] of [
+    [['--forward-to', 'localhost:3000'], "option '--forward-to <url>' argument 'localhost:3000' is invalid. "],
+    [[...forward, '--port', '0'], "option '--port <port>' argument '0' is invalid. Allowed: 1 to 65535."],
+    [[...forward, '--public-url', 'https://x.example'], '--port is missing: '],
+  ] as const) {
+    it(`refuses ${args.join(' ')}`, async () => {
       const { code, err } = await command(['webhooks', 'listen', ...args], settings());
       assert.ok(code === 2 && err.startsWith(sentence), err);
-    }
-  });
+    });
+  }
 });
 
 async function freePort(): Promise<number> {

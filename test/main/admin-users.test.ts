@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { acceptInvitation, invite } from '../../src/accounts/invitations.ts';
 import { type Attempt, countAttempt } from '../../src/accounts/sign-in-limits.ts';
 import { trySignIn } from '../dashboard/try-sign-in.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { assertFailed, assertMisused, command, outcomeOf, startCommand } from './command-line.ts';
+import { useDatabase } from '../support/database.ts';
+import { assertFailed, assertMisused, command, printed as printedWith, runProcess } from './command-line.ts';
 
 const ABSENT = `org_${'0'.repeat(26)}`;
 
-let database: TestDatabase;
-before(async () => {
-  database = await testDatabase();
-});
-after(() => database.drop());
-
-const admin = (...args: string[]) => command(args, { DATABASE_URL: database.url });
-
-/** The JSON on standard output of a command that succeeded. */
-async function printed<T = Record<string, unknown>>(...args: string[]): Promise<T> {
-  const { code, out, err } = await admin(...args);
-  assert.deepEqual([code, err], [0, ''], `${args.join(' ')}: ${err}`);
-  return JSON.parse(out) as T;
-}
+const database = await useDatabase();
+const env = { DATABASE_URL: database.url };
+const admin = (...args: string[]) => command(args, env);
+const printed = <T = Record<string, unknown>>(...args: string[]) => printedWith<T>(args, env);
 
 /** From the network of `trySignIn`. */
 function attemptOf(email: string): Attempt {
@@ -30,15 +20,10 @@ function attemptOf(email: string): Attempt {
 
 describe('user create', () => {
   const org = async () => (await printed<{ id: string }>('organization', 'create', '--name=Users')).id;
-  const withInput = async (id: string, email: string, input: string | null) => {
-    const args = ['user', 'create', '--organization', id, '--email', email];
-    const running = startCommand(args, { DATABASE_URL: database.url }, 'pipe');
-    // null leaves the pipe open, as programs do that think of no input.
-    if (input !== null) running.child.stdin?.end(input);
-    return outcomeOf(running);
-  };
+  const argsOf = (id: string, email: string) => ['user', 'create', '--organization', id, '--email', email];
+  const withInput = (id: string, email: string, input: string) => command(argsOf(id, email), env, input);
 
-  it('makes up a password and tells it', async () => {
+  it('generates a password and prints it', async () => {
     const made = await printed('user', 'create', '--organization', await org(), '--email', 'Ada@Example.net');
     assert.deepEqual(Object.keys(made), ['id', 'email', 'password']);
     assert.match(String(made['id']), /^usr_[0-9a-z]{26}$/);
@@ -46,15 +31,17 @@ describe('user create', () => {
     assert.equal(await trySignIn(database.pool, 'ada@example.net', String(made['password'])), 'in');
   });
 
-  it('takes the password from a pipe and keeps it to itself', async () => {
-    const { code, out, err } = await withInput(await org(), 'grace@example.net', 'päss word 1\n');
+  it('reads the password from a pipe and does not print it', async () => {
+    const { code, out, err } = await runProcess(argsOf(await org(), 'grace@example.net'), env, {
+      input: 'päss word 1\n',
+    });
     assert.deepEqual([code, err], [0, '']);
     assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
     assert.equal(await trySignIn(database.pool, 'grace@example.net', 'päss word 1'), 'in');
   });
 
-  it('does not wait for ever for a pipe that says nothing', async () => {
-    const { code, out, err } = await withInput(await org(), 'bob@example.net', null);
+  it('continues after 3 s without input from an open pipe', async () => {
+    const { code, out, err } = await runProcess(argsOf(await org(), 'bob@example.net'), env, {});
     assert.equal(code, 0, err);
     assert.equal(err, 'Nothing came from standard input within 3 s; going on without it.\n');
     assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email', 'password']);
@@ -90,7 +77,7 @@ describe('user create', () => {
     assert.equal(await trySignIn(database.pool, 'cto@victim.example', String(made['password'])), 'in');
   });
 
-  it('a mistake is one sentence', async () => {
+  it('fails with one line about the mistake', async () => {
     assertFailed(await withInput(ABSENT, 'x@example.net', ''), `organization: there is no organization ${ABSENT}`);
     assertFailed(await withInput(await org(), 'nobody', ''), 'email: must be local@domain or Name <local@domain>');
     assertFailed(await withInput(await org(), 'x@example.net', 'short'), 'password: must be 8 to 200 characters');
@@ -163,10 +150,10 @@ describe('user list, reset, unlock, sign-out and delete', () => {
     assertFailed(await admin('user', 'delete', '--email', 'gone@example.net'), 'email: there is no such user');
   });
 
-  it('name one user', async () => {
-    assertMisused(await admin('user', 'reset'), '--user or --email is missing', 'user reset');
-    const both = await admin('user', 'unlock', '--user', 'x', '--email', 'x@example.net');
-    assertMisused(both, "option '--email <address>' cannot be used with option '--user <id>'", 'user unlock');
+  it('select one user by id or address', async () => {
+    await assertMisused(['user', 'reset'], '--user or --email is missing', 'user reset', env);
+    const both = ['user', 'unlock', '--user', 'x', '--email', 'x@example.net'];
+    await assertMisused(both, "option '--email <address>' cannot be used with option '--user <id>'", 'user unlock');
     assertFailed(await admin('user', 'unlock', '--user', 'x'), 'user: there is no such user');
   });
 });

@@ -1,33 +1,28 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { openEndpoint } from '../../src/store/webhooks/idle.ts';
 import { showSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { command } from './command-line.ts';
+import { command, printed } from './command-line.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const URL_ = 'https://example.com/hook';
 
-describe('webhook add --organization O --url U [--event T]… → {id, secret}', { concurrency: 2 }, () => {
-  let database: TestDatabase;
-  let orgId: string;
-  before(async () => {
-    database = await testDatabase();
-    orgId = await organization(database.pool);
-  });
-  after(() => database.drop());
+const database = await useDatabase();
+const orgId = await organization(database.pool);
+const env = { DATABASE_URL: database.url, SECRET_KEY };
 
-  function add(env: Record<string, string>, ...args: string[]) {
-    return command(['webhook', 'add', ...args], env);
-  }
+describe('webhook add, list and remove', () => {
+  const add = (settings: Record<string, string>, ...args: string[]) =>
+    command(['webhook', 'add', '--organization', orgId, ...args], settings);
 
-  /** What was made, and the URL and the types that are kept of it; its secret opens with this key. */
-  async function made(out: string, secretKey = SECRET_KEY): Promise<{ url: string | undefined; events: unknown }> {
+  /** Asserts that the printed secret is stored under this key. @returns the stored URL and event types */
+  async function stored(out: string, secretKey = SECRET_KEY): Promise<{ url: string | undefined; events: unknown }> {
     const { id, secret, ...more } = JSON.parse(out) as { id: string; secret: string };
     assert.deepEqual(more, {});
     const endpoint = await openEndpoint(database.pool, id);
@@ -39,52 +34,41 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
     return { url: endpoint?.url, events: rows[0]?.events };
   }
 
-  it('makes one', async () => {
-    const env = { DATABASE_URL: database.url, SECRET_KEY };
-    const { out, err } = await add(
-      env,
-      '--organization',
-      orgId,
-      '--url',
-      URL_,
-      '--event',
-      'email.sent',
-      '--event',
-      'email.failed',
-    );
+  it('adds an endpoint and prints {id, secret}', async () => {
+    const { out, err } = await add(env, '--url', URL_, '--event', 'email.sent', '--event', 'email.failed');
     assert.equal(err, '');
-    assert.deepEqual(await made(out), { url: URL_, events: ['email.sent', 'email.failed'] });
+    assert.deepEqual(await stored(out), { url: URL_, events: ['email.sent', 'email.failed'] });
   });
 
-  it('makes one for an npm start with its key, on this machine too', async (t) => {
+  it('uses the key of npm start, which allows an endpoint on this machine', async (t) => {
     const home = await temporaryFolder(t);
     await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));
     await writeFile(join(home, 'secrets.json'), JSON.stringify({ secret_key: 'x'.repeat(40) }));
     const url = 'http://localhost:4000/hook';
-    for (const env of [{ SENDWRIGHT_HOME: home }, { SENDWRIGHT_HOME: home, DATABASE_URL: database.url }]) {
-      const { out, err } = await add(env, '--organization', orgId, '--url', url);
+    for (const settings of [{ SENDWRIGHT_HOME: home }, { SENDWRIGHT_HOME: home, DATABASE_URL: database.url }]) {
+      const { out, err } = await add(settings, '--url', url);
       assert.equal(err, '');
-      assert.deepEqual(await made(out, 'x'.repeat(40)), { url, events: [] });
+      assert.deepEqual(await stored(out, 'x'.repeat(40)), { url, events: [] });
     }
   });
 
-  for (const [what, args, sentence, exitCode = 1] of [
-    ['a URL that may not be', ['--url', 'https://10.0.0.1/'], /^url: must be an https URL on the public internet/],
+  for (const [mistake, args, sentence, exitCode = 1, settings = env] of [
+    ['a private URL', ['--url', 'https://10.0.0.1/'], /^url: must be an https URL on the public internet/],
     [
-      'an event that there is not',
+      'an unknown event',
       ['--url', URL_, '--event', 'email.exploded'],
       /^option '--event <type>' argument 'email\.exploded' is invalid\. Allowed: email\.queued,/,
       2,
     ],
-    ['no URL', [], /^required option '--url <url>' not specified\n/, 2],
+    [
+      'an unknown organization',
+      ['--url', URL_, '--organization', `org_${'0'.repeat(26)}`],
+      /^organization: there is no organization org_0+\n$/,
+    ],
+    ['no SECRET_KEY', ['--url', URL_], /^SECRET_KEY is missing/, 1, { DATABASE_URL: database.url }],
   ] as const) {
-    it(`says what is wrong: ${what}`, async () => {
-      const { code, out, err } = await add(
-        { DATABASE_URL: database.url, SECRET_KEY },
-        '--organization',
-        orgId,
-        ...args,
-      );
+    it(`refuses ${mistake}`, async () => {
+      const { code, out, err } = await add(settings, ...args);
       assert.deepEqual([code, out], [exitCode, '']);
       assert.match(err, sentence);
     });
@@ -92,15 +76,10 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
 
   it('webhook list prints endpoints without secrets, and webhook remove deletes one and records it', async () => {
     const own = await organization(database.pool, 'own.example');
-    const env = { DATABASE_URL: database.url, SECRET_KEY };
-    const run = async (...args: string[]) => {
-      const { code, out, err } = await command(['webhook', ...args, '--organization', own], env);
-      assert.deepEqual([code, err], [0, '']);
-      return JSON.parse(out) as unknown;
-    };
-    const { id } = (await run('add', '--url', URL_)) as { id: string };
-    const other = (await run('add', '--url', `${URL_}/2`, '--event', 'email.bounced')) as { id: string };
-    const listed = (await run('list')) as Record<string, unknown>[];
+    const run = <T>(...args: string[]) => printed<T>(['webhook', ...args, '--organization', own], env);
+    const { id } = await run<{ id: string }>('add', '--url', URL_);
+    const other = await run<{ id: string }>('add', '--url', `${URL_}/2`, '--event', 'email.bounced');
+    const listed = await run<Record<string, unknown>[]>('list');
     assert.deepEqual(
       listed.map((endpoint) => [endpoint['id'], endpoint['url'], endpoint['events'], endpoint['secret']]),
       [
@@ -110,7 +89,7 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
     );
     assert.deepEqual(await run('remove', '--webhook', id), { id });
     assert.deepEqual(
-      ((await run('list')) as { id: string }[]).map((endpoint) => endpoint.id),
+      (await run<{ id: string }[]>('list')).map((endpoint) => endpoint.id),
       [other.id],
     );
     const { rows } = await database.pool.query(
@@ -121,13 +100,5 @@ describe('webhook add --organization O --url U [--event T]… → {id, secret}',
     // Keeps the endpoint of another organization.
     const foreign = await command(['webhook', 'remove', '--organization', orgId, '--webhook', other.id], env);
     assert.deepEqual([foreign.code, foreign.err], [1, 'there is no webhook endpoint with this id\n']);
-  });
-
-  it('says what is wrong: an organization that there is not, no key', async () => {
-    const absent = `org_${'0'.repeat(26)}`;
-    const unknown = await add({ DATABASE_URL: database.url, SECRET_KEY }, '--organization', absent, '--url', URL_);
-    assert.match(unknown.err, /^organization: there is no organization org_0+\n$/);
-    const keyless = await add({ DATABASE_URL: database.url }, '--organization', orgId, '--url', URL_);
-    assert.match(keyless.err, /^SECRET_KEY is missing/);
   });
 });

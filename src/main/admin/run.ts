@@ -1,0 +1,24 @@
+import { ServiceError } from '../../domain/errors.ts';
+import { Refusal } from './api.ts';
+import { type AdminCommand, UsageError } from './command.ts';
+
+/** Exit codes; `docs/command-line.md` describes them. */
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+/**
+ * Runs a command and prints errors that have a known reason on standard error.
+ * @param args undefined for those of this process
+ * @returns the exit code
+ */
+export async function runProgram(program: AdminCommand, args?: readonly string[]): Promise<number> {
+  try {
+    await (args === undefined ? program.parseAsync() : program.parseAsync(args, { from: 'user' }));
+    return 0;
+  } catch (error) {
+    const isUsage = error instanceof UsageError;
+    if (!isUsage && !(error instanceof ServiceError || error instanceof Refusal)) throw error;
+    console.error(error.message);
+    return isUsage ? EXIT_USAGE : EXIT_FAILED;
+  }
+}
