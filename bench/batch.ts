@@ -3,7 +3,7 @@ import type { Pool } from '../src/store/postgres/pool.ts';
 import { medians, quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
-import { behave } from '../test/support/behave.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -19,7 +19,7 @@ export async function batch(): Promise<void> {
   const rows = [];
   for (const provider of ['postmark', 'smtp']) {
     const runs = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool) => {
-      await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
+      await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
       await postSingles(stack, { connections: 4, seconds: 2 });
       const measured: Row[] = [];
       for (let run = 0; run < RUNS; run++) measured.push({ provider, ...(await measure(stack, pool)) });

@@ -2,7 +2,7 @@ import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { medians } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
-import { behave } from '../test/support/behave.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -27,7 +27,7 @@ export async function drain(): Promise<void> {
   for (const amount of PROVIDERS) {
     rows.push(
       ...(await withStack({ env: { EMAIL_PROVIDERS: amount.provider } }, async (stack, pool) => {
-        await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
+        await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
         await postSingles(stack, { connections: 8, seconds: 2 });
         return [await repeat(() => batches(stack, pool, amount)), await repeat(() => singles(stack, pool, amount))];
       })),

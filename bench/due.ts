@@ -2,7 +2,7 @@ import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { medians } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
-import { behave } from '../test/support/behave.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -23,7 +23,7 @@ const AHEAD_EACH = 0.7;
 /** How late emails are that were scheduled for one instant, and whether any was sent before it. */
 export async function due(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
-    await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
     await postSingles(stack, { connections: 4, seconds: 2 });
     const measured = [];
     for (const { batches, runs } of BATCHES) {

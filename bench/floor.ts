@@ -8,7 +8,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { median } from './figures.ts';
 import { LATENCY, postSome } from './load.ts';
-import { behave } from '../test/support/behave.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -33,7 +33,7 @@ const ACTIVITIES = 'floor-activities';
 export async function floor(): Promise<void> {
   const options = { env: { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1000000' }, reports: false };
   const rows = await withStack(options, async (stack) => {
-    await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
     const worker = await startWorker(stack);
     const connection = await NativeConnection.connect({ address: stack.temporal_address });
     try {

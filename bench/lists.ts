@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { makeCursors } from '../src/http/cursor.ts';
 import { parseTag } from '../src/domain/email/tag-filter.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
-import { APART, FIRST_AT, storeManyEmails } from '../test/support/many-emails.ts';
+import { APART, FIRST_AT, storeManyEmails } from '../dev/fixtures/many-emails.ts';
 import { quantile } from './figures.ts';
 import { acceptBatches, storeTheirParts } from './growth.ts';
 import { report } from './report.ts';

@@ -4,7 +4,7 @@ import type { Pool } from '../src/store/postgres/pool.ts';
 import { quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
-import { behave } from '../test/support/behave.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -19,7 +19,7 @@ const ALONE = 5_000;
 /** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
 export async function otp(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
-    await behave(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
     await postSingles(stack, { connections: 4, seconds: 2 });
     const body = batchBody(stack, SIZE);
     await untilQuiet(pool);

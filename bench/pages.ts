@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
-import { findPages } from '../test/dashboard/links.ts';
-import { visitor, type Visitor } from '../test/dashboard/visitor.ts';
-import { storeManyEmails } from '../test/support/many-emails.ts';
+import { findPages } from '../dev/fixtures/page-links.ts';
+import { visitor, type Visitor } from '../dev/fixtures/visitor.ts';
+import { storeManyEmails } from '../dev/fixtures/many-emails.ts';
 import { quantile } from './figures.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { TEMPORAL_SERVER } from './servers.ts';
+import { TEMPORAL_SERVER } from '../dev/production/servers.ts';
 import { printTable, type Row } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -10,9 +10,9 @@ import { readSecrets } from '../dev/environment/secrets.ts';
 import { makeSupervisor, type PartName, type Processes, type Supervisor } from '../dev/environment/supervisor.ts';
 import { migrate } from '../src/store/postgres/migrate.ts';
 import { makePool, type Pool } from '../src/store/postgres/pool.ts';
-import { BENCH_PROFILE, processPart } from './processes.ts';
-import { type Servers, startServers } from './servers.ts';
-import { sharedSettings } from './settings.ts';
+import { BENCH_PROFILE, processPart } from '../dev/production/processes.ts';
+import { type Servers, startServers } from '../dev/production/servers.ts';
+import { sharedSettings } from '../dev/production/settings.ts';
 import { printStatements } from './statements.ts';
 
 /** What is measured, and how it is told apart from `npm start`. */

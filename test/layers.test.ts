@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser';
 import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
@@ -158,6 +159,14 @@ async function violations(paths: string[], rules: IForbiddenRuleType[]): Promise
 
 test('folders import in the order of a message’s path', async () => {
   assert.deepEqual(await violations(['client', 'src', 'activities', 'workflows', 'dev'], RULES), []);
+});
+
+test('bench and test import dev and nothing of each other, except test/bench', () => {
+  const imports = (folder: string, other: string) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.startsWith('bench/'))
+      .filter((path) => readFileSync(join(folder, path), 'utf8').includes(`../${other}/`));
+  assert.deepEqual([...imports('bench', 'test'), ...imports('test', 'bench')], []);
 });
 
 test('the order names every folder', () => {

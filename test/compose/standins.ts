@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
-import { built } from '../../bench/servers.ts';
+import { built } from '../../dev/production/servers.ts';
 import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
 import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
 import { QUIET } from '../faults/stack.ts';

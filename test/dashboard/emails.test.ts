@@ -5,7 +5,7 @@ import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
 import { noteSuppressed } from '../../src/store/emails/recipients.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
-import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
+import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
 let service: Service;
@@ -18,10 +18,10 @@ before(async () => {
 });
 after(() => service.close());
 
-const polls = ({ html }: Shown) => html.includes('hx-trigger="every 3s"');
-const subjects = ({ html }: Shown) =>
+const polls = ({ html }: Page) => html.includes('hx-trigger="every 3s"');
+const subjects = ({ html }: Page) =>
   [...html.matchAll(/<a href="\/dashboard\/emails\/em_\w+" id="[^"]+">([^<]*)<\/a>/g)].map((match) => match[1]);
-const page = async (path: string, by = member): Promise<Shown> => {
+const page = async (path: string, by = member): Promise<Page> => {
   const shown = await by.get(path);
   assert.equal(shown.status, 200, textOf(shown.html));
   return shown;
@@ -93,7 +93,7 @@ describe('the list of emails', () => {
     const seen: (string | undefined)[] = [];
     let path: string | undefined = '/dashboard/emails?tag=kind:digest';
     for (let pages = 0; path !== undefined && pages < 5; pages++) {
-      const shown: Shown = await page(path, visitor);
+      const shown: Page = await page(path, visitor);
       seen.push(...subjects(shown));
       path = /<a href="([^"]+)" rel="next">/.exec(shown.html)?.[1]?.replaceAll('&amp;', '&');
       assert.ok(path?.includes('tag=kind%3Adigest') ?? true, path);

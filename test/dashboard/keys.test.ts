@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { type Answer, type Organization, type Service, startService } from '../http/service.ts';
-import { type Fields, type Person, type Shown, signedIn, textOf } from './visitor.ts';
+import { type Fields, type Person, type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/keys';
 
@@ -20,7 +20,7 @@ after(() => service.close());
 
 const make = (fields: Fields, by = owner) => by.post(`${PATH}/new`, { preset: 'full_access', ...fields });
 
-function keyOf({ status, html }: Shown): { key: string; id: string } {
+function keyOf({ status, html }: Page): { key: string; id: string } {
   assert.equal(status, 200, textOf(html));
   const [key = '', rest = ''] = /sw_live_([0-9a-z]{26})_[0-9a-f]{64}/.exec(html) ?? [];
   assert.notEqual(key, '', textOf(html));
@@ -28,7 +28,7 @@ function keyOf({ status, html }: Shown): { key: string; id: string } {
 }
 
 /** Makes the request of the page's command, as a shell reads it. */
-async function tryCommand({ html }: Shown): Promise<Answer> {
+async function tryCommand({ html }: Page): Promise<Answer> {
   const [, command = ''] = /<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(html) ?? [];
   const plain = command
     .replace(/&#34;|&quot;/g, '"')

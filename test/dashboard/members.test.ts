@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createUser } from '../../src/accounts/users.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
-import { PASSWORD, type Shown, signedIn, textOf, visitor } from './visitor.ts';
+import { PASSWORD, type Page, signedIn, textOf, visitor } from './visitor.ts';
 
 let service: Service;
 let organization: Organization;
@@ -14,7 +14,7 @@ after(() => service.close());
 
 const owner = () => signedIn(service, organization.id);
 
-function linkOf({ html, status }: Shown): string {
+function linkOf({ html, status }: Page): string {
   assert.equal(status, 200, textOf(html));
   const [link] = /http:\/\/127\.0\.0\.1:\d+\/dashboard\/invitations\/[\w-]{43}/.exec(html) ?? [];
   assert.ok(link !== undefined, textOf(html));
@@ -221,7 +221,7 @@ describe('members', () => {
     const seen: string[] = [];
     let path: string | undefined = '/dashboard/members';
     while (path !== undefined) {
-      const { html }: Shown = await ada.get(path);
+      const { html }: Page = await ada.get(path);
       seen.push(...[...html.matchAll(/many\d+@example\.com/g)].map((match) => match[0]));
       path = /<a href="([^"]+)" rel="next">/.exec(html)?.[1]?.replaceAll('&amp;', '&');
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { project } from '../../src/projection/emails.ts';
 import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
-import { type Shown, signedIn, textOf, type Visitor } from './visitor.ts';
+import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 
 let service: Service;
 before(async () => {
@@ -10,12 +10,12 @@ before(async () => {
 });
 after(() => service.close());
 
-const polls = ({ html }: Shown) => html.includes('hx-trigger="every 3s"');
+const polls = ({ html }: Page) => html.includes('hx-trigger="every 3s"');
 const someone = async (): Promise<[Organization, Visitor]> => {
   const organization = await service.organization();
   return [organization, await signedIn(service, organization.id, 'member')];
 };
-const page = async (visitor: Visitor, path: string): Promise<Shown> => {
+const page = async (visitor: Visitor, path: string): Promise<Page> => {
   const shown = await visitor.get(path);
   assert.equal(shown.status, 200, textOf(shown.html));
   return shown;

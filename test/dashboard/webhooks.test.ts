@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
-import { type Person, type Shown, signedIn, textOf } from './visitor.ts';
+import { type Person, type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/webhooks';
 const HOOK = 'https://example.com/hook';
@@ -33,7 +33,7 @@ const test = async (id: string): Promise<string> =>
 const statusOf = async (id: string, delivery: string): Promise<string> =>
   ((await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery}`)).body as { status: string }).status;
 
-function secretOf({ status, html }: Shown): string {
+function secretOf({ status, html }: Page): string {
   assert.equal(status, 200, textOf(html));
   const [secret] = /whsec_[A-Za-z0-9+/]{43}=/.exec(textOf(html)) ?? [];
   assert.ok(secret !== undefined, textOf(html));

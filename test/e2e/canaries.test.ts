@@ -12,7 +12,7 @@ import { inFuture } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 
 /**
  * Words that stand for what is nobody else's business, each in a place of its own, are sent through everything that a
@@ -112,11 +112,11 @@ async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<
   await call(dev, '/v1/suppressions', { email: WORDS.suppressed });
   // A provider that has lost its way.
   for (const behaviour of [{ reset_after_accept: 1 }, { garbage: 1 }, { fail_next: 1 }]) {
-    await behave(dev.inbox_url ?? '', behaviour);
+    await setBehaviour(dev.inbox_url ?? '', behaviour);
     const id = await email(dev, {});
     await eventually('it is sent', async () => (await call(dev, `/v1/emails/${id}`))['status'] !== 'queued', 30_000);
   }
-  await behave(dev.inbox_url ?? '', {});
+  await setBehaviour(dev.inbox_url ?? '', {});
 
   await email(dev, {});
   await email(dev, { to: WORDS.suppressed });

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { ChatMessage } from '../../client/index.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { clientOf } from '../support/start.ts';
 
 /** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
@@ -43,11 +43,11 @@ export async function ended(dev: DevFile, id: string, status: ChatMessage['statu
  * @returns the message's id
  */
 export async function killBeforeTheAnswer(dev: DevFile, inbox: string, from: string, to: string): Promise<string> {
-  await behave(inbox, { latency_ms: 6_000 });
+  await setBehaviour(inbox, { latency_ms: 6_000 });
   const { id } = await clientOf(dev).chatapp.send({ from, to, text: 'Hello' });
   await eventually('the provider has it', async () => (await taken(inbox, to)) === 1);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
-  await behave(inbox, { latency_ms: 0 });
+  await setBehaviour(inbox, { latency_ms: 0 });
   return id;
 }
 

@@ -8,7 +8,7 @@ import { ROOT } from '../support/compose-file.ts';
 import { compose } from '../support/composed.ts';
 import { packagesOf } from '../support/dist.ts';
 import { eventually } from '../support/eventually.ts';
-import { FULL, makeHomeFolder, startGround } from '../support/ground.ts';
+import { FULL, makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
 test('what is built needs no package of development: the image has none', async () => {
   await built();
@@ -32,7 +32,7 @@ test('all that docker-compose.yml starts works together', async (t) => {
   const began = Date.now();
   await built();
   const folder = await makeHomeFolder();
-  const ground = await startGround(folder);
+  const ground = await startOwnServers(folder);
   const after = atEnd(t);
   after(() => ground.stop());
   const composed = await compose({ folder, ...ground });

@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 
 /** More than the budget of starts begins with: they share a workflow. */
 const SIZE = 120;
@@ -40,7 +40,7 @@ async function killInTheMiddle(
 ): Promise<void> {
   const started = await startSendwright(t, await emptyHome());
   const dev = await started.dev();
-  await behave(dev.inbox_url ?? '', behaviour);
+  await setBehaviour(dev.inbox_url ?? '', behaviour);
   const emails = Array.from({ length: SIZE }, (_, i) => {
     return { from: dev.from, to: `person-${i}@example.net`, subject: 'Hello', text: 'Hi.' };
   });
@@ -48,7 +48,7 @@ async function killInTheMiddle(
   const { id } = await sendwright.emails.batch(emails);
   await eventually('the moment has come', () => moment(dev), 20_000);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
-  await behave(dev.inbox_url ?? '', { latency_ms: 0 });
+  await setBehaviour(dev.inbox_url ?? '', { latency_ms: 0 });
   const delivered = async () => (await sendwright.batches.get(id)).counts.delivered === SIZE;
   await eventually('all of them are delivered', delivered, PATIENCE);
   // Reports of the provider make them delivered while a group still believes that it must send them.

@@ -8,7 +8,7 @@ import getPort from 'get-port';
 import { parse } from 'yaml';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { inFuture } from '../http/service.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { eventually } from '../support/eventually.ts';
 import { parsePage, parseQuery } from '../support/prometheus.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
@@ -244,7 +244,7 @@ async function sendEverything(dev: DevFile): Promise<void> {
   const { port } = endpoint.address() as AddressInfo;
   await call('/v1/webhooks', { url: `http://127.0.0.1:${port}/canary` }, 201);
   // Taken, but nobody hears of it: it is asked about.
-  await behave(dev.inbox_url ?? '', { reset_after_accept: 1 });
+  await setBehaviour(dev.inbox_url ?? '', { reset_after_accept: 1 });
   await call('/v1/emails', mail('canary@example.net'));
   for (const to of ['delivered@example.net', 'bounced+mailbox_full@example.net', 'fail-always@example.net']) {
     await call('/v1/emails', mail(to));

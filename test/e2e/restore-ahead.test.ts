@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { FULL } from '../support/ground.ts';
+import { FULL } from '../support/own-servers.ts';
 import { loseAndRestore } from './restoring.ts';
 
 test('nor does it where Temporal lived on and knows of workflows that have ended since', async (t) => {

@@ -8,11 +8,11 @@ import { readProvider } from '../faults/evidence.ts';
 import { makeTenant } from '../faults/tenant.ts';
 import { atEnd } from '../support/at-end.ts';
 import { baseBackup, restoreBackup } from '../support/base-backup.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { built } from '../support/built.ts';
 import { compose } from '../support/composed.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeHomeFolder, startGround } from '../support/ground.ts';
+import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
 /** Milliseconds that the provider takes for an answer, so that calls are under way when the backup is made. */
 const SLOW = 25_000;
@@ -28,7 +28,7 @@ const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email
 export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'): Promise<void> {
   await built();
   const folder = await makeHomeFolder();
-  const lost = await startGround(folder);
+  const lost = await startOwnServers(folder);
   const after = atEnd(t);
   after(() => lost.stop());
   const settings = {
@@ -62,7 +62,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
 
   // Under way when the backup is made: the attempt is in it, and its end is not.
   const flying = many('flying', 10);
-  await behave(first.simulatorUrl, { latency_ms: SLOW });
+  await setBehaviour(first.simulatorUrl, { latency_ms: SLOW });
   for (const to of flying) await post('/v1/emails', email(to));
   const openAttempts = async () => {
     const { rows } = await pool.query<{ count: number }>(
@@ -95,7 +95,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
 
   // The service goes on.
   assert.deepEqual(await ended, [0, 0, 0]);
-  await behave(first.simulatorUrl, {});
+  await setBehaviour(first.simulatorUrl, {});
   for (const worker of workers) await worker.start();
   const since = many('since', 5);
   for (const to of since) await post('/v1/emails', email(to));
@@ -112,7 +112,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
   for (const kept of ['secrets', 'volumes']) await cp(join(folder, kept), join(restored, kept), { recursive: true });
   await restoreBackup(backup, join(restored, 'postgres', 'data'));
   if (temporal === 'empty') await lost.stop();
-  const ground = await startGround(restored);
+  const ground = await startOwnServers(restored);
   after(() => ground.stop());
   const { temporalAddress } = temporal === 'empty' ? ground : lost;
   const second = await compose({ folder: restored, ...ground, temporalAddress, settings, simulator });

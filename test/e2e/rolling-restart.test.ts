@@ -9,12 +9,12 @@ import { makeGenerator, type SenderEntry, USUAL } from '../faults/generator.ts';
 import { openLedger } from '../faults/ledger.ts';
 import { makeRandom } from '../faults/random.ts';
 import { type ReceiverEntry, startReceiver } from '../faults/receiver.ts';
-import { settle, summary } from '../faults/stage.ts';
+import { awaitVerdict, summary } from '../faults/harness.ts';
 import { makeTenant } from '../faults/tenant.ts';
 import { atEnd } from '../support/at-end.ts';
 import { built } from '../support/built.ts';
 import { compose } from '../support/composed.ts';
-import { makeHomeFolder, startGround } from '../support/ground.ts';
+import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
 const SEED = 20_261;
 /** A dozen requests a second: that nothing gets lost is tried here, not how fast all is. */
@@ -29,7 +29,7 @@ const PAUSE = 500;
 test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await built();
   const folder = await makeHomeFolder();
-  const ground = await startGround(folder);
+  const ground = await startOwnServers(folder);
   const after = atEnd(t);
   after(() => ground.stop());
   const retries = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
@@ -77,7 +77,7 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await generator.stop();
 
   const provider = readProvider(composed.inbox);
-  const { verdict } = await settle(service, tenant, { ...paths, provider });
+  const { verdict } = await awaitVerdict(service, tenant, { ...paths, provider });
   const { wrong, ...figures } = summary(verdict, []);
   t.diagnostic(JSON.stringify({ ...figures, rolled }));
   assert.deepEqual(wrong, []);

@@ -24,12 +24,12 @@ const refused = { is: 'refused', to: ['a@x.net'], why: '422' } as const;
 
 /** What is wrong when the evidence is good but for this. */
 function wrong(change: Partial<Evidence>): string[] {
-  return sentences(check({ ...GOOD, ...change }).wrongs);
+  return sentences(check({ ...GOOD, ...change }).violations);
 }
 
 test('nothing is wrong with a message that was accepted, sent once and told of', () => {
   const verdict = check(GOOD);
-  assert.deepEqual(sentences(verdict.wrongs), []);
+  assert.deepEqual(sentences(verdict.violations), []);
   assert.deepEqual([verdict.accepted, verdict.taken, verdict.waiting], [1, 1, []]);
 });
 
@@ -47,7 +47,7 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
     { provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_b', 1]]) },
     ['twice: em_a: at the provider 2 times'],
   ],
-  ['a webhook is missing', { webhooks: new Set() }, ['untold: em_a: email.sent ev_1']],
+  ['a webhook is missing', { webhooks: new Set() }, ['missingWebhooks: em_a: email.sent ev_1']],
   ['it was given up', { api: told('failed'), provider: new Map() }, ['failed: em_a: at the provider 0 times']],
   [
     'it was sent although it is canceled',
@@ -88,12 +88,12 @@ for (const [what, change, sentence] of CASES)
 
 test('twice is explained by as many ambiguous attempts', () => {
   const verdict = check({ ...GOOD, provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_a', 1]]) });
-  assert.deepEqual([sentences(verdict.wrongs), verdict.explained], [[], 1]);
+  assert.deepEqual([sentences(verdict.violations), verdict.explained], [[], 1]);
 });
 
 test('a failure is explained by an ambiguous attempt without a repeat left', () => {
   const verdict = check({ ...GOOD, api: told('failed'), unresolved: new Set(['em_a']) });
-  assert.deepEqual([sentences(verdict.wrongs), verdict.unresolved], [[], 1]);
+  assert.deepEqual([sentences(verdict.violations), verdict.unresolved], [[], 1]);
   assert.deepEqual(wrong({ api: told('failed'), unresolved: new Set(['em_b']) }), [
     'failed: em_a: at the provider 1 times',
   ]);

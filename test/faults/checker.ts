@@ -2,7 +2,7 @@ import { REPORTED } from '../../src/domain/email/states.ts';
 import type { SenderEntry } from './generator.ts';
 
 /** What the API says of one message. */
-export interface ToldMessage {
+export interface ApiMessage {
   readonly id: string;
   readonly batch_id: string | null;
   /** The recipient by whom it is known. */
@@ -13,7 +13,7 @@ export interface ToldMessage {
 /** What everybody saw, each in his own ledger. */
 export interface Evidence {
   readonly sender: readonly SenderEntry[];
-  readonly api: readonly ToldMessage[];
+  readonly api: readonly ApiMessage[];
   /** By recipient: when the provider took a message to him, in Unix milliseconds. */
   readonly provider: ReadonlyMap<string, readonly number[]>;
   /** By message: attempts of which nobody could say how they ended, and that were followed by another one. */
@@ -27,7 +27,7 @@ export interface Evidence {
 }
 
 /** What is wrong, in sentences; nothing is when all lists are empty. */
-export interface Wrongs {
+export interface Violations {
   /** Accepted, and not known to the API, or said to be sent and never at the provider. */
   readonly lost: string[];
   /** At the provider more often than its ambiguous attempts explain. */
@@ -39,7 +39,7 @@ export interface Wrongs {
   /** At the provider before its time. */
   readonly early: string[];
   /** Events that the endpoint never got. */
-  readonly untold: string[];
+  readonly missingWebhooks: string[];
 }
 
 export interface Verdict {
@@ -55,7 +55,7 @@ export interface Verdict {
   readonly webhooks: number;
   /** Not at their end yet. What is wrong counts when nothing is waiting, or when too long was waited. */
   readonly waiting: string[];
-  readonly wrongs: Wrongs;
+  readonly violations: Violations;
 }
 
 const WAITING = new Set(['queued', 'scheduled']);
@@ -66,9 +66,9 @@ const ROUNDING = 2;
 
 /** Compares what everybody saw. */
 export function check(evidence: Evidence): Verdict {
-  const told = new Map<string, ToldMessage[]>();
+  const told = new Map<string, ApiMessage[]>();
   for (const message of evidence.api) told.set(message.to, [...(told.get(message.to) ?? []), message]);
-  const wrongs: Wrongs = { lost: [], twice: [], contradicted: [], failed: [], early: [], untold: [] };
+  const violations: Violations = { lost: [], twice: [], contradicted: [], failed: [], early: [], missingWebhooks: [] };
   const waiting: string[] = [];
   const known = new Set<string>();
   let accepted = 0;
@@ -81,16 +81,16 @@ export function check(evidence: Evidence): Verdict {
     const existing = entry.to.filter((to) => told.has(to));
     if (entry.is === 'accepted') accepted += entry.to.length;
     else if (existing.length > 0 && existing.length < entry.to.length) {
-      wrongs.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
+      violations.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
     }
     for (const to of entry.to) {
       known.add(to);
       checkOne(entry, to);
     }
   }
-  for (const { id, to } of evidence.api) if (!known.has(to)) wrongs.contradicted.push(`${id}: nobody sent it`);
+  for (const { id, to } of evidence.api) if (!known.has(to)) violations.contradicted.push(`${id}: nobody sent it`);
   for (const { id, type, message } of evidence.events) {
-    if (!evidence.webhooks.has(id)) wrongs.untold.push(`${message}: ${type} ${id}`);
+    if (!evidence.webhooks.has(id)) violations.missingWebhooks.push(`${message}: ${type} ${id}`);
   }
 
   function checkOne(entry: Exclude<SenderEntry, { is: 'canceled' }>, to: string): void {
@@ -98,37 +98,37 @@ export function check(evidence: Evidence): Verdict {
     const arrivals = evidence.provider.get(to) ?? [];
     const [message] = messages;
     if (!message) {
-      if (entry.is === 'accepted') wrongs.lost.push(`${entry.id} to ${to}: the API does not know it`);
+      if (entry.is === 'accepted') violations.lost.push(`${entry.id} to ${to}: the API does not know it`);
       else if (arrivals.length > 0)
-        wrongs.contradicted.push(`to ${to}: sent, though it was not accepted: ${entry.why}`);
+        violations.contradicted.push(`to ${to}: sent, though it was not accepted: ${entry.why}`);
       return;
     }
-    if (entry.is === 'refused') wrongs.contradicted.push(`${message.id}: stored, though refused: ${entry.why}`);
-    if (messages.length > 1) wrongs.contradicted.push(`to ${to}: stored ${messages.length} times for one request`);
+    if (entry.is === 'refused') violations.contradicted.push(`${message.id}: stored, though refused: ${entry.why}`);
+    if (messages.length > 1) violations.contradicted.push(`to ${to}: stored ${messages.length} times for one request`);
     if (entry.is === 'accepted' && entry.id !== (message.batch_id ?? message.id)) {
-      wrongs.contradicted.push(`${message.id}: accepted as ${entry.id}`);
+      violations.contradicted.push(`${message.id}: accepted as ${entry.id}`);
     }
     const isEarly =
       entry.is === 'accepted' &&
       entry.due !== null &&
       arrivals.some((at) => at + ROUNDING < Date.parse(entry.due as string));
-    if (isEarly) wrongs.early.push(`${message.id}: before its time`);
+    if (isEarly) violations.early.push(`${message.id}: before its time`);
     if (canceled.has(to) && message.status !== 'canceled') {
-      wrongs.contradicted.push(`${message.id}: ${message.status}, though the API said that it was canceled`);
+      violations.contradicted.push(`${message.id}: ${message.status}, though the API said that it was canceled`);
     }
     judge(message, arrivals.length);
   }
 
-  function judge({ id, status }: ToldMessage, times: number): void {
+  function judge({ id, status }: ApiMessage, times: number): void {
     if (WAITING.has(status)) waiting.push(`${id}: ${status}`);
     else if (status === 'failed' && evidence.unresolved.has(id)) unresolved++;
-    else if (status === 'failed') wrongs.failed.push(`${id}: at the provider ${times} times`);
+    else if (status === 'failed') violations.failed.push(`${id}: at the provider ${times} times`);
     else if (!HANDED_OVER.has(status)) {
-      if (times > 0) wrongs.contradicted.push(`${id}: ${status}, and at the provider`);
-    } else if (times === 0) wrongs.lost.push(`${id}: ${status}, and not at the provider`);
+      if (times > 0) violations.contradicted.push(`${id}: ${status}, and at the provider`);
+    } else if (times === 0) violations.lost.push(`${id}: ${status}, and not at the provider`);
     if (times < 2) return;
     if ((evidence.ambiguous.get(id) ?? 0) >= times - 1) explained++;
-    else wrongs.twice.push(`${id}: at the provider ${times} times`);
+    else violations.twice.push(`${id}: at the provider ${times} times`);
   }
 
   return {
@@ -139,11 +139,11 @@ export function check(evidence: Evidence): Verdict {
     ambiguous: [...evidence.ambiguous.values()].reduce((sum, count) => sum + count, 0),
     webhooks: evidence.webhooks.size,
     waiting,
-    wrongs,
+    violations,
   };
 }
 
 /** Everything that is wrong, one sentence each. */
-export function sentences(wrongs: Wrongs): string[] {
-  return Object.entries(wrongs).flatMap(([what, list]: [string, string[]]) => list.map((one) => `${what}: ${one}`));
+export function sentences(violations: Violations): string[] {
+  return Object.entries(violations).flatMap(([what, list]: [string, string[]]) => list.map((one) => `${what}: ${one}`));
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Evidence, ToldMessage } from './checker.ts';
+import type { Evidence, ApiMessage } from './checker.ts';
 import type { SenderEntry } from './generator.ts';
 import { readLedger } from './ledger.ts';
 import type { ReceiverEntry } from './receiver.ts';
@@ -96,8 +96,8 @@ async function list(
   { url }: Pick<Stack, 'url'>,
   { headers }: Tenant,
   name: 'emails' | 'chatapp',
-): Promise<ToldMessage[]> {
-  const all: ToldMessage[] = [];
+): Promise<ApiMessage[]> {
+  const all: ApiMessage[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
     const answer = await fetch(`${url}/v1/${name}?limit=100${query}`, { headers });

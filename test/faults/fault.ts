@@ -3,10 +3,10 @@ import type { Generator, Mix } from './generator.ts';
 import type { Random } from './random.ts';
 import type { Receiver } from './receiver.ts';
 import type { Stack, StackOptions } from './stack.ts';
-import type { Watcher, Way } from './way.ts';
+import type { Watcher, TcpProxy } from './proxy.ts';
 
 /** What a fault can reach while messages are being sent. */
-export interface Scene {
+export interface FaultContext {
   readonly stack: Stack;
   readonly generator: Generator;
   readonly receiver: Receiver;
@@ -23,10 +23,10 @@ export interface Scene {
 export interface Fault {
   /** A sentence for the table of results. */
   readonly what: string;
-  readonly stack?: Pick<StackOptions, 'ways' | 'env' | 'files' | 'postgres'>;
+  readonly stack?: Pick<StackOptions, 'proxies' | 'env' | 'files' | 'postgres'>;
   readonly mix?: Partial<Mix>;
   /** Does it, while messages are sent. Resolves when it is over, or when nothing more is done about it. */
-  readonly happen: (scene: Scene) => Promise<void>;
+  readonly happen: (context: FaultContext) => Promise<void>;
   /** Why it cannot be tried on this machine. */
   readonly missing?: () => string | undefined;
 }
@@ -34,11 +34,11 @@ export interface Fault {
 /** Milliseconds after which a moment that was waited for is taken not to come. */
 const MOMENT_WITHIN = 20_000;
 
-/** Waits until something passes a way. The watcher decides in the moment itself, before it goes on. */
-export async function moment(way: Way, isNow: (...seen: Parameters<Watcher>) => boolean): Promise<void> {
+/** Waits until something passes a proxy. The watcher decides in the moment itself, before it goes on. */
+export async function awaitTraffic(proxy: TcpProxy, isNow: (...seen: Parameters<Watcher>) => boolean): Promise<void> {
   let stop: () => void = () => undefined;
   const seen = new Promise<void>((resolve) => {
-    stop = way.watch((direction, data) => {
+    stop = proxy.watch((direction, data) => {
       if (isNow(direction, data)) resolve();
     });
   });
@@ -54,7 +54,7 @@ export async function moment(way: Way, isNow: (...seen: Parameters<Watcher>) => 
 
 /** Does something again and again, at random intervals. */
 export async function repeatedly(
-  { random, lasts }: Pick<Scene, 'random' | 'lasts'>,
+  { random, lasts }: Pick<FaultContext, 'random' | 'lasts'>,
   between: readonly [number, number],
   act: () => void,
 ): Promise<void> {

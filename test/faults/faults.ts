@@ -3,10 +3,10 @@ import type { PartName } from '../../dev/environment/supervisor.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { clocks } from './clocks.ts';
 import { diskFaults } from './disk.ts';
-import { type Fault, moment, repeatedly, type Scene } from './fault.ts';
+import { awaitTraffic, type Fault, repeatedly, type FaultContext } from './fault.ts';
 import { providerFaults } from './provider-faults.ts';
 import { storm } from './storm.ts';
-import type { WayName } from './stack.ts';
+import type { ProxyName } from './stack.ts';
 import { vanishingHosts } from './vanish.ts';
 
 const NAMES: Readonly<Record<PartName, string>> = {
@@ -29,39 +29,41 @@ function away(part: PartName): Fault {
   return { what: `${NAMES[part]} away`, happen: ({ stack, lasts }) => stack.parts.away(part, lasts) };
 }
 
-function cuts(what: string, ...ways: WayName[]): Fault {
+function cuts(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `connections to ${what} cut`,
-    stack: { ways },
-    happen: (scene) => repeatedly(scene, [50, 800], () => ways.forEach((name) => scene.stack.way(name).cut())),
+    stack: { proxies },
+    happen: (context) =>
+      repeatedly(context, [50, 800], () => proxies.forEach((name) => context.stack.proxy(name).cut())),
   };
 }
 
-function unreachable(what: string, ...ways: WayName[]): Fault {
+function unreachable(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `${what} unreachable`,
-    stack: { ways },
+    stack: { proxies },
     async happen({ stack, lasts }) {
-      for (const name of ways) stack.way(name).shut();
+      for (const name of proxies) stack.proxy(name).shut();
       await sleep(lasts);
-      for (const name of ways) stack.way(name).open();
+      for (const name of proxies) stack.proxy(name).open();
     },
   };
 }
 
-function silent(what: string, ...ways: WayName[]): Fault {
+function silent(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `the network to ${what} silent`,
-    stack: { ways },
+    stack: { proxies },
     async happen({ stack, lasts }) {
-      for (const name of ways) for (const direction of ['there', 'back'] as const) stack.way(name).hold(direction);
+      for (const name of proxies)
+        for (const direction of ['request', 'response'] as const) stack.proxy(name).hold(direction);
       await sleep(lasts);
-      for (const name of ways) stack.way(name).release();
+      for (const name of proxies) stack.proxy(name).release();
     },
   };
 }
 
-/** All ways to one place. */
+/** All proxies to one place. */
 const TO = {
   postgres: ['Postgres', 'api-postgres', 'worker-postgres'],
   temporal: ['Temporal', 'api-temporal', 'worker-temporal'],
@@ -80,13 +82,13 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-kill': kill('api'),
   'api-kill-in-batch': {
     what: 'kill -9 of the API while 10,000 rows are inserted',
-    stack: { ways: ['api-postgres'] },
+    stack: { proxies: ['api-postgres'] },
     mix: BESIDE_A_BATCH,
     async happen({ stack, generator, random }) {
       // It is stored in 40 statements.
       let left = random.integer(2, 40);
-      const now = moment(stack.way('api-postgres'), (direction, data) => {
-        if (direction === 'there' && data.includes(STORES)) left--;
+      const now = awaitTraffic(stack.proxy('api-postgres'), (direction, data) => {
+        if (direction === 'request' && data.includes(STORES)) left--;
         return left <= 0;
       });
       const posted = generator.postBatch(BATCH, true);
@@ -97,17 +99,17 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   },
   'api-kill-after-commit': {
     what: 'kill -9 of the API between commit and answer',
-    stack: { ways: ['api-postgres'] },
+    stack: { proxies: ['api-postgres'] },
     async happen({ stack }) {
-      const way = stack.way('api-postgres');
-      await moment(way, (direction, data) => {
-        const isNow = direction === 'there' && data.includes(STORES);
-        if (isNow) way.hold('back');
+      const proxy = stack.proxy('api-postgres');
+      await awaitTraffic(proxy, (direction, data) => {
+        const isNow = direction === 'request' && data.includes(STORES);
+        if (isNow) proxy.hold('response');
         return isNow;
       });
       await sleep(COMMITTED);
       stack.parts.kill('api');
-      way.release();
+      proxy.release();
     },
   },
   'api-kill-in-upload': {
@@ -128,12 +130,12 @@ const TAKEN_OVER = 25_000;
 const WHILE_TAKEN_OVER = { rest: 250 };
 
 /** Kills the worker while no report can come, and lets them come when its messages have been taken over. */
-async function killUnreported({ stack }: Scene, release: () => void): Promise<void> {
+async function killUnreported({ stack }: FaultContext, release: () => void): Promise<void> {
   stack.parts.kill('worker');
   await stack.parts.serving();
   release();
   await sleep(TAKEN_OVER);
-  stack.way('provider-api').open();
+  stack.proxy('provider-api').open();
 }
 
 /** An HTTP request to a provider that sends. */
@@ -143,47 +145,47 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill': kill('worker'),
   'worker-kill-before-request': {
     what: 'kill -9 of the worker before the provider has the request',
-    stack: { ways: ['worker-provider'] },
+    stack: { proxies: ['worker-provider'] },
     async happen({ stack }) {
-      const way = stack.way('worker-provider');
-      await moment(way, (direction, data) => {
-        const isNow = direction === 'there' && SENDS.test(data.toString('latin1', 0, 5));
-        if (isNow) way.hold('there');
+      const proxy = stack.proxy('worker-provider');
+      await awaitTraffic(proxy, (direction, data) => {
+        const isNow = direction === 'request' && SENDS.test(data.toString('latin1', 0, 5));
+        if (isNow) proxy.hold('request');
         return isNow;
       });
       stack.parts.kill('worker');
       await stack.parts.serving();
-      way.release();
+      proxy.release();
     },
   },
   'worker-kill-before-answer': {
     what: 'kill -9 of the worker when the provider has the request and has not answered',
-    stack: { ways: ['worker-provider', 'provider-api'] },
+    stack: { proxies: ['worker-provider', 'provider-api'] },
     mix: WHILE_TAKEN_OVER,
-    async happen(scene) {
-      const way = scene.stack.way('worker-provider');
-      scene.stack.way('provider-api').shut();
-      await moment(way, (direction) => {
-        if (direction === 'back') way.hold('back');
-        return direction === 'back';
+    async happen(context) {
+      const proxy = context.stack.proxy('worker-provider');
+      context.stack.proxy('provider-api').shut();
+      await awaitTraffic(proxy, (direction) => {
+        if (direction === 'response') proxy.hold('response');
+        return direction === 'response';
       });
-      await sleep(scene.random.between(0, 500));
-      await killUnreported(scene, way.release);
+      await sleep(context.random.between(0, 500));
+      await killUnreported(context, proxy.release);
     },
   },
   'worker-kill-after-answer': {
     what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
-    stack: { ways: ['worker-provider', 'worker-postgres', 'provider-api'] },
+    stack: { proxies: ['worker-provider', 'worker-postgres', 'provider-api'] },
     mix: WHILE_TAKEN_OVER,
-    async happen(scene) {
-      const database = scene.stack.way('worker-postgres');
-      scene.stack.way('provider-api').shut();
-      await moment(scene.stack.way('worker-provider'), (direction) => {
-        if (direction === 'back') database.hold('there');
-        return direction === 'back';
+    async happen(context) {
+      const database = context.stack.proxy('worker-postgres');
+      context.stack.proxy('provider-api').shut();
+      await awaitTraffic(context.stack.proxy('worker-provider'), (direction) => {
+        if (direction === 'response') database.hold('request');
+        return direction === 'response';
       });
-      await sleep(scene.random.between(50, 500));
-      await killUnreported(scene, database.release);
+      await sleep(context.random.between(50, 500));
+      await killUnreported(context, database.release);
     },
   },
   'worker-kill-in-batch': {
@@ -258,7 +260,7 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'silent-provider': silent(...TO.provider),
 };
 
-/** Milliseconds within which a process that is told to end has finished what is under way. */
+/** Milliseconds within which a process that is told to end has finished what is under proxy. */
 const STOPS_WITHIN = 30_000;
 
 /** Holds the lock that `CREATE INDEX` takes. */
@@ -285,14 +287,14 @@ const others: Readonly<Record<string, Fault>> = {
     what: 'SIGTERM to the worker while an SMTP server takes 3 s for each message',
     mix: { large: 0.5, chats: 0 },
     async happen({ stack, generator, random, demand }) {
-      await stack.behave({ latency_ms: 3_000 });
+      await stack.setBehaviour({ latency_ms: 3_000 });
       await Promise.all(Array.from({ length: 60 }, () => generator.postLarge(true)));
       await sleep(random.between(500, 3_000));
       const { how, ms } = await stack.parts.end('worker', 'SIGTERM');
       demand(how === 'ended with 0', `told to end, it ${how}`);
       demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
       await stack.parts.serving();
-      await stack.behave({});
+      await stack.setBehaviour({});
     },
   },
   'events-blocked': {
@@ -308,9 +310,9 @@ const others: Readonly<Record<string, Fault>> = {
   'endpoint-down': {
     what: "the customer's endpoint refuses, then breaks off",
     async happen({ receiver, random }) {
-      receiver.be(random.chance(0.5) ? 'refuses' : 'breaks off');
+      receiver.setMode(random.chance(0.5) ? 'refuses' : 'breaks off');
       await sleep(random.between(1_000, 3_000));
-      receiver.be('takes');
+      receiver.setMode('takes');
     },
   },
 };

@@ -6,9 +6,9 @@ function behaves(what: string, behaviour: object): Fault {
   return {
     what,
     async happen({ stack, lasts }) {
-      await stack.behave(behaviour);
+      await stack.setBehaviour(behaviour);
       await sleep(lasts);
-      await stack.behave({});
+      await stack.setBehaviour({});
     },
   };
 }
@@ -19,10 +19,10 @@ function some(what: string, name: string): Fault {
     what,
     async happen({ stack, random }) {
       for (let i = 0; i < 5; i++) {
-        await stack.behave({ [name]: 1 });
+        await stack.setBehaviour({ [name]: 1 });
         await sleep(random.between(50, 600));
       }
-      await stack.behave({});
+      await stack.setBehaviour({});
     },
   };
 }

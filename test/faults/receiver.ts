@@ -11,11 +11,11 @@ export interface ReceiverEntry {
 }
 
 /** How the customer's endpoint behaves. */
-export type Mood = 'takes' | 'refuses' | 'breaks off' | 'is slow';
+export type ReceiverMode = 'takes' | 'refuses' | 'breaks off' | 'is slow';
 
 export interface Receiver {
   readonly url: string;
-  readonly be: (mood: Mood) => void;
+  readonly setMode: (mode: ReceiverMode) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -24,20 +24,20 @@ const SLOW = 30_000;
 
 /** A customer's endpoint: what it takes is in its ledger before it says so. */
 export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Receiver> {
-  let mood: Mood = 'takes';
+  let mode: ReceiverMode = 'takes';
 
   async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
-    if (mood === 'breaks off') {
+    if (mode === 'breaks off') {
       outgoing.destroy();
       return;
     }
-    if (mood === 'is slow') {
+    if (mode === 'is slow') {
       setTimeout(() => outgoing.end(), SLOW).unref();
       return;
     }
-    if (mood === 'refuses') {
+    if (mode === 'refuses') {
       outgoing.writeHead(503).end();
       return;
     }
@@ -53,7 +53,7 @@ export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Rece
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    be: (next) => (mood = next),
+    setMode: (next) => (mode = next),
     async close() {
       const closed = once(server, 'close');
       server.close();

@@ -1,8 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { printTable } from '../../bench/table.ts';
 import { FAULTS } from './faults.ts';
-import type { RunResult } from './stage.ts';
+import type { RunResult } from './harness.ts';
 
 /** Results of runs, one line of JSON each, a file for each fault. */
 export interface Results {
@@ -52,7 +51,7 @@ function rowsOf(results: Results): Row[] {
 
 export function printResults(results: Results): void {
   const rows = rowsOf(results);
-  if (rows.length > 0) printTable('Messages under fault', rows);
+  if (rows.length > 0) console.table(rows);
 }
 
 /** As docs/guarantees.md has it. */

@@ -3,12 +3,12 @@ import { parseArgs } from 'node:util';
 import type { Fault } from './fault.ts';
 import { FAULTS } from './faults.ts';
 import { openResults, printMarkdown, printResults } from './results.ts';
-import { openStage, type RunResult, type Stage, type StageOptions } from './stage.ts';
+import { startHarness, type RunResult, type Harness, type HarnessOptions } from './harness.ts';
 
 /**
  * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
  * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
- * `--overlap` begins the next run while up to three others settle: the same messages in less time, whose recovery then
+ * `--overlap` begins the next run while up to three others awaitVerdict: the same messages in less time, whose recovery then
  * takes longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
  * `--markdown` the same for docs/guarantees.md.
  */
@@ -37,20 +37,20 @@ if (unknown !== undefined) {
 const results = openResults(FOLDER);
 const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
 const seed = Number(values.seed);
-/** All ways lie open, so that most faults share a stack. */
+/** All proxies lie open, so that most faults share a stack. */
 const SHARED: Fault['stack'] = {
-  ways: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
+  proxies: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
 };
-const options: StageOptions = {
+const options: HarnessOptions = {
   seconds: Number(values.seconds),
   minutes: Number(values.minutes),
   load: Number(values.load),
   production: !values.dev,
   say: (line) => console.log(line),
 };
-let shared: Stage | undefined;
+let shared: Harness | undefined;
 const settling = new Set<Promise<void>>();
-/** Runs that may settle while the next one begins: more would only wait for the processors, until they have waited too long. */
+/** Runs that may awaitVerdict while the next one begins: more would only wait for the processors, until they have waited too long. */
 const OVERLAPPING = 3;
 
 if (!values.table && !values.markdown) {
@@ -85,10 +85,10 @@ async function runFault(name: string, index: number): Promise<void> {
   }
   console.log(`${name} (${index + 1} of ${names.length}): ${fault.what}, ${wanted - done} runs`);
   const isApart = ['env', 'files', 'postgres'].some((option) => option in (fault.stack ?? {}));
-  const stage = isApart ? await openStage(options, fault.stack) : (shared ??= await openStage(options, SHARED));
+  const harness = isApart ? await startHarness(options, fault.stack) : (shared ??= await startHarness(options, SHARED));
   try {
     for (let run = done; run < wanted; run++) {
-      const { result } = await stage.run(name, fault, seed + run);
+      const { result } = await harness.run(name, fault, seed + run);
       const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
       settling.add(told);
       told.then(
@@ -99,7 +99,7 @@ async function runFault(name: string, index: number): Promise<void> {
       while (settling.size >= OVERLAPPING) await Promise.race(settling);
     }
   } finally {
-    if (isApart) await stage.close();
+    if (isApart) await harness.close();
   }
 }
 

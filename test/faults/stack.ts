@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processPart } from '../../bench/processes.ts';
-import { startServers } from '../../bench/servers.ts';
-import { sharedSettings } from '../../bench/settings.ts';
+import { processPart } from '../../dev/production/processes.ts';
+import { startServers } from '../../dev/production/servers.ts';
+import { sharedSettings } from '../../dev/production/settings.ts';
 import { takeHome, type Home } from '../../dev/environment/home.ts';
 import { nodePart } from '../../dev/environment/node-part.ts';
 import { makePorts } from '../../dev/environment/ports.ts';
@@ -13,21 +13,21 @@ import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
 import { temporalDatabase, temporalPart } from '../../dev/environment/temporal.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { behave } from '../support/behave.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { programPath } from '../support/program.ts';
 import { makeParts, type Parts } from './parts.ts';
-import { openWay, type Way } from './way.ts';
+import { startProxy, type TcpProxy } from './proxy.ts';
 
 /** Connections that a fault may reach for: who connects, and to whom. */
-export type WayName =
+export type ProxyName =
   'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider' | 'provider-api';
 type Service = 'api' | 'worker' | 'simulator';
 
 export interface StackOptions {
-  /** Production's way is `dist` with Temporal's full server; any machine has what `source` with the other one needs. */
+  /** Production's proxy is `dist` with Temporal's full server; any machine has what `source` with the other one needs. */
   readonly production: boolean;
   /** Those that lead through a proxy. */
-  readonly ways?: readonly WayName[];
+  readonly proxies?: readonly ProxyName[];
   /** Settings of one process on top. */
   readonly env?: Partial<Record<Service, NodeJS.ProcessEnv>>;
   /** Where attached files are kept; in the stack's own folder otherwise. */
@@ -48,11 +48,11 @@ export interface Stack {
   /** The provider's ledger: it writes what it takes there before it answers. */
   readonly inbox: string;
   readonly parts: Parts;
-  readonly way: (name: WayName) => Way;
-  /** Everything passes every way again. */
-  readonly mend: () => void;
+  readonly proxy: (name: ProxyName) => TcpProxy;
+  /** Everything passes every proxy again. */
+  readonly restoreNetwork: () => void;
   /** How providers behave from now on; see the simulator's Behaviour. */
-  readonly behave: (behaviour: object) => Promise<void>;
+  readonly setBehaviour: (behaviour: object) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -74,14 +74,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await chmod(folder, 0o755);
   const { home, release } = await takeHome(folder);
   const parts = makeParts(say);
-  const ways = new Map<WayName, Way>();
+  const proxies = new Map<ProxyName, TcpProxy>();
   // Postgres and Temporal would outlive us.
   const interrupt = () => void stop().finally(() => process.exit(130));
   for (const signal of SIGNALS) process.once(signal, interrupt);
   const stop = async () => {
     for (const signal of SIGNALS) process.off(signal, interrupt);
     await parts.stop();
-    await Promise.all([...ways.values()].map((way) => way.close()));
+    await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
     await release();
     await rm(folder, { recursive: true, force: true });
   };
@@ -96,24 +96,24 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const [api, simulator, smtp] = [await ports.choose(0), await ports.choose(0), await ports.choose(0)];
     await ports.release();
 
-    const lay = async (name: WayName, target: number) => {
-      if (!options.ways?.includes(name)) return target;
-      const way = await openWay(target);
-      ways.set(name, way);
-      return way.port;
+    const proxyTo = async (name: ProxyName, target: number) => {
+      if (!options.proxies?.includes(name)) return target;
+      const proxy = await startProxy(target);
+      proxies.set(name, proxy);
+      return proxy.port;
     };
     const url = `http://127.0.0.1:${api}`;
-    const reports = `http://127.0.0.1:${await lay('provider-api', api)}`;
+    const reports = `http://127.0.0.1:${await proxyTo('provider-api', api)}`;
     const shared = {
       ...sharedSettings(home, secrets, { url: reports, smtpPort: smtp, files: options.files }),
       ...chatSettings(secrets),
       ...RETRIES,
     };
     const own = async (name: 'api' | 'worker') => ({
-      DATABASE_URL: withPort(DATABASE_URL, await lay(`${name}-postgres`, Number(new URL(DATABASE_URL).port))),
-      TEMPORAL_ADDRESS: `127.0.0.1:${await lay(`${name}-temporal`, Number(temporalAddress.split(':')[1]))}`,
+      DATABASE_URL: withPort(DATABASE_URL, await proxyTo(`${name}-postgres`, Number(new URL(DATABASE_URL).port))),
+      TEMPORAL_ADDRESS: `127.0.0.1:${await proxyTo(`${name}-temporal`, Number(temporalAddress.split(':')[1]))}`,
     });
-    const provider = `http://127.0.0.1:${await lay('worker-provider', simulator)}`;
+    const provider = `http://127.0.0.1:${await proxyTo('worker-provider', simulator)}`;
     const providers = { POSTMARK_BASE_URL: provider, TWILIO_BASE_URL: provider, META_BASE_URL: provider };
     const env: Record<Service, NodeJS.ProcessEnv> = {
       api: { ...(await own('api')), PORT: String(api), HOST: '127.0.0.1' },
@@ -146,18 +146,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       simulatorUrl,
       inbox: home.inbox,
       parts,
-      way(name) {
-        const way = ways.get(name);
-        if (!way) throw new Error(`no proxy was laid for ${name}`);
-        return way;
+      proxy(name) {
+        const proxy = proxies.get(name);
+        if (!proxy) throw new Error(`no proxy was laid for ${name}`);
+        return proxy;
       },
-      mend() {
-        for (const way of ways.values()) {
-          way.open();
-          way.release();
+      restoreNetwork() {
+        for (const proxy of proxies.values()) {
+          proxy.open();
+          proxy.release();
         }
       },
-      behave: (behaviour) => behave(simulatorUrl, behaviour),
+      setBehaviour: (behaviour) => setBehaviour(simulatorUrl, behaviour),
       async stop() {
         await pool.end();
         await stop();
@@ -169,7 +169,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Says nothing of what is done on the way. */
+/** Says nothing of what is done on the proxy. */
 export const QUIET: Progress = {
   step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
   say: () => undefined,

@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts';
-import { moment } from './fault.ts';
-import type { WayName } from './stack.ts';
+import { awaitTraffic } from './fault.ts';
+import type { ProxyName } from './stack.ts';
 
 /** Milliseconds for which the connections of a vanished host stay open; far longer than any of our own limits. */
 const STRANDED_MS = 600_000;
@@ -11,16 +11,16 @@ const STRANDED_MS = 600_000;
  * @param statement name of a statement of that transaction, as it goes over the wire
  */
 function vanish(part: 'api' | 'worker', name: string, statement: string): Fault {
-  const ways: readonly WayName[] = [`${part}-postgres`, `${part}-temporal`];
+  const proxies: readonly ProxyName[] = [`${part}-postgres`, `${part}-temporal`];
   return {
     what: `the host of ${name} vanishes in a transaction; its connections stay open for 10 minutes`,
-    stack: { ways },
+    stack: { proxies },
     async happen({ stack }) {
       let isOpen = false;
-      await moment(stack.way(`${part}-postgres`), (direction, data) => {
-        if (direction === 'there' && data.includes(statement)) isOpen = true;
-        const isNow = isOpen && direction === 'back';
-        if (isNow) for (const way of ways) stack.way(way).strand(STRANDED_MS);
+      await awaitTraffic(stack.proxy(`${part}-postgres`), (direction, data) => {
+        if (direction === 'request' && data.includes(statement)) isOpen = true;
+        const isNow = isOpen && direction === 'response';
+        if (isNow) for (const proxy of proxies) stack.proxy(proxy).strand(STRANDED_MS);
         return isNow;
       });
       stack.parts.kill(part);

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { type Line, makePublicPost } from '../../src/public-fetch/post.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { eventually } from '../support/eventually.ts';
-import { lived } from '../support/lived.ts';
+import { unstalledMs } from '../support/unstalled-time.ts';
 import { canary, names, rawSite, REACHABLE, site } from './web.ts';
 
 const KEEP = 100;
@@ -106,9 +106,9 @@ describe('a post', () => {
     const breaks = await rawSite(t, (socket) => socket.end(head));
     assert.deepEqual(await post(lineTo(t, breaks)), { status: 200, retryAfter: null, body: Buffer.from('abc') });
     const hangs = await rawSite(t, (socket) => socket.write(head));
-    const began = lived();
+    const began = unstalledMs();
     assert.equal((await post(lineTo(t, hangs, {}, 500))).status, 200);
-    assert.ok(lived() - began < 1_500);
+    assert.ok(unstalledMs() - began < 1_500);
   });
 });
 

@@ -7,7 +7,7 @@ import { listEmails } from '../../src/store/emails/lists.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { project } from '../../src/projection/emails.ts';
 import { testDatabase, useDatabase } from '../support/database.ts';
-import { LARGE, storeManyEmails } from '../support/many-emails.ts';
+import { LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
 

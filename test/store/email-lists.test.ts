@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
 import { useDatabase } from '../support/database.ts';
-import { APART, FIRST_AT, LARGE, storeManyEmails } from '../support/many-emails.ts';
+import { APART, FIRST_AT, LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
 import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
 
 const ROWS = 100_000;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lived } from './lived.ts';
+import { unstalledMs } from './unstalled-time.ts';
 
 /**
  * Asks until the answer is neither undefined nor false. Throws after `within` milliseconds, in which the machine does not
@@ -10,11 +10,11 @@ export async function eventually<T>(
   ask: () => T | undefined | false | Promise<T | undefined | false>,
   within = 30_000,
 ): Promise<T> {
-  const until = lived() + within;
+  const until = unstalledMs() + within;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (lived() > until) throw new Error(`not within ${within / 1_000} s: ${what}`);
+    if (unstalledMs() > until) throw new Error(`not within ${within / 1_000} s: ${what}`);
     await sleep(10);
   }
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { startTracer } from '../../src/telemetry/otel.ts';
 import { eventually } from '../support/eventually.ts';
-import { lived } from '../support/lived.ts';
+import { unstalledMs } from '../support/unstalled-time.ts';
 
 /** A collector that takes no answer for good, so that the end of the process must not wait for it. */
 const held = createServer(() => undefined).listen(0, '127.0.0.1');
@@ -52,7 +52,7 @@ test('what its work throws is thrown', async () => {
 test('a collector that does not answer is told of, and holds up no end', async () => {
   await eventually('a warning', () => warnings.length > 0);
   await tracer.span('last', { kind: 'client', attributes: {} }, async () => undefined);
-  const began = lived();
+  const began = unstalledMs();
   await tracer.stop();
-  assert.ok(lived() - began < 2_000, 'it waited for the collector');
+  assert.ok(unstalledMs() - began < 2_000, 'it waited for the collector');
 });

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { run } from '../../../dev/environment/command.ts';
 import { download } from '../../../dev/environment/download.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { lived } from '../../support/lived.ts';
+import { unstalledMs } from '../../support/unstalled-time.ts';
 
 const ARTIFACT = { name: 'cli', version: 'v1.8.2', query: { format: 'tar.gz' } } as const;
 
@@ -59,9 +59,9 @@ test('a refusal and a host that is not there are told in a few words', async (t)
 
 test('a host that does not answer is given up after 3 s', async (t) => {
   const origin = await serve(t, () => undefined);
-  const before = lived();
+  const before = unstalledMs();
   await assert.rejects((await attempt(t, origin)).result, /no answer within 3 s/);
-  assert.ok(lived() - before < 3_900);
+  assert.ok(unstalledMs() - before < 3_900);
 });
 
 test('an archive that breaks off is no program', async (t) => {

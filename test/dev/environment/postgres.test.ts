@@ -17,7 +17,7 @@ import { makeSupervisor, type Processes } from '../../../dev/environment/supervi
 import { makePool } from '../../../src/store/postgres/pool.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { lived } from '../../support/lived.ts';
+import { unstalledMs } from '../../support/unstalled-time.ts';
 
 const quiet = { say: () => undefined };
 const progress = { ...quiet, step: <T>(_: string, work: (step: never) => Promise<T>) => work(undefined as never) };
@@ -72,12 +72,12 @@ test('a cluster is made once, keeps what was committed when it is killed, and is
 test('a cluster whose password is lost is told, not waited for', async (t) => {
   const { home, start } = await setUp(t);
   const cluster = await prepareCluster(home, 'a password', progress);
-  const before = lived();
+  const before = unstalledMs();
   await assert.rejects(
     start({ ...cluster, password: 'another one' }),
     (error: Error) => error instanceof Problem && error.message.includes(cluster.data),
   );
-  assert.ok(lived() - before < 10_000);
+  assert.ok(unstalledMs() - before < 10_000);
 });
 
 test('a pid file that names a stranger is removed; Postgres would take him for itself', async (t) => {

@@ -7,7 +7,7 @@ import { commandLine } from '../../../dev/environment/processes.ts';
 import { makeSupervisor, onFreePorts, type Processes } from '../../../dev/environment/supervisor.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { lived } from '../../support/lived.ts';
+import { unstalledMs } from '../../support/unstalled-time.ts';
 import { isAlive, scripted } from './scripts.ts';
 
 const QUICK: BackOff = { first: 20, longest: 80, forgiveAfter: 60_000 };
@@ -125,9 +125,9 @@ test('one that does not listen is killed at its deadline, with all that it has s
     const helper = spawn('sleep', ['100']);
     ready({ helper: helper.pid }); live()`;
   const { helper } = await supervisor.start('api', scripted<{ helper: number }>(folder, 'api', script, 200));
-  const before = lived();
+  const before = unstalledMs();
   await supervisor.stop();
-  assert.ok(lived() - before < 1_500);
+  assert.ok(unstalledMs() - before < 1_500);
   assert.ok(pids().every((pid) => !isAlive(pid)));
   await eventually('its helper has ended', async () => (await commandLine(helper)) === undefined);
 });
@@ -170,9 +170,9 @@ test('stopped in the pause after a death, a part does not come back', async (t) 
   const { folder, supervisor, said, pids } = await setUp(t, { first: 20_000, longest: 20_000, forgiveAfter: 60_000 });
   await supervisor.start('api', scripted(folder, 'api', `ready(); setTimeout(() => process.exit(1), 20)`));
   await eventually('its death', () => said.length > 0);
-  const before = lived();
+  const before = unstalledMs();
   await supervisor.stop();
-  assert.ok(lived() - before < 10_000);
+  assert.ok(unstalledMs() - before < 10_000);
   assert.equal(pids().length, 1);
 });
 

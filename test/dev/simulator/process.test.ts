@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { lived } from '../../support/lived.ts';
+import { unstalledMs } from '../../support/unstalled-time.ts';
 import { provided } from '../../support/provided.ts';
 import { mail } from './start.ts';
 
@@ -71,10 +71,10 @@ test('the process ends within a second, with calls under way', async (t) => {
       const call = assert.rejects(send(ready.postmarkUrl, 'any'));
       await new Promise((resolve) => setTimeout(resolve, 50));
       const ended = once(child, 'exit');
-      const began = lived();
+      const began = unstalledMs();
       end(child);
       assert.deepEqual(await ended, [0, null]);
-      assert.ok(lived() - began < 1_000, `took ${lived() - began} ms`);
+      assert.ok(unstalledMs() - began < 1_000, `took ${unstalledMs() - began} ms`);
       await call;
     }),
   );

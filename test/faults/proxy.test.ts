@@ -3,56 +3,56 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { openWay, type Way } from './way.ts';
+import { startProxy, type TcpProxy } from './proxy.ts';
 
-/** A server that says everything back, and a way to it. */
-async function echo(t: TestContext): Promise<Way> {
+/** A server that says everything back, and a proxy to it. */
+async function echo(t: TestContext): Promise<TcpProxy> {
   const server = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const way = await openWay((server.address() as AddressInfo).port);
+  const proxy = await startProxy((server.address() as AddressInfo).port);
   t.after(async () => {
-    await way.close();
+    await proxy.close();
     server.close();
   });
-  return way;
+  return proxy;
 }
 
-function visit(way: Way): { socket: Socket; heard: () => string } {
+function visit(proxy: TcpProxy): { socket: Socket; heard: () => string } {
   let heard = '';
-  const socket = connect(way.port, '127.0.0.1');
+  const socket = connect(proxy.port, '127.0.0.1');
   socket.on('error', () => undefined).on('data', (data: Buffer) => (heard += data.toString()));
   return { socket, heard: () => heard };
 }
 
 test('what is held in the moment it passes comes after the release, in order', async (t) => {
-  const way = await echo(t);
-  const { socket, heard } = visit(way);
+  const proxy = await echo(t);
+  const { socket, heard } = visit(proxy);
   socket.write('one ');
   await eventually('it is said back', () => heard() === 'one ');
   const seen: string[] = [];
-  way.watch((direction, data) => {
+  proxy.watch((direction, data) => {
     seen.push(`${direction} ${data.toString()}`);
-    way.hold('back');
+    proxy.hold('response');
   });
   socket.write('two ');
-  await eventually('the answer is held', () => seen.includes('back two '));
-  assert.deepEqual([seen, heard()], [['there two ', 'back two '], 'one ']);
-  way.release();
+  await eventually('the answer is held', () => seen.includes('response two '));
+  assert.deepEqual([seen, heard()], [['request two ', 'response two '], 'one ']);
+  proxy.release();
   await eventually('it comes', () => heard() === 'one two ');
   socket.destroy();
 });
 
 test('cut breaks what is open; shut also what comes, until it is open again', async (t) => {
-  const way = await echo(t);
-  const first = visit(way);
+  const proxy = await echo(t);
+  const first = visit(proxy);
   await once(first.socket, 'connect');
-  way.cut();
+  proxy.cut();
   await once(first.socket, 'close');
-  way.shut();
-  const second = visit(way);
+  proxy.shut();
+  const second = visit(proxy);
   await once(second.socket, 'close');
-  way.open();
-  const third = visit(way);
+  proxy.open();
+  const third = visit(proxy);
   third.socket.write('hello');
   await eventually('it is said back', () => third.heard() === 'hello');
   third.socket.destroy();
@@ -65,26 +65,26 @@ test('a stranded connection stays open and dead, whoever closes; new ones pass',
     socket.pipe(socket);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const way = await openWay((server.address() as AddressInfo).port);
+  const proxy = await startProxy((server.address() as AddressInfo).port);
   t.after(async () => {
-    await way.close();
+    await proxy.close();
     server.close();
   });
-  const first = visit(way);
+  const first = visit(proxy);
   first.socket.write('one');
   await eventually('it is echoed', () => first.heard() === 'one');
-  way.strand(600_000);
+  proxy.strand(600_000);
   first.socket.write('two');
   first.socket.destroy();
-  const second = visit(way);
+  const second = visit(proxy);
   second.socket.write('three');
   await eventually('a new connection passes', () => second.heard() === 'three');
   second.socket.destroy();
   await eventually('the server sees the end of the new one', () => closed.length === 1);
   assert.equal(first.heard(), 'one');
-  way.strand(0);
-  const third = visit(way);
+  proxy.strand(0);
+  const third = visit(proxy);
   await once(third.socket, 'connect');
-  way.strand(1);
+  proxy.strand(1);
   await once(third.socket, 'close');
 });

@@ -1,7 +1,7 @@
-import { SETTINGS } from '../src/settings.ts';
-import type { Home } from '../dev/environment/home.ts';
-import type { Secrets } from '../dev/environment/secrets.ts';
-import { withoutTemporal } from '../dev/environment/temporal.ts';
+import { SETTINGS } from '../../src/settings.ts';
+import type { Home } from '../environment/home.ts';
+import type { Secrets } from '../environment/secrets.ts';
+import { withoutTemporal } from '../environment/temporal.ts';
 
 /** Where a service under load or under fault is, and where it keeps files unless its home is to hold them. */
 export interface Places {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { programOf } from '../dev/environment/node-part.ts';
-import type { PartSpec } from '../dev/environment/part.ts';
-import type { PartName } from '../dev/environment/supervisor.ts';
+import { programOf } from '../environment/node-part.ts';
+import type { PartSpec } from '../environment/part.ts';
+import type { PartName } from '../environment/supervisor.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A folder to which api, worker and simulator write what their processors did, as Chrome's tools read it. */
 export const { BENCH_PROFILE } = process.env;
 

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** From who connects, or back to him. */
-export type Direction = 'there' | 'back';
+export type Direction = 'request' | 'response';
 export type Watcher = (direction: Direction, data: Buffer) => void;
 
-/** A way from one process to another by TCP, on which everything that networks do can happen. */
-export interface Way {
+/** A proxy from one process to another by TCP, on which everything that networks do can happen. */
+export interface TcpProxy {
   readonly port: number;
   /** Breaks all connections; new ones pass. */
   readonly cut: () => void;
@@ -33,8 +33,8 @@ interface Lane {
   readonly kept: Buffer[];
 }
 
-/** Opens a way on loopback to a port. */
-export async function openWay(target: number): Promise<Way> {
+/** Opens a proxy on loopback to a port. */
+export async function startProxy(target: number): Promise<TcpProxy> {
   const lanes = new Set<Lane>();
   const stranded = new Set<Lane>();
   const watchers = new Set<Watcher>();
@@ -49,11 +49,11 @@ export async function openWay(target: number): Promise<Way> {
     }
     const far = connect({ port: target, host: '127.0.0.1', noDelay: true });
     far.on('error', () => undefined);
-    lay({ direction: 'there', from: near, to: far, kept: [] });
-    lay({ direction: 'back', from: far, to: near, kept: [] });
+    proxyTo({ direction: 'request', from: near, to: far, kept: [] });
+    proxyTo({ direction: 'response', from: far, to: near, kept: [] });
   });
 
-  function lay(lane: Lane): void {
+  function proxyTo(lane: Lane): void {
     const { direction, from, to, kept } = lane;
     lanes.add(lane);
     from.on('data', (data: Buffer) => {

@@ -12,7 +12,7 @@ import { type ReceiverEntry, startReceiver } from './receiver.ts';
 import { type Stack, startStack } from './stack.ts';
 import { makeTenant, type Tenant } from './tenant.ts';
 
-export interface StageOptions {
+export interface HarnessOptions {
   /** Seconds that something is frozen, away or broken. */
   readonly seconds: number;
   readonly minutes: number;
@@ -36,22 +36,22 @@ export interface RunResult {
   readonly wrong: readonly string[];
   readonly lost: number;
   readonly twice: number;
-  /** Milliseconds from the end of the fault, or from when a message was due if that was later, to its hand-over: the longest. */
+  /** Milliseconds from the end of the fault, or from when a message was due if that was later, to its disturber-over: the longest. */
   readonly handedOver: number;
   /** Milliseconds from the end of the fault, or of sending if that was later, until nothing waited any more. */
   readonly settled: number;
 }
 
 /** Milliseconds before and after the fault in which messages are sent. */
-const BEFORE = [800, 2_500] as const;
-const AFTER = 1_500;
+const LEAD_MS = [800, 2_500] as const;
+const TAIL_MS = 1_500;
 /** Until all is at its end: a call whose end nobody saw is asked about twice, a minute apart. */
-const PATIENCE = 240_000;
-const PACE = 500;
+const VERDICT_TIMEOUT_MS = 240_000;
+const POLL_MS = 500;
 const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };
 
 /** A stack on which things go wrong, one after the other. */
-export interface Stage {
+export interface Harness {
   /**
    * Lets a fault happen while messages are sent.
    * @returns when that is over; what came of it is known when all is at its end
@@ -60,8 +60,8 @@ export interface Stage {
   readonly close: () => Promise<void>;
 }
 
-/** Starts a stack for faults that need nothing but the ways `stack` names. */
-export async function openStage(options: StageOptions, stack: Fault['stack'] = {}): Promise<Stage> {
+/** Starts a stack for faults that need nothing but the proxies `stack` names. */
+export async function startHarness(options: HarnessOptions, stack: Fault['stack'] = {}): Promise<Harness> {
   const running = await startStack({ ...options, ...stack });
   const provider = readProvider(running.inbox);
   let run = 0;
@@ -78,7 +78,7 @@ async function runOnce(
   fault: Fault,
   run: number,
   seed: number,
-  { seconds, minutes, load = 1 }: StageOptions,
+  { seconds, minutes, load = 1 }: HarnessOptions,
 ): Promise<{ result: Promise<RunResult> }> {
   const folder = join(stack.folder, `run-${run}`);
   await mkdir(folder);
@@ -100,20 +100,20 @@ async function runOnce(
       if (!holds) demanded.push(`demanded: ${sentence}`);
     };
     generator.start();
-    await sleep(random.between(...BEFORE));
+    await sleep(random.between(...LEAD_MS));
     await fault
       .happen({ stack, generator, receiver, random, lasts: seconds * 1_000, minutes, demand })
       .catch((error: unknown) => {
         demand(false, `it did not happen as it should: ${String(error)}`);
       });
-    stack.mend();
+    stack.restoreNetwork();
     const over = Date.now();
-    await sleep(AFTER);
+    await sleep(TAIL_MS);
     await generator.stop();
     await stack.parts.serving();
-    await stack.behave({});
+    await stack.setBehaviour({});
     const ended = Date.now();
-    const result = settle(stack, tenant, { ...paths, provider })
+    const result = awaitVerdict(stack, tenant, { ...paths, provider })
       .then(({ verdict, evidence }) => ({
         fault: name,
         seed,
@@ -130,33 +130,33 @@ async function runOnce(
 }
 
 /** A verdict in figures and sentences. */
-export function summary({ wrongs, waiting, ...counts }: Verdict, demanded: readonly string[]) {
-  const wrong = [...demanded, ...waiting.map((one) => `waiting: ${one}`), ...sentences(wrongs)];
-  return { ...counts, wrong, lost: wrongs.lost.length + waiting.length, twice: wrongs.twice.length };
+export function summary({ violations, waiting, ...counts }: Verdict, demanded: readonly string[]) {
+  const wrong = [...demanded, ...waiting.map((one) => `waiting: ${one}`), ...sentences(violations)];
+  return { ...counts, wrong, lost: violations.lost.length + waiting.length, twice: violations.twice.length };
 }
 
 /** Waits until nothing waits any more, or for too long; and compares. */
-export async function settle(
+export async function awaitVerdict(
   stack: Pick<Stack, 'pool' | 'url' | 'temporalAddress'>,
   tenant: Tenant,
   ledgers: Parameters<typeof gatherEvidence>[2],
 ): Promise<{ verdict: Verdict; evidence: Evidence }> {
-  const until = Date.now() + PATIENCE;
+  const until = Date.now() + VERDICT_TIMEOUT_MS;
   for (;;) {
     const isLate = Date.now() > until;
     try {
       if (isLate || (await isCalm(stack, tenant))) {
         const evidence = await gatherEvidence(stack, tenant, ledgers);
         const verdict = check(evidence);
-        // A report may have come meanwhile, whose event is on its way.
-        if (isLate || (verdict.waiting.length === 0 && verdict.wrongs.untold.length === 0))
+        // A report may have come meanwhile, whose event is on its proxy.
+        if (isLate || (verdict.waiting.length === 0 && verdict.violations.missingWebhooks.length === 0))
           return { verdict, evidence };
       }
     } catch (error) {
       // The next fault may have begun.
       if (isLate) throw error;
     }
-    await sleep(PACE);
+    await sleep(POLL_MS);
   }
 }
 

@@ -1,13 +1,13 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServers } from '../../bench/servers.ts';
+import { startServers } from '../../dev/production/servers.ts';
 import { type Home, takeHome } from '../../dev/environment/home.ts';
 import { makeParts, type Parts } from '../faults/parts.ts';
 import { QUIET, startDevServer } from '../faults/stack.ts';
 
 /** Postgres and Temporal of a test's own, which it may stop, copy and start again. */
-export interface Ground {
+export interface OwnServers {
   readonly home: Home;
   readonly databaseUrl: string;
   /** Postgres's own database, as its superuser. */
@@ -32,7 +32,7 @@ export async function makeHomeFolder(): Promise<string> {
  * Starts both servers in a folder, with what an earlier start has left there.
  * @param folder is removed at the end, by `stop`
  */
-export async function startGround(folder: string): Promise<Ground> {
+export async function startOwnServers(folder: string): Promise<OwnServers> {
   const { home, release } = await takeHome(folder);
   const parts: Parts = makeParts(() => undefined);
   // Both servers lead groups of their own, and would outlive a run that is broken off.

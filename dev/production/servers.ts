@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cached, cacheFolder } from '../dev/environment/cache.ts';
-import { run } from '../dev/environment/command.ts';
-import { checkGo, goBuild } from '../dev/environment/go-build.ts';
-import type { Home } from '../dev/environment/home.ts';
-import type { PartSpec } from '../dev/environment/part.ts';
-import { makePorts } from '../dev/environment/ports.ts';
-import { adminUrl, createDatabase, postgresPart, prepareCluster } from '../dev/environment/postgres.ts';
-import { waitUntilServing } from '../dev/environment/probe.ts';
-import type { Progress } from '../dev/environment/progress.ts';
-import type { Supervisor } from '../dev/environment/supervisor.ts';
-import { findTemporalCli } from '../dev/environment/temporal-cli.ts';
-import { DYNAMIC_CONFIG, FRONTEND } from '../dev/environment/temporal.ts';
-import { makePool } from '../src/store/postgres/pool.ts';
+import { cached, cacheFolder } from '../environment/cache.ts';
+import { run } from '../environment/command.ts';
+import { checkGo, goBuild } from '../environment/go-build.ts';
+import type { Home } from '../environment/home.ts';
+import type { PartSpec } from '../environment/part.ts';
+import { makePorts } from '../environment/ports.ts';
+import { adminUrl, createDatabase, postgresPart, prepareCluster } from '../environment/postgres.ts';
+import { waitUntilServing } from '../environment/probe.ts';
+import type { Progress } from '../environment/progress.ts';
+import type { Supervisor } from '../environment/supervisor.ts';
+import { findTemporalCli } from '../environment/temporal-cli.ts';
+import { DYNAMIC_CONFIG, FRONTEND } from '../environment/temporal.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 
 /** Pinned by the Go module that the development server is built from. */
 export const TEMPORAL_SERVER = '1.31.2';
