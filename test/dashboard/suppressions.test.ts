@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { type Organization, type Service, startService } from '../http/service.ts';
-import { address, putSuppression } from '../http/suppressed.ts';
+import { address, putSuppression } from '../http/suppression-list.ts';
 import { type Person, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/suppressions';

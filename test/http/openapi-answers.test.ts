@@ -1,119 +1,146 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
-import { assertDescribed as assertAsDescribed } from './described.ts';
-import { type Answer, type Organization, type Service, startService } from './service.ts';
+import { assertDescribed as assertInDocument, type Described } from './described.ts';
+import { connectNumber, resourceOf } from './resources.ts';
+import { type Answer, type Call, inFuture, startService, useService } from './service.ts';
+import { head, speak } from './socket.ts';
 
-type Json = Record<string, unknown>;
-
-let service: Service;
-let ours: Organization;
-let api: Parameters<typeof assertAsDescribed>[0];
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-  api = (await service.call('GET', '/openapi.json')).body as typeof api;
-});
-after(() => service.close());
-
-/** The id of a webhook endpoint. */
-async function endpoint(): Promise<string> {
-  const answer = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
-  return (answer.body as { id: string }).id;
+interface Schema {
+  readonly $ref?: string;
+  readonly examples?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Operation {
+  readonly security: readonly unknown[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { content: { 'application/json': { schema: Schema; example?: unknown } } };
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+interface Api extends Described {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** The answer is one that the document tells of, with nothing more; one without a body has no form. */
+const service = await useService();
+const ours = await service.organization();
+await ours.addDomain('example.com');
+const { number } = await connectNumber(ours);
+const [readOnly, sending] = [await ours.addKey('read_only'), await ours.addKey('sending_access')];
+const api = (await service.call('GET', '/openapi.json')).body as Api;
+const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => [method, path, operation] as const),
+);
+
+/** The document lists the status of the answer and describes every field of its body. */
 function assertDescribed(path: string, method: string, answer: Answer): void {
-  if (answer.status === 204) assert.ok(api.paths[path]?.[method]?.responses['204']);
-  else assertAsDescribed(api, path, method, answer);
+  if (answer.body !== undefined) return assertInDocument(api, path, method, answer);
+  assert.ok(api.paths[path]?.[method]?.responses[answer.status], `${method} ${path} does not list ${answer.status}`);
 }
 
-describe('every answer is one that is described, besides those about email', () => {
-  const ID = `em_${'0'.repeat(26)}`;
-  const unread = { raw: 'x', headers: { 'content-type': 'text/plain' } };
-  const notJson = { raw: '{', headers: { 'content-type': 'application/json' } };
+describe('the answer that the document describes is given', () => {
+  for (const [method, path, { security, requestBody }] of operations) {
+    if (path.endsWith('/download')) continue;
+    it(`by ${method.toUpperCase()} ${path} to a correct request and to each mistake`, async () => {
+      const route = path.replace(/\{(\w+)\}/g, ':$1');
+      const ids = (await resourceOf(route)?.(ours)) ?? {};
+      const address = (given = ids) => path.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? 'absent');
+      const assertStatus = async (status: number, call: Call, at = address()) => {
+        const answer = await service.call(method.toUpperCase(), at, { key: ours.key, ...call });
+        assert.equal(answer.status, status, `${status} is expected, not ${answer.status}: ${answer.text}`);
+        assertDescribed(path, method, answer);
+      };
+      const json = requestBody?.content['application/json'].example;
+      const raw = (text: string, type: string) => ({ raw: text, headers: { 'content-type': type } });
+      const right: Call = json === undefined ? {} : { json };
 
-  it('webhooks', async () => {
-    const path = '/v1/webhooks';
-    const readOnly = await ours.addKey('read_only');
-    const [id, disabled] = [await endpoint(), await endpoint()];
-    await ours.call('PATCH', `${path}/${disabled}`, { json: { status: 'disabled' } });
-    const { body } = await ours.call('POST', `${path}/${id}/test`);
-    const delivery = (body as { id: string }).id;
-    for (const answer of [
-      await ours.call('POST', path, { json: { url: 'https://example.com/' } }),
-      await ours.call('POST', path, { json: {} }),
-      await ours.call('POST', path, notJson),
-      await service.call('POST', path, { json: { url: 'https://example.com/' }, key: readOnly }),
-    ]) {
-      assertDescribed(path, 'post', answer);
-    }
-    assertDescribed(path, 'get', await ours.call('GET', path));
-    const since = { json: { since: '2026-03-01T00:00:00Z' } };
-    for (const [method, tail, call] of [
-      ['get', '', {}],
-      ['get', '/deliveries', {}],
-      ['get', '/deliveries/{deliveryId}', {}],
-      ['patch', '', { json: { events: [] } }],
-      ['post', '/rotate-secret', {}],
-      ['post', '/test', {}],
-      ['post', '/replay', since],
-      ['post', '/deliveries/{deliveryId}/replay', {}],
-      ['delete', '', {}],
-    ] as const) {
-      for (const each of [disabled, id, ID]) {
-        for (const more of [call, { ...call, key: 'x' }, { ...unread }]) {
-          if (method === 'get' && 'raw' in more) continue;
-          const answer = await ours.call(
-            method.toUpperCase(),
-            `${path}/${each}${tail.replace('{deliveryId}', delivery)}`,
-            more,
-          );
-          const operation = `${path}/{id}${tail}`;
-          assertDescribed(operation, method, answer);
-        }
+      await assertStatus(422, right, `${address()}?unknown=1`);
+      if (security.length > 0) {
+        await assertStatus(401, { ...right, key: 'x' });
+        const weak = method === 'get' && !path.startsWith('/v1/keys') ? sending : readOnly;
+        await assertStatus(403, { ...right, key: weak });
       }
-    }
+      if (path.includes('{')) await assertStatus(404, right, address({}));
+      if (requestBody) {
+        await assertStatus(422, { json: { unknown: 1 } });
+        await assertStatus(415, raw('x', 'text/plain'));
+        await assertStatus(400, raw('{', 'application/json'));
+        const request = head(address(), ours.key, 'Content-Type: application/json', 'Content-Length: 60000000');
+        const tooLong = await speak(service.port, request.replace(/^POST/, method.toUpperCase()));
+        assert.equal(tooLong.status, 413, tooLong.text);
+        assertDescribed(path, method, tooLong);
+      }
+      const answer = await ours.call(method.toUpperCase(), address(), right);
+      assert.ok(answer.status < 300, answer.text);
+      assertDescribed(path, method, answer);
+    });
+  }
+
+  it('for an email with every field, and for one that is not scheduled', async () => {
+    const fields = { cc: 'a@example.net', tags: [{ name: 'a', value: 'b' }], headers: { 'X-A': 'b' }, marketing: true };
+    const [full, plain] = [await ours.sent({ ...fields, bcc: fields.cc, reply_to: fields.cc }), await ours.sent()];
+    for (const id of [full, plain])
+      assertDescribed('/v1/emails/{id}', 'get', await ours.call('GET', `/v1/emails/${id}`));
+    const cancel = await ours.call('POST', `/v1/emails/${plain}/cancel`);
+    assert.equal(cancel.status, 422);
+    assertDescribed('/v1/emails/{id}/cancel', 'post', cancel);
+    const domain = await ours.send({ from: 'a@unregistered.example' });
+    assert.equal(domain.status, 403);
+    assertDescribed('/v1/emails', 'post', domain);
   });
 
-  it('API keys', async () => {
-    const path = '/v1/keys';
-    const readOnly = await ours.addKey('read_only');
-    const domain_ids = [await ours.addDomain('described.example')];
-    const full = {
-      preset: 'full_access',
-      name: 'x',
-      domain_ids,
-      expires_at: '2099-01-01T00:00:00Z',
-      allowed_ips: ['::1'],
+  it('for each type of chat-app message, repeated requests and numbers that are not connected', async () => {
+    const [path, to, link] = ['/v1/chatapp', '+14165550123', 'https://example.com/a.pdf'];
+    const components = [{ type: 'body', parameters: [{ n: 1 }] }];
+    const post = async (status: number, json: object, key?: string) => {
+      const headers = key === undefined ? {} : { 'idempotency-key': key };
+      const answer = await ours.call('POST', path, { json: { from: number, to, ...json }, headers });
+      assert.equal(answer.status, status, answer.text);
+      assertDescribed(path, 'post', answer);
+      return (answer.body as { id: string }).id;
     };
-    const made = await ours.call('POST', path, { json: full });
-    assert.equal(made.status, 201, made.text);
-    for (const answer of [
-      made,
-      await ours.call('POST', path, { json: { preset: 'read_only' } }),
-      await ours.call('POST', path, { json: { ...full, domain_ids: ['x'] } }),
-      await ours.call('POST', path, { json: {} }),
-      await ours.call('POST', path, unread),
-      await ours.call('POST', path, notJson),
-      await service.call('POST', path, { json: full, key: readOnly }),
+    for (const json of [
+      { text: 'Hi.', preview_url: true },
+      { type: 'template', template: { name: 't', language: { code: 'en' }, components } },
+      { type: 'template', template: { name: 't', language: 'en' } },
+      { type: 'image', text: 'Look', image: { link, caption: null } },
+      { type: 'document', document: { link, caption: 'Yours', filename: 'a.pdf' } },
     ]) {
-      assertDescribed(path, 'post', answer);
+      const id = await post(202, json);
+      assertDescribed(`${path}/{id}`, 'get', await ours.call('GET', `${path}/${id}`));
     }
-    for (const key of [ours.key, readOnly, 'x']) assertDescribed(path, 'get', await service.call('GET', path, { key }));
-    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
-    const { id } = made.body as { id: string };
-    for (const method of ['get', 'delete']) {
-      for (const each of [ID, `${id}?x=1`, id]) {
-        for (const key of ['x', readOnly, ours.key]) {
-          const answer = await service.call(method.toUpperCase(), `${path}/${each}`, { key });
-          assertDescribed(`${path}/{id}`, method, answer);
-        }
-      }
+    await service.pool.query(`UPDATE chat_messages SET status = 'failed', error = 'no', error_code = '1'`);
+    assertDescribed(path, 'get', await ours.call('GET', `${path}?status=failed`));
+    await post(202, { text: 'Hi.' }, 'first');
+    await post(202, { text: 'Hi.' }, 'first');
+    await post(409, { text: 'Ho.' }, 'first');
+    await post(400, { text: 'Hi.' }, '');
+    await post(422, { text: 'Hi.', from: '+12025559999' });
+  });
+
+  it('for conflicts: a number or domain that is registered, an endpoint that is disabled', async () => {
+    const hook = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+    const { id } = hook.body as { id: string };
+    await ours.call('PATCH', `/v1/webhooks/${id}`, { json: { status: 'disabled' } });
+    for (const [path, json] of [
+      ['/v1/chatapp/numbers', { number, provider: 'twilio', auth_token: 'token' }],
+      ['/v1/domains', { name: 'example.com' }],
+      ['/v1/webhooks/{id}/test', undefined],
+      ['/v1/webhooks/{id}/replay', { since: '2026-03-01T00:00:00Z' }],
+    ] as const) {
+      const answer = await ours.call('POST', path.replace('{id}', id), json && { json });
+      assert.equal(answer.status, 409, `${path}: ${answer.text}`);
+      assertDescribed(path, 'post', answer);
     }
   });
 
-  it('too many requests, too many emails, and a quota that is used up', async (t) => {
+  it('for too many requests, too many emails, and a quota that is used up', async (t) => {
     const limited = await startService({ perSecond: { requests: 1, mails: 1 } });
     t.after(() => limited.close());
     const [one, two] = [await limited.organization(), await limited.organization()];
@@ -128,152 +155,47 @@ describe('every answer is one that is described, besides those about email', () 
     for (const answer of answers) assertDescribed('/v1/emails', 'post', answer);
     assertDescribed('/v1/keys', 'get', await one.call('GET', '/v1/keys'));
   });
+});
 
-  it('suppressions', async () => {
-    const path = '/v1/suppressions';
-    const readOnly = await ours.addKey('read_only');
-    for (const answer of [
-      await ours.call('POST', path, { json: { email: 'described@example.net' } }),
-      await ours.call('POST', path, { json: { email: 'described@example.net' } }),
-      await ours.call('POST', path, { json: { emails: ['described@example.net', 'more@example.net'] } }),
-      await ours.call('POST', path, { json: {} }),
-      await ours.call('POST', path, unread),
-      await ours.call('POST', path, notJson),
-      await service.call('POST', path, { json: { email: 'a@example.net' }, key: readOnly }),
-    ]) {
-      assertDescribed(path, 'post', answer);
-    }
-    assertDescribed(path, 'get', await ours.call('GET', path));
-    for (const [method, calls] of [
-      ['get', ['described@example.net', 'nobody@example.net', 'more@example.net?x=1']],
-      ['delete', ['described@example.net', 'described@example.net', 'more@example.net?x=1']],
-    ] as const) {
-      for (const name of calls) {
-        const answer = await ours.call(method.toUpperCase(), `${path}/${name}`);
-        assertDescribed(`${path}/{idOrEmail}`, method, answer);
+describe('the examples in the document are accepted', () => {
+  it('of query parameters', async () => {
+    let tried = 0;
+    for (const [, path, { parameters = [] }] of operations) {
+      const ids = (await resourceOf(path.replace(/\{(\w+)\}/g, ':$1'))?.(ours)) ?? {};
+      const address = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '');
+      for (const { name, in: location, example, examples = {} } of parameters) {
+        const values = location === 'query' ? [example, ...Object.values(examples).map(({ value }) => value)] : [];
+        for (const value of values.filter((each) => each !== undefined)) {
+          const query = [value].flat().map((each) => `${name}=${each as string | number}`);
+          const answer = await ours.call('GET', `${address}?${query.join('&')}`);
+          assert.equal(answer.status, 200, answer.text);
+          assertDescribed(path, 'get', answer);
+          tried++;
+        }
       }
     }
+    assert.ok(tried >= 5, `${tried} examples`);
   });
 
-  it('chat-app messages', async () => {
-    const path = '/v1/chatapp';
-    const [readOnly, sending] = [await ours.addKey('read_only'), await ours.addKey('sending_access')];
-    const [to, link] = ['+14165550123', 'https://example.com/a.pdf'];
-    const template = { name: 't', language: { code: 'en' }, components: [{ type: 'body', parameters: [{ n: 1 }] }] };
-    const messages: Json[] = [
-      { text: 'Hi.', preview_url: true },
-      { type: 'template', template },
-      { type: 'template', template: { name: 't', language: 'en' } },
-      { type: 'image', text: 'Look', image: { link, caption: null } },
-      { type: 'document', document: { link, caption: 'Yours', filename: 'a.pdf' } },
-    ];
-    const post = (json: Json, more = {}) => ours.call('POST', path, { json: { to, ...json }, ...more });
-    assertDescribed(path, 'post', await post({ text: 'Hi.' }));
-    await ours.call('POST', `${path}/numbers`, {
-      json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
+  for (const [method, path, least] of [
+    ['post', '/v1/emails', 10],
+    ['patch', '/v1/emails/{id}', 1],
+  ] as const) {
+    it(`of the fields of ${method.toUpperCase()} ${path}`, async () => {
+      const schema = api.paths[path]?.[method]?.requestBody?.content['application/json'].schema;
+      const { properties = {} } = api.components.schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? {};
+      const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+      let tried = 0;
+      for (const [field, { examples = [] }] of Object.entries(properties)) {
+        for (const example of examples) {
+          const fields = { [field]: example };
+          const json = method === 'post' ? ours.mail(fields) : fields;
+          const answer = await ours.call(method.toUpperCase(), path.replace('{id}', id), { json });
+          assert.ok(answer.status < 300, `${field}: ${JSON.stringify(example)}; ${answer.text}`);
+          tried++;
+        }
+      }
+      assert.ok(tried >= least, `${tried} examples`);
     });
-    for (const json of messages) {
-      const answer = await post(json);
-      assert.equal(answer.status, 202, answer.text);
-      assertDescribed(path, 'post', answer);
-      const { id } = answer.body as { id: string };
-      assertDescribed(`${path}/{id}`, 'get', await ours.call('GET', `${path}/${id}`));
-    }
-    await service.pool.query(
-      `UPDATE chat_messages SET status = 'failed', error = 'no', error_code = '1' WHERE type = 'text'`,
-    );
-    const once = { headers: { 'idempotency-key': 'described' } };
-    for (const answer of [
-      await post({ text: 'Hi.' }, once),
-      await post({ text: 'Hi.' }, once),
-      await post({ text: 'Ho.' }, once),
-      await post({ text: 'Hi.' }, { headers: { 'idempotency-key': '' } }),
-      await post({}),
-      await post({ text: 'Hi.', from: '+12025559999' }),
-      await post({ text: 'Hi.' }, { key: 'x' }),
-      await post({ text: 'Hi.' }, { key: readOnly }),
-      await ours.call('POST', path, unread),
-      await ours.call('POST', path, notJson),
-      await ours.call('POST', path, { raw: Buffer.alloc(2_000_000), headers: unread.headers }),
-    ]) {
-      assertDescribed(path, 'post', answer);
-    }
-    for (const query of ['', '?status=failed', '?x=1']) {
-      assertDescribed(path, 'get', await ours.call('GET', path + query));
-    }
-    for (const [of, at] of [
-      [path, path],
-      [`${path}/{id}`, `${path}/${ID}`],
-    ] as const) {
-      for (const key of [ours.key, 'x', sending]) {
-        assertDescribed(of, 'get', await service.call('GET', at, { key }));
-      }
-    }
-  });
-
-  it('chat-app numbers', async () => {
-    const path = '/v1/chatapp/numbers';
-    const readOnly = await ours.addKey('read_only');
-    const templates = [{ name: 't', language: 'en', content_sid: `HX${'0'.repeat(32)}` }];
-    const json = { number: '+12025550143', provider: 'twilio', auth_token: 'token', templates };
-    const made = await ours.call('POST', path, { json });
-    assert.equal(made.status, 201, made.text);
-    for (const answer of [
-      made,
-      await ours.call('POST', path, { json }),
-      await ours.call('POST', path, { json: { number: '+12025550144', provider: 'meta', phone_number_id: '1' } }),
-      await ours.call('POST', path, { json: {} }),
-      await ours.call('POST', path, unread),
-      await ours.call('POST', path, notJson),
-      await service.call('POST', path, { json, key: readOnly }),
-    ]) {
-      assertDescribed(path, 'post', answer);
-    }
-    assertDescribed(path, 'get', await ours.call('GET', path));
-    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
-    const { id } = made.body as { id: string };
-    for (const method of ['get', 'delete']) {
-      for (const each of [ID, `${id}?x=1`, id]) {
-        for (const key of ['x', await ours.addKey('sending_access'), ours.key]) {
-          const answer = await service.call(method.toUpperCase(), `${path}/${each}`, { key });
-          assertDescribed(`${path}/{id}`, method, answer);
-        }
-      }
-    }
-  });
-
-  it('domains', async () => {
-    const path = '/v1/domains';
-    const readOnly = await ours.addKey('read_only');
-    const json = { name: 'described.example.com' };
-    const made = await ours.call('POST', path, { json });
-    assert.equal(made.status, 201, made.text);
-    for (const answer of [
-      made,
-      await ours.call('POST', path, { json }),
-      await ours.call('POST', path, { json: {} }),
-      await ours.call('POST', path, unread),
-      await ours.call('POST', path, notJson),
-      await service.call('POST', path, { json, key: readOnly }),
-    ]) {
-      assertDescribed(path, 'post', answer);
-    }
-    assertDescribed(path, 'get', await ours.call('GET', path));
-    assertDescribed(path, 'get', await ours.call('GET', `${path}?limit=0`));
-    const { id } = made.body as { id: string };
-    for (const [method, tail] of [
-      ['get', ''],
-      ['post', '/verify'],
-      ['delete', ''],
-    ] as const) {
-      for (const each of [ID, id]) {
-        for (const query of ['?x=1', '']) {
-          for (const key of ['x', await ours.addKey('sending_access'), ours.key]) {
-            const answer = await service.call(method.toUpperCase(), `${path}/${each}${tail}${query}`, { key });
-            assertDescribed(`${path}/{id}${tail}`, method, answer);
-          }
-        }
-      }
-    }
-  });
+  }
 });

@@ -1,112 +1,80 @@
-import { after, before, describe, it } from 'node:test';
-import { assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
+import { describe, it } from 'node:test';
+import { type Answer, assertRefused, inFuture, useService } from './service.ts';
 import { head, speak } from './socket.ts';
 
-/** Requests with two mistakes: the answer is about the one that is looked for first. */
-let service: Service;
-let ours: Organization;
-let readOnly: string;
-let limited: string;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-  readOnly = await ours.addKey('read_only');
-  limited = await ours.addKey('full_access', [ours.domain]);
-  await ours.addDomain('other.example');
-  await ours.addDomain('pending.example', false);
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
+const readOnly = await ours.addKey('read_only');
+const limited = await ours.addKey('full_access', [ours.domain]);
+await ours.addDomain('other.example');
+await ours.addDomain('pending.example', false);
 
-const JSON_TYPE = 'Content-Type: application/json';
-const TEXT_TYPE = 'Content-Type: text/plain';
-const TOO_LONG = 'Content-Length: 60000000';
 const NO_KEY = 'sw_live_00000000000000000000000000_'.padEnd(99, '0');
+const JSON_TYPE = 'application/json';
 
-async function onSocket(path: string, key: string | undefined, ...lines: string[]) {
-  return speak(service.port, `${head(path, key, ...lines)}{`);
-}
+const call = (method: string, path: string, key?: string) => () => service.call(method, path, { key });
+const post = (key: string | undefined, raw: string, type = JSON_TYPE, path = '/v1/emails') => {
+  return () => service.call('POST', path, { key, raw, headers: { 'content-type': type } });
+};
+/** A request whose Content-Length exceeds the limit. */
+const tooLong = (key: string | undefined, type?: string, path = '/v1/emails') => {
+  const lines = [...(type === undefined ? [] : [`Content-Type: ${type}`]), 'Content-Length: 60000000'];
+  return () => speak(service.port, `${head(path, key, ...lines)}{`);
+};
+const send = (fields: Record<string, unknown>, key = ours.key) => {
+  return () => service.call('POST', '/v1/emails', { key, json: ours.mail(fields) });
+};
 
-function post(key: string | undefined, raw: string, type = 'application/json', path = '/v1/emails') {
-  return service.call('POST', path, { key, raw, headers: { 'content-type': type } });
-}
+/** Requests with two mistakes, and the error that takes precedence. */
+const CASES: readonly (readonly [name: string, request: () => Promise<Answer>, error: string, param?: string])[] = [
+  ['401 before 404', call('GET', '/v1/nothing'), '401 unauthorized'],
+  ['401 before 405', call('DELETE', '/v1/emails'), '401 unauthorized'],
+  ['401 for a missing key before 413', tooLong(undefined, JSON_TYPE), '401 unauthorized'],
+  ['401 for an unknown key before 413', tooLong(NO_KEY, JSON_TYPE), '401 unauthorized'],
+  ['401 before 415', post(undefined, 'x', 'text/plain'), '401 unauthorized'],
+  ['401 before 400', post(NO_KEY, '{'), '401 unauthorized'],
+  ['401 before 422', post(NO_KEY, '{}', JSON_TYPE, '/v1/emails?x=1'), '401 unauthorized'],
+  ['404 before 400', post(ours.key, '{', JSON_TYPE, '/v1/nothing'), '404 not_found'],
+  ['404 before 415', post(ours.key, 'x', 'text/plain', '/v1/nothing'), '404 not_found'],
+  ['405 before 400', post(ours.key, '{', JSON_TYPE, '/v1/emails/em_1'), '405 method_not_allowed'],
+  ['405 before 415', post(ours.key, 'x', 'text/plain', '/v1/emails/em_1'), '405 method_not_allowed'],
+  ['405 before 403 for the scope', call('DELETE', '/v1/emails', readOnly), '405 method_not_allowed'],
+  ['403 for the scope before 413', tooLong(readOnly, JSON_TYPE), '403 insufficient_scope'],
+  ['403 for the scope before 415', post(readOnly, 'x', 'text/plain'), '403 insufficient_scope'],
+  ['403 for the scope before 400', post(readOnly, '{'), '403 insufficient_scope'],
+  ['403 for the scope before 422', post(readOnly, '{}', JSON_TYPE, '/v1/emails?x=1'), '403 insufficient_scope'],
+  ['403 for the scope before 404', call('POST', '/v1/emails/em_1/cancel', readOnly), '403 insufficient_scope'],
+  ['413 before 415', tooLong(ours.key, 'text/plain'), '413 payload_too_large'],
+  ['413 before 415 without a content type', tooLong(ours.key), '413 payload_too_large'],
+  ['413 before 422', tooLong(ours.key, JSON_TYPE, '/v1/emails?x=1'), '413 payload_too_large'],
+  ['415 before 400', post(ours.key, '{', 'text/plain'), '415 unsupported_media_type'],
+  ['415 before 422', post(ours.key, '{}', 'text/plain', '/v1/emails?x=1'), '415 unsupported_media_type'],
+  ['400 before 422', post(ours.key, '{"from":5', JSON_TYPE, '/v1/emails?x=1'), '400 invalid_json'],
+  ...['nobody.example', 'pending.example'].flatMap((domain) => {
+    const from = `a@${domain}`;
+    return [
+      ['subject', { subject: '' }],
+      ['unknown', { unknown: 1 }],
+      ['scheduled_at', { scheduled_at: inFuture({ hours: -1 }) }],
+      ['scheduled_at', { scheduled_at: inFuture({ days: 31 }) }],
+    ].map(([param, fields]) => {
+      const name = `422 for ${JSON.stringify(fields)} before 403 for ${domain}`;
+      return [name, send({ from, ...(fields as object) }), '422 validation_error', param as string] as const;
+    });
+  }),
+  [
+    "422 before 403 for a key's domains",
+    send({ from: 'a@other.example', subject: '' }, limited),
+    '422 validation_error',
+    'subject',
+  ],
+];
 
-describe('401, 403 scope, 413, 415, 400 invalid_json, 422 fields, 403 domain, 202', () => {
-  it('401 before 404', async () => {
-    assertRefused(await service.call('GET', '/v1/nothing'), 401, 'unauthorized');
-  });
-  it('401 before 405', async () => {
-    assertRefused(await service.call('DELETE', '/v1/emails'), 401, 'unauthorized');
-  });
-  it('401 before 413', async () => {
-    assertRefused(await onSocket('/v1/emails', undefined, JSON_TYPE, TOO_LONG), 401, 'unauthorized');
-    assertRefused(await onSocket('/v1/emails', NO_KEY, JSON_TYPE, TOO_LONG), 401, 'unauthorized');
-  });
-  it('401 before 415', async () => {
-    assertRefused(await post(undefined, 'x', 'text/plain'), 401, 'unauthorized');
-  });
-  it('401 before 400', async () => {
-    assertRefused(await post(NO_KEY, '{'), 401, 'unauthorized');
-  });
-  it('401 before 422', async () => {
-    assertRefused(await post(NO_KEY, '{}', undefined, '/v1/emails?x=1'), 401, 'unauthorized');
-  });
-  it('404 and 405 before anything about the body', async () => {
-    for (const [raw, type] of [
-      ['{', 'application/json'],
-      ['x', 'text/plain'],
-    ] as const) {
-      assertRefused(await post(ours.key, raw, type, '/v1/nothing'), 404, 'not_found');
-      assertRefused(await post(ours.key, raw, type, '/v1/emails/em_1'), 405, 'method_not_allowed');
-    }
-  });
-  it('405 before 403 scope', async () => {
-    assertRefused(await service.call('DELETE', '/v1/emails', { key: readOnly }), 405, 'method_not_allowed');
-  });
-  it('403 scope before 413', async () => {
-    assertRefused(await onSocket('/v1/emails', readOnly, JSON_TYPE, TOO_LONG), 403, 'insufficient_scope');
-  });
-  it('403 scope before 415', async () => {
-    assertRefused(await post(readOnly, 'x', 'text/plain'), 403, 'insufficient_scope');
-  });
-  it('403 scope before 400', async () => {
-    assertRefused(await post(readOnly, '{'), 403, 'insufficient_scope');
-  });
-  it('403 scope before 422', async () => {
-    assertRefused(await post(readOnly, '{}', undefined, '/v1/emails?x=1'), 403, 'insufficient_scope');
-  });
-  it('403 scope before 404 of an email', async () => {
-    assertRefused(await service.call('POST', '/v1/emails/em_1/cancel', { key: readOnly }), 403, 'insufficient_scope');
-  });
-  it('413 before 415', async () => {
-    assertRefused(await onSocket('/v1/emails', ours.key, TEXT_TYPE, TOO_LONG), 413, 'payload_too_large');
-    assertRefused(await onSocket('/v1/emails', ours.key, TOO_LONG), 413, 'payload_too_large');
-  });
-  it('413 before 422 of the query', async () => {
-    assertRefused(await onSocket('/v1/emails?x=1', ours.key, JSON_TYPE, TOO_LONG), 413, 'payload_too_large');
-  });
-  it('415 before 400', async () => {
-    assertRefused(await post(ours.key, '{', 'text/plain'), 415, 'unsupported_media_type');
-  });
-  it('415 before 422', async () => {
-    assertRefused(await post(ours.key, '{}', 'text/plain', '/v1/emails?x=1'), 415, 'unsupported_media_type');
-  });
-  it('400 before 422', async () => {
-    assertRefused(await post(ours.key, '{"from":5', undefined, '/v1/emails?x=1'), 400, 'invalid_json');
-  });
-  it('422 fields before 403 domain', async () => {
-    for (const domain of ['nobody.example', 'pending.example']) {
-      const from = `a@${domain}`;
-      assertRefused(await ours.send({ from, subject: '' }), 422, 'validation_error', 'subject');
-      assertRefused(await ours.send({ from, unknown: 1 }), 422, 'validation_error', 'unknown');
-      const past = inFuture({ hours: -1 });
-      assertRefused(await ours.send({ from, scheduled_at: past }), 422, 'validation_error', 'scheduled_at');
-      const far = inFuture({ days: 31 });
-      assertRefused(await ours.send({ from, scheduled_at: far }), 422, 'validation_error', 'scheduled_at');
-    }
-  });
-  it("422 fields before 403 for a key's domains", async () => {
-    const json = ours.mail({ from: 'a@other.example', subject: '' });
-    const answer = await service.call('POST', '/v1/emails', { key: limited, json });
-    assertRefused(answer, 422, 'validation_error', 'subject');
-  });
+describe('a request with two mistakes gets', () => {
+  for (const [name, request, error, param] of CASES) {
+    it(name, async () => {
+      const [status, code = ''] = error.split(' ');
+      assertRefused(await request(), Number(status), code, param);
+    });
+  }
 });

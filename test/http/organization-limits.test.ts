@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/accounts/invitations.ts';
@@ -7,17 +7,13 @@ import { createUser } from '../../src/accounts/users.ts';
 import { addEndpoint, makeWebhookIntake } from '../../src/accounts/webhooks.ts';
 import { UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
-import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
+import { assertRefused, type Organization, SECRET_KEY, startService, useService } from './service.ts';
 
 const LIMIT = 3;
 
-let service: Service;
-before(async () => {
-  service = await startService({
-    organizationLimits: { endpoints: LIMIT, domains: LIMIT, keys: LIMIT, numbers: LIMIT, members: LIMIT },
-  });
+const service = await useService({
+  organizationLimits: { endpoints: LIMIT, domains: LIMIT, keys: LIMIT, numbers: LIMIT, members: LIMIT },
 });
-after(() => service.close());
 
 let count = 0;
 

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
 import { setQuota, usage } from '../../src/store/limits/quota.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
+import { type Answer, assertRefused, inFuture, type Organization, startService, useService } from './service.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService();
-});
-after(() => service.close());
+const service = await useService();
 
 const withQuota = async (monthly: number): Promise<Organization> => {
   const organization = await service.organization();

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { describe, it } from 'node:test';
+import { assertRefused, useService } from './service.ts';
 
 /** interface.md, header rule 2: a name appears only once. JSON can hold it twice. */
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 const HEADERS = '"headers": {"X-A": "1", "X-B": "{\\"X-A\\": \\"}", "X-A": "2"}';
 /** Makes a body so long that it is parsed while it arrives. */

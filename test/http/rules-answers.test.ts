@@ -1,29 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { BOUNCE_REASONS } from '../../src/domain/email/email.ts';
 import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
 import { project } from '../../src/projection/emails.ts';
-import {
-  type Answer,
-  assertRefused,
-  inFuture,
-  type Organization,
-  SECRET_KEY,
-  type Service,
-  startService,
-  TIMESTAMP,
-} from './service.ts';
+import { type Answer, assertRefused, inFuture, SECRET_KEY, TIMESTAMP, useService } from './service.ts';
 
 /** Rules of interface.md about what answers hold, whichever request they answer. */
 type Json = Record<string, unknown>;
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 const FILE = { filename: 'a.txt', content: 'YQ==' };
 

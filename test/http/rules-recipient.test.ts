@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
@@ -11,16 +11,11 @@ import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { httpServer } from '../providers/servers.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { site } from '../public-fetch/web.ts';
-import { type Organization, type Service, startService } from './service.ts';
+import { useService } from './service.ts';
 
 /** What interface.md keeps from recipients, in the very bytes that leave for a provider. */
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 /** A provider, and all that it was given. */
 type Wire = (t: TestContext) => Promise<{ provider: EmailProvider; bytes: () => string }>;

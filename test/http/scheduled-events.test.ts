@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
 import { assertEvent, type Described } from './described.ts';
-import { inFuture, type Organization, type Service, startService } from './service.ts';
+import { inFuture, useService } from './service.ts';
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 it('email.scheduled and email.rescheduled state when the email will be sent, email.queued does not', async () => {
   const events = ['email.queued', 'email.scheduled', 'email.rescheduled'];

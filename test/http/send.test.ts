@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertRefused, inFuture, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
+import { assertRefused, inFuture, TIMESTAMP, useService } from './service.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 describe('202 Accepted: {id, status, created_at, scheduled_at}', () => {
   it('holds exactly these for an immediate send', async () => {

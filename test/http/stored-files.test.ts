@@ -4,15 +4,11 @@ import { giveQuota } from '../../src/intake/quota.ts';
 import { markDeleted } from '../../src/store/emails/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { allIds } from '../store/files/store-contract.ts';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { assertRefused, type Organization, startService, useService } from './service.ts';
 
 const MAX_STORED_BYTES = 1_048_576;
 
-let service: Service;
-before(async () => {
-  service = await startService({ organizationLimits: { storedBytes: MAX_STORED_BYTES } });
-});
-after(() => service.close());
+const service = await useService({ organizationLimits: { storedBytes: MAX_STORED_BYTES } });
 
 const file = (bytes = 10) => ({ filename: 'a.txt', content: Buffer.alloc(bytes, 'x').toString('base64') });
 const storedBytes = async ({ id }: Organization): Promise<number> => {

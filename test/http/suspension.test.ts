@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { signedIn, textOf } from '../dashboard/visitor.ts';
-import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
-import { connected } from './things.ts';
+import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';
+import { connectNumber } from './resources.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService();
-});
-after(() => service.close());
+const service = await useService();
 
 const suspend = ({ id }: Organization, reason: string | null = null) => suspendOrganization(service.pool, id, reason);
 const resume = ({ id }: Organization) => resumeOrganization(service.pool, id);
@@ -33,7 +29,7 @@ describe('an organization that the operator suspended', () => {
   it('gets 403 for each request that sends, stores nothing of it, and sends again once it is resumed', async () => {
     const ours = await service.organization();
     const theirs = await service.organization();
-    const { number } = await connected(ours);
+    const { number } = await connectNumber(ours);
     const sendText = () =>
       ours.call('POST', '/v1/chatapp', {
         json: { from: number, to: '+14165550123', type: 'text', text: 'Hi' },

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { assertRefused, type Organization, useService } from './service.ts';
 
 const LIMIT = 4;
 
-let service: Service;
-before(async () => {
-  service = await startService({ organizationLimits: { tagPairs: LIMIT } });
-});
-after(() => service.close());
+const service = await useService({ organizationLimits: { tagPairs: LIMIT } });
 
 const tags = (...values: (string | number)[]) => ({ tags: values.map((value) => ({ name: `n${value}`, value: 'v' })) });
 const listed = async (ours: Organization) => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { routeTable } from '../../src/http/app.ts';
 import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
-import { connected, type Ids, suppressed, THINGS, thingOf } from './things.ts';
+import { connectNumber, type Ids, suppressAddress, RESOURCES, resourceOf } from './resources.ts';
 
 /**
  * Every address of the API with another organization's ids: it answers as if there were no such thing. What is asked is
- * made from the route table, so that a new route cannot be forgotten: one that `THINGS` has nothing for fails here.
+ * made from the route table, so that a new route cannot be forgotten: one that `RESOURCES` has nothing for fails here.
  */
 let service: Service;
 let ours: Organization;
@@ -68,9 +68,9 @@ describe('an address with an id', () => {
   it('has something to be asked with, of each organization', () => {
     const withIds = routes.filter((route) => route.includes(':'));
     assert.ok(withIds.length >= 25, String(withIds.length));
-    for (const route of withIds) assert.ok(thingOf(route.split(' ')[1] ?? ''), `THINGS has nothing for ${route}`);
+    for (const route of withIds) assert.ok(resourceOf(route.split(' ')[1] ?? ''), `RESOURCES has nothing for ${route}`);
     for (const route of Object.keys(BODIES)) assert.ok(routes.includes(route), `${route} is no route`);
-    for (const start of Object.keys(THINGS)) {
+    for (const start of Object.keys(RESOURCES)) {
       assert.ok(
         routes.some((route) => route.includes(` ${start}`)),
         `no route begins with ${start}`,
@@ -82,11 +82,11 @@ describe('an address with an id', () => {
     let cases = 0;
     for (const route of routes.filter((each) => each.includes(':'))) {
       const [, path = ''] = route.split(' ');
-      const make = thingOf(path);
-      assert.ok(make, `THINGS has nothing for ${route}`);
+      const make = resourceOf(path);
+      assert.ok(make, `RESOURCES has nothing for ${route}`);
       const [mine, foreign] = [await make(ours), await make(theirs)];
       const names = namesIn(path);
-      for (const name of names) assert.ok(foreign[name] && mine[name], `THINGS has no ${name} for ${route}`);
+      for (const name of names) assert.ok(foreign[name] && mine[name], `RESOURCES has no ${name} for ${route}`);
 
       const isSigned = path.endsWith('/download');
       const query = isSigned ? await signature(ours, mine) : '';
@@ -116,7 +116,7 @@ describe('an address with an id', () => {
   });
 
   it('knows a suppressed address of another organization by its address as little as by its id', async () => {
-    const { email } = await suppressed(theirs);
+    const { email } = await suppressAddress(theirs);
     for (const route of ['GET /v1/suppressions/:idOrEmail', 'DELETE /v1/suppressions/:idOrEmail']) {
       const answer = await ask(ours, route, { idOrEmail: email });
       assertRefused(answer, 404, 'not_found');
@@ -132,7 +132,7 @@ describe('a list', () => {
     const lists = routes.filter((route) => route.startsWith('GET ') && !route.includes(':'));
     assert.ok(lists.length >= 8, String(lists));
     const has: Record<string, { mine: Ids; foreign: Ids }> = {};
-    for (const [start, make] of Object.entries(THINGS))
+    for (const [start, make] of Object.entries(RESOURCES))
       has[start] = { mine: await make(ours), foreign: await make(theirs) };
     const foreign = Object.values(has).flatMap((thing) => Object.values(thing.foreign));
     for (const route of lists) {
@@ -152,7 +152,7 @@ describe('a list', () => {
   });
 
   it('filtered by another organization’s batch is as empty as by one that does not exist', async () => {
-    const { id = '' } = (await THINGS['/v1/emails/batch/:id']?.(theirs)) ?? {};
+    const { id = '' } = (await RESOURCES['/v1/emails/batch/:id']?.(theirs)) ?? {};
     const filtered = await ours.call('GET', `/v1/emails?batch_id=${id}`);
     const nothing = await ours.call('GET', `/v1/emails?batch_id=${absent(id)}`);
     assert.equal(filtered.status, 200, filtered.text);
@@ -165,9 +165,9 @@ describe('a list', () => {
       const path = route.slice('GET '.length);
       if (path === '/v1/emails/tags') continue;
       await t.test(route, async () => {
-        const start = Object.keys(THINGS).find((each) => each.startsWith(`${path}/:`)) ?? '';
-        await THINGS[start]?.(theirs);
-        await THINGS[start]?.(theirs);
+        const start = Object.keys(RESOURCES).find((each) => each.startsWith(`${path}/:`)) ?? '';
+        await RESOURCES[start]?.(theirs);
+        await RESOURCES[start]?.(theirs);
         const page = await theirs.call('GET', `${path}?limit=1`);
         const { next_cursor: cursor } = page.body as { next_cursor: string | null };
         assert.ok(cursor, page.text);
@@ -180,7 +180,7 @@ describe('a list', () => {
 
 describe('an id in a body', () => {
   it('of another organization’s domain makes no key for it, and is told as one that does not exist', async () => {
-    const { id = '' } = (await THINGS['/v1/domains/:id']?.(theirs)) ?? {};
+    const { id = '' } = (await RESOURCES['/v1/domains/:id']?.(theirs)) ?? {};
     const issue = (domain: string) =>
       ours.call('POST', '/v1/keys', { json: { preset: 'sending_access', domain_ids: [domain] } });
     const [answer, nothing] = [await issue(id), await issue(absent(id))];
@@ -190,8 +190,8 @@ describe('an id in a body', () => {
   });
 
   it('sends nothing from another organization’s domain or number', async () => {
-    const { number } = await connected(theirs);
-    await connected(ours);
+    const { number } = await connectNumber(theirs);
+    await connectNumber(ours);
     assertRefused(await ours.send({ from: `x@${theirs.domain}` }), 403, 'domain_not_found', 'from');
     const chat = await ours.call('POST', '/v1/chatapp', { json: { from: number, to: '+14165550123', text: 'Hi.' } });
     assertRefused(chat, 422, 'no_chatapp_account', 'from');
@@ -202,6 +202,6 @@ describe('an id in a body', () => {
 function idOf(has: Readonly<Record<string, { mine: Ids }>>, path: string): string {
   const start = Object.keys(has).find((each) => each.startsWith(`${path}/:`));
   const id = start === undefined ? undefined : (has[start]?.mine['id'] ?? has[start]?.mine['idOrEmail']);
-  assert.ok(id, `THINGS has nothing for the list ${path}`);
+  assert.ok(id, `RESOURCES has nothing for the list ${path}`);
   return id;
 }

@@ -5,16 +5,11 @@ import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { claimOf, makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 import { project } from '../../src/projection/emails.ts';
 import { force } from '../store/mail.ts';
-import { assertRefused, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
+import { assertRefused, SECRET_KEY, startService, useService } from './service.ts';
 import { head, speak } from './socket.ts';
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 const tokens = makeUnsubscribeTokens(SECRET_KEY);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
-import { type Answer, assertRefused, type Organization, type Service, startService, TIMESTAMP } from './service.ts';
+import { type Answer, assertRefused, TIMESTAMP, useService } from './service.ts';
 
 type Json = Record<string, unknown>;
 const URL_ = 'https://example.com/hook';
 const ABSENT = `wh_${'0'.repeat(26)}`;
 const NO_DELIVERY = `whd_${'0'.repeat(26)}`;
 
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the test knows what it is given
 const body = <T = Json>(answer: Answer, status: number): T => {

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
 import { PASSWORD, signedIn } from '../dashboard/visitor.ts';
-import { type Organization, type Service, startService } from '../http/service.ts';
+import { useService } from '../http/service.ts';
 import { foundIn } from './canaries.ts';
 
 /** A copy of the whole database opens nothing: each secret is kept as a hash, or sealed with a key that is not in it. */
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization();
 
 async function made(path: string, json: object): Promise<Record<string, unknown>> {
   const answer = await ours.call('POST', path, { json });

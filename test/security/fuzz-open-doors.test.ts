@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  type Answer,
-  CALLBACK,
-  CHAT_CALLBACKS,
-  type Organization,
-  type Service,
-  startService,
-} from '../http/service.ts';
+import { type Answer, CALLBACK, CHAT_CALLBACKS, useService } from '../http/service.ts';
 import * as records from '../providers/postmark-records.ts';
 import { edited, hostileEdits, hostileText, hostileValue, NOWHERE, textsOf } from './hostile.ts';
 
@@ -17,15 +10,9 @@ import { edited, hostileEdits, hostileText, hostileValue, NOWHERE, textsOf } fro
 const RUNS = 500;
 const PUBLIC_URL = 'https://mail.example';
 
-let service: Service;
-let ours: Organization;
-let id: string;
-before(async () => {
-  service = await startService({ publicUrl: PUBLIC_URL });
-  ours = await service.organization();
-  id = await ours.sent();
-});
-after(() => service.close());
+const service = await useService({ publicUrl: PUBLIC_URL });
+const ours = await service.organization();
+const id = await ours.sent();
 
 function assertOrderly(what: string, { status, text }: Answer): void {
   assert.ok([200, 400, 401, 404, 405, 413, 415, 422].includes(status), `${what}: ${status} ${text}`);

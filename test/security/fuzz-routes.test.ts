@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { assertDescribed, isTaken } from '../http/described.ts';
-import { type Answer, type Call, inFuture, type Organization, type Service, startService } from '../http/service.ts';
-import { type Ids, thingOf } from '../http/things.ts';
+import { type Answer, type Call, inFuture, useService } from '../http/service.ts';
+import { type Ids, resourceOf } from '../http/resources.ts';
 import { site } from '../public-fetch/web.ts';
 import {
   edited,
@@ -122,19 +122,13 @@ interface Operation {
 }
 type Api = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
 
-let service: Service;
-let ours: Organization;
-let api: Api;
-before(async () => {
-  service = await startService({ perSecond: { requests: 0, mails: 0 } });
-  ours = await service.organization();
-  await ours.addDomain(DOCUMENTED);
-  await ours.call('POST', '/v1/chatapp/numbers', {
-    json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
-  });
-  api = (await service.call('GET', '/openapi.json')).body as Api;
+const service = await useService({ perSecond: { requests: 0, mails: 0 } });
+const ours = await service.organization();
+await ours.addDomain(DOCUMENTED);
+await ours.call('POST', '/v1/chatapp/numbers', {
+  json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
 });
-after(() => service.close());
+const api = (await service.call('GET', '/openapi.json')).body as Api;
 
 /** What a path's names stand for in one request: `real` is the id of something new. */
 const pathPart = fc.oneof(
@@ -234,7 +228,7 @@ interface Tried {
 function everyOperation(): Tried[] {
   const all = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Tried => {
-      const make = thingOf(path.replace(/\{(\w+)\}/g, ':$1'));
+      const make = resourceOf(path.replace(/\{(\w+)\}/g, ':$1'));
       return { path, method, operation, name: `${method} ${path}`, make: async () => make?.(ours) ?? {} };
     }),
   );

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
-import { assertRefused, type Organization, type Service, startService } from '../http/service.ts';
-import { thingOf } from '../http/things.ts';
+import { it } from 'node:test';
+import { assertRefused, useService } from '../http/service.ts';
+import { resourceOf } from '../http/resources.ts';
 
 /** A key that reaches an object's prototype, at every place of every body that /openapi.json tells of, and in every query. */
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService({ perSecond: { requests: 0, mails: 0 } });
-  ours = await service.organization();
-  await ours.addDomain('example.com');
-});
-after(() => service.close());
+const service = await useService({ perSecond: { requests: 0, mails: 0 } });
+const ours = await service.organization();
+await ours.addDomain('example.com');
 
 interface Api {
   readonly paths: Readonly<
@@ -42,7 +37,7 @@ it('is refused, and changes no object', async () => {
   const headers = { 'content-type': 'application/json' };
   let bodies = 0;
   for (const [path, methods] of Object.entries(api.paths)) {
-    const make = thingOf(path.replace(/\{(\w+)\}/g, ':$1'));
+    const make = resourceOf(path.replace(/\{(\w+)\}/g, ':$1'));
     const ids = make ? await make(ours) : {};
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'x');
     for (const [method, { requestBody }] of Object.entries(methods)) {

@@ -5,7 +5,7 @@ import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { Answer } from './service.ts';
 
-/** A suppression as the API answers it. */
+/** A suppression in an answer of the API. */
 export interface Suppression extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly email: string;
@@ -20,12 +20,12 @@ export interface Page {
 
 let count = 0;
 
-/** An address that no other test has. */
+/** A new address. */
 export function address(): string {
   return `person${++count}@example.net`;
 }
 
-/** Puts an address on a list as something else than a request would. @returns its id */
+/** Adds an address of any origin. @returns the id of its suppression */
 export async function putSuppression(
   db: Db,
   orgId: string,
@@ -40,14 +40,35 @@ export async function putSuppression(
   return id;
 }
 
-/** The suppression in an answer of this status. */
+/** Asserts the status. @returns the suppression */
 export function bodyOf(answer: Answer, status: number): Suppression {
   assert.equal(answer.status, status, answer.text);
   return answer.body as Suppression;
 }
 
-/** The suppressions in an answer of this status. */
+/** Asserts the status. @returns the suppressions */
 export function pageOf(answer: Answer, status: number): Page {
   assert.equal(answer.status, status, answer.text);
   return answer.body as Page;
+}
+
+/** The webhook events that an organization gets while `work` runs. */
+export async function eventsDuring(
+  db: Db,
+  orgId: string,
+  work: () => Promise<unknown>,
+): Promise<{ type: string; message_id: string | null; data: Record<string, unknown> }[]> {
+  const endpoint = newId('wh', Date.now());
+  await db.query(
+    `INSERT INTO webhook_endpoints (id, org_id, url, events, secret) VALUES ($1, $2, 'https://example.com', '{}', '')`,
+    [endpoint, orgId],
+  );
+  await work();
+  const { rows } = await db.query<{ type: string; message_id: string | null; data: Record<string, unknown> }>(
+    `SELECT event.type, event.message_id, event.data FROM webhook_deliveries JOIN webhook_events AS event ON event.id = event_id
+     WHERE endpoint_id = $1 ORDER BY event.id`,
+    [endpoint],
+  );
+  await db.query('DELETE FROM webhook_endpoints WHERE id = $1', [endpoint]);
+  return rows;
 }

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { inFuture, type Organization } from './service.ts';
+
+/** Values of a path's parameters: the ids of one resource of an organization. */
+export type Ids = Readonly<Record<string, string>>;
+type Json = Record<string, unknown>;
+
+let count = 0;
+
+async function create(organization: Organization, path: string, json?: Json): Promise<Json & { id: string }> {
+  const answer = await organization.call('POST', path, json && { json });
+  assert.ok(answer.status >= 200 && answer.status < 300, `POST ${path}: ${answer.text}`);
+  return answer.body as Json & { id: string };
+}
+
+/** Connects a new chat-app number, of a country from which no test takes a number by name. */
+export async function connectNumber(organization: Organization): Promise<{ id: string; number: string }> {
+  const number = `+4479${String(++count).padStart(8, '0')}`;
+  const { id } = await create(organization, '/v1/chatapp/numbers', { number, provider: 'twilio', auth_token: 'token' });
+  return { id, number };
+}
+
+/** Puts a new address on the organization's suppression list. */
+export async function suppressAddress(organization: Organization): Promise<{ id: string; email: string }> {
+  const email = `suppressed${++count}@example.net`;
+  const { suppressions } = await create(organization, '/v1/suppressions', { emails: [email] });
+  const [entry] = suppressions as { id: string; email: string }[];
+  assert.ok(entry, 'the list has the address');
+  return entry;
+}
+
+/** Creates a new resource of each kind, by the prefix of the paths that name it; the longest prefix counts. */
+export const RESOURCES: Readonly<Record<string, (organization: Organization) => Promise<Ids>>> = {
+  '/v1/emails/:id': async (organization) => {
+    const attachments = [{ filename: `file${++count}.txt`, content: 'SGVsbG8=' }];
+    const tags = [{ name: 'of', value: organization.id }];
+    const id = await organization.sent({ scheduled_at: inFuture({ days: 1 }), attachments, tags });
+    const { attachments: stored } = await organization.email(id);
+    return { id, attachmentId: (stored as { id: string }[])[0]?.id ?? '' };
+  },
+  // The content of a canceled email can be erased.
+  '/v1/emails/:id/content': async (organization) => {
+    const id = await organization.sent({ scheduled_at: inFuture({ days: 1 }) });
+    await create(organization, `/v1/emails/${id}/cancel`);
+    return { id };
+  },
+  '/v1/emails/batch/:id': async (organization) => {
+    const emails = [organization.mail({ scheduled_at: inFuture({ days: 1 }) })];
+    return { id: (await create(organization, '/v1/emails/batch', { emails })).id };
+  },
+  '/v1/chatapp/:id': async (organization) => {
+    const { number: from } = await connectNumber(organization);
+    return { id: (await create(organization, '/v1/chatapp', { from, to: '+14165550123', text: 'Hi.' })).id };
+  },
+  '/v1/chatapp/numbers/:id': async (organization) => ({ id: (await connectNumber(organization)).id }),
+  '/v1/domains/:id': async (organization) => {
+    return { id: (await create(organization, '/v1/domains', { name: `d${++count}.example.org` })).id };
+  },
+  '/v1/suppressions/:idOrEmail': async (organization) => ({ idOrEmail: (await suppressAddress(organization)).id }),
+  '/v1/webhooks/:id': async (organization) => {
+    const { id } = await create(organization, '/v1/webhooks', { url: 'https://example.com/hook' });
+    return { id, deliveryId: (await create(organization, `/v1/webhooks/${id}/test`)).id };
+  },
+  '/v1/keys/:id': async (organization) => ({
+    id: (await create(organization, '/v1/keys', { preset: 'read_only' })).id,
+  }),
+};
+
+/** @param path as in the route table, with `:id` */
+export function resourceOf(path: string): ((organization: Organization) => Promise<Ids>) | undefined {
+  const fitting = Object.keys(RESOURCES).filter((start) => path === start || path.startsWith(`${start}/`));
+  return RESOURCES[fitting.sort((a, b) => b.length - a.length)[0] ?? ''];
+}
