@@ -1,29 +1,24 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { describe, it } from 'node:test';
+import { assertRefused, type Organization, useService } from './service.ts';
 
 type Fields = Record<string, unknown>;
 
 /**
- * One email and what becomes of it: accepted, or refused with 422 at `param` in words that begin with `says`.
- * The fields change a smallest valid email; undefined leaves one out.
+ * An email that is accepted, or refused with 422 for `param` and a message that begins with `message`. The fields change a
+ * minimal valid email; undefined omits a field.
  */
 export type Row = readonly [
   what: string,
   fields: Fields | ((organization: Organization) => Fields),
-  refusal?: readonly [param: string | undefined, says: string],
+  refusal?: readonly [param: string | undefined, message: string],
 ];
 
-/** Sends every row of every rule through the front door; at the end, what was accepted is what was stored. */
-export function sendTable(rules: Readonly<Record<string, readonly Row[]>>): void {
-  let service: Service;
-  let organization: Organization;
+/** Sends every row of every rule. At the end exactly the accepted emails are stored. */
+export async function sendTable(rules: Readonly<Record<string, readonly Row[]>>): Promise<void> {
+  const service = await useService();
+  const organization = await service.organization();
   let accepted = 0;
-  before(async () => {
-    service = await startService();
-    organization = await service.organization();
-  });
-  after(() => service.close());
 
   for (const [rule, rows] of Object.entries(rules)) {
     describe(rule, () => {
@@ -41,7 +36,7 @@ export function sendTable(rules: Readonly<Record<string, readonly Row[]>>): void
     });
   }
 
-  it('what was refused was not stored', async () => {
+  it('stores the accepted emails and no others', async () => {
     const { rows } = await service.pool.query<{ count: number }>(
       `SELECT count(*)::int FROM emails UNION ALL SELECT count(*)::int FROM email_bodies
        UNION ALL SELECT count(*)::int FROM email_events UNION ALL SELECT count(*)::int FROM outbox`,

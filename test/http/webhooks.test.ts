@@ -1,36 +1,44 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
-import { type Answer, assertRefused, TIMESTAMP, useService } from './service.ts';
+import { assertEvent, type Described } from './described.ts';
+import { type Answer, assertRefused, inFuture, TIMESTAMP, useService } from './service.ts';
 
 type Json = Record<string, unknown>;
-const URL_ = 'https://example.com/hook';
-const ABSENT = `wh_${'0'.repeat(26)}`;
-const NO_DELIVERY = `whd_${'0'.repeat(26)}`;
+type Delivery = Json & { id: string; type: string };
+const HOOK_URL = 'https://example.com/hook';
 
 const service = await useService();
 const ours = await service.organization();
 
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the test knows what it is given
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the test knows the type of the body
 const body = <T = Json>(answer: Answer, status: number): T => {
   assert.equal(answer.status, status, answer.text);
   return answer.body as T;
 };
-const make = async (fields: Json = {}, by = ours) =>
+const create = async (fields: Json = {}, by = ours) =>
   body<Json & { id: string; secret: string }>(
-    await by.call('POST', '/v1/webhooks', { json: { url: URL_, ...fields } }),
+    await by.call('POST', '/v1/webhooks', { json: { url: HOOK_URL, ...fields } }),
     201,
   );
+const disable = (id: string) => ours.call('PATCH', `/v1/webhooks/${id}`, { json: { status: 'disabled' } });
 
-async function deliveries(id: string, query = ''): Promise<(Json & { id: string; type: string })[]> {
+async function deliveries(id: string, query = ''): Promise<Delivery[]> {
   const answer = await ours.call('GET', `/v1/webhooks/${id}/deliveries${query}`);
-  return body<{ deliveries: (Json & { id: string; type: string })[] }>(answer, 200).deliveries;
+  return body<{ deliveries: Delivery[] }>(answer, 200).deliveries;
+}
+const typesOf = (list: readonly Delivery[]) => list.map(({ type }) => type);
+
+/** The number of requests in the outbox to wake the endpoint, which are removed. */
+async function takeOutbox(id: string): Promise<number | null> {
+  const text = `DELETE FROM outbox WHERE message_id = $1 AND action = 'webhook'`;
+  return (await service.pool.query(text, [id])).rowCount;
 }
 
-describe('POST /v1/webhooks', () => {
-  it('makes an endpoint and shows its secret once', async () => {
-    const { id, secret, created_at, ...rest } = await make({
+describe('a webhook endpoint', () => {
+  it('returns its secret only when it is created, and stores it encrypted', async () => {
+    const { id, secret, created_at, ...rest } = await create({
       events: ['email.sent', 'email.sent'],
       description: 'mine',
     });
@@ -38,7 +46,7 @@ describe('POST /v1/webhooks', () => {
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     assert.match(String(created_at), TIMESTAMP);
     const shown = {
-      url: URL_,
+      url: HOOK_URL,
       description: 'mine',
       events: ['email.sent'],
       status: 'enabled',
@@ -49,79 +57,37 @@ describe('POST /v1/webhooks', () => {
     assert.deepEqual(rest, shown);
     const got = await ours.call('GET', `/v1/webhooks/${id}`);
     assert.deepEqual(body(got, 200), { id, created_at, ...shown });
-    const { rows } = await service.pool.query<{ secret: Buffer }>(
-      'SELECT secret FROM webhook_endpoints WHERE id = $1',
-      [id],
-    );
-    assert.ok(!rows[0]?.secret.includes(Buffer.from(secret.slice(6), 'base64')), 'it is sealed where it is kept');
+    const text = 'SELECT secret FROM webhook_endpoints WHERE id = $1';
+    const { rows } = await service.pool.query<{ secret: Buffer }>(text, [id]);
+    assert.ok(!rows[0]?.secret.includes(Buffer.from(secret.slice(6), 'base64')));
   });
 
-  it('takes what may be left out as null, every type, and http where the operator allows it', async () => {
-    const made = await make({ events: null, description: null });
-    assert.deepEqual([made['events'], made['description']], [[], null]);
-    assert.deepEqual((await make({ events: EVENT_TYPES }))['events'], EVENT_TYPES);
-    assert.equal((await make({ url: `http://${REACHABLE}:4000/x` }))['url'], `http://${REACHABLE}:4000/x`);
-    assert.equal((await make({ url: `https://example.com/${'x'.repeat(1_980)}` }))['status'], 'enabled');
+  it('takes null for optional fields, every event type, and http where the operator allows it', async () => {
+    const { events, description } = await create({ events: null, description: null });
+    assert.deepEqual([events, description], [[], null]);
+    assert.deepEqual((await create({ events: EVENT_TYPES }))['events'], EVENT_TYPES);
+    assert.equal((await create({ url: `http://${REACHABLE}:4000/x` }))['url'], `http://${REACHABLE}:4000/x`);
+    assert.equal((await create({ url: `https://example.com/${'x'.repeat(1_980)}` }))['status'], 'enabled');
   });
 
-  for (const [json, param] of [
-    [{}, 'url'],
-    [{ url: '' }, 'url'],
-    [{ url: null }, 'url'],
-    [{ url: 5 }, 'url'],
-    [{ url: 'nope' }, 'url'],
-    [{ url: '/hook' }, 'url'],
-    [{ url: 'ftp://example.com/' }, 'url'],
-    [{ url: 'javascript:alert(1)' }, 'url'],
-    [{ url: 'http://8.8.8.8/' }, 'url'],
-    [{ url: 'https://user:password@example.com/' }, 'url'],
-    [{ url: 'https://localhost/' }, 'url'],
-    [{ url: 'https://10.0.0.1/' }, 'url'],
-    [{ url: 'https://[fd00::1]/' }, 'url'],
-    [{ url: 'http://127.0.0.1/' }, 'url'],
-    [{ url: `https://example.com/${'x'.repeat(1_981)}` }, 'url'],
-    [{ url: URL_, events: ['email.exploded'] }, 'events.0'],
-    [{ url: URL_, events: ['email.sent', 'email'] }, 'events.1'],
-    [{ url: URL_, events: 'email.sent' }, 'events'],
-    [{ url: URL_, description: 5 }, 'description'],
-    [{ url: URL_, description: 'a\nb' }, 'description'],
-    [{ url: URL_, description: 'x'.repeat(501) }, 'description'],
-    [{ url: URL_, secret: 'whsec_x' }, 'secret'],
-    [{ url: URL_, status: 'enabled' }, 'status'],
-  ] as const) {
-    it(`422 at ${param}: ${JSON.stringify(json).slice(0, 80)}`, async () => {
-      assertRefused(await ours.call('POST', '/v1/webhooks', { json }), 422, 'validation_error', param);
-    });
-  }
-});
-
-describe('GET /v1/webhooks', () => {
-  it('lists newest first, in pages, without secrets', async () => {
+  it('is listed latest first, in pages, without its secret', async () => {
     const theirs = await service.organization();
-    const made = [];
-    for (let i = 0; i < 5; i++) made.unshift((await make({}, theirs)).id);
-    const seen: unknown[] = [];
-    let query = '?limit=2';
-    for (let pages = 1; ; pages++) {
+    const created: string[] = [];
+    for (let i = 0; i < 3; i++) created.unshift((await create({}, theirs)).id);
+    const list = async (query: string) => {
       const answer = await theirs.call('GET', `/v1/webhooks${query}`);
-      const page = body<{ webhooks: Json[]; has_more: boolean; next_cursor: string | null }>(answer, 200);
       assert.ok(!answer.text.includes('secret'));
-      seen.push(...page.webhooks.map(({ id }) => id));
-      assert.equal(page.has_more, page.next_cursor !== null);
-      if (page.next_cursor === null) {
-        assert.equal(pages, 3);
-        break;
-      }
-      query = `?limit=2&cursor=${page.next_cursor}`;
-      assertRefused(await ours.call('GET', `/v1/webhooks${query}`), 422, 'validation_error', 'cursor');
-    }
-    assert.deepEqual(seen, made);
+      return body<{ webhooks: Json[]; has_more: boolean; next_cursor: string | null }>(answer, 200);
+    };
+    const first = await list('?limit=2');
+    const second = await list(`?limit=2&cursor=${first.next_cursor}`);
+    assert.deepEqual([first.has_more, second.has_more, second.next_cursor], [true, false, null]);
+    const listed = [...first.webhooks, ...second.webhooks].map(({ id }) => id);
+    assert.deepEqual(listed, created);
   });
-});
 
-describe('PATCH /v1/webhooks/:id', () => {
-  it('changes what is given and nothing else', async () => {
-    const { id, secret, ...before } = await make({ events: ['email.sent'], description: 'mine' });
+  it('is changed by PATCH in the given fields only', async () => {
+    const { id, secret, ...before } = await create({ events: ['email.sent'], description: 'mine' });
     assert.ok(secret);
     const patch = async (json: Json) => body(await ours.call('PATCH', `/v1/webhooks/${id}`, { json }), 200);
     assert.deepEqual(await patch({}), { id, ...before });
@@ -132,48 +98,30 @@ describe('PATCH /v1/webhooks/:id', () => {
     assert.deepEqual(await patch({ description: '' }), { id, ...before, url, events: [], description: null });
   });
 
-  it('disables and enables, and tells the relay', async () => {
-    const { id } = await make();
-    const told = async () =>
-      (await service.pool.query(`DELETE FROM outbox WHERE message_id = $1 AND action = 'webhook' RETURNING id`, [id]))
-        .rowCount;
+  it('gets no deliveries while it is disabled, and wakes the relay when its status changes', async () => {
+    const { id } = await create();
     const wakes = service.wakes();
     const patch = async (status: string) =>
       body(await ours.call('PATCH', `/v1/webhooks/${id}`, { json: { status } }), 200)['status'];
-    assert.deepEqual([await patch('disabled'), await told()], ['disabled', 1]);
+    assert.deepEqual([await patch('disabled'), await takeOutbox(id)], ['disabled', 1]);
     await ours.sent();
-    assert.equal((await deliveries(id)).length, 0, 'nothing is written for it');
-    assert.deepEqual([await patch('enabled'), await told()], ['enabled', 1]);
+    assert.equal((await deliveries(id)).length, 0);
+    assert.deepEqual([await patch('enabled'), await takeOutbox(id)], ['enabled', 1]);
     await ours.sent();
     assert.equal((await deliveries(id)).length, 1);
     assert.ok(service.wakes() >= wakes + 4);
   });
 
-  for (const [json, param] of [
-    [{ status: 'paused' }, 'status'],
-    [{ url: 'https://127.0.0.1/' }, 'url'],
-    [{ url: 'http://8.8.8.8/' }, 'url'],
-    [{ events: ['nope'] }, 'events.0'],
-    [{ secret: 'x' }, 'secret'],
-  ] as const) {
-    it(`422 at ${param}: ${JSON.stringify(json)}`, async () => {
-      const { id } = await make();
-      assertRefused(await ours.call('PATCH', `/v1/webhooks/${id}`, { json }), 422, 'validation_error', param);
-    });
-  }
-});
-
-describe('POST /v1/webhooks/:id/rotate-secret and DELETE /v1/webhooks/:id', () => {
-  it('gives another secret, shown once', async () => {
-    const { id, secret } = await make();
+  it('gets a new secret by rotate-secret', async () => {
+    const { id, secret } = await create();
     const rotated = body(await ours.call('POST', `/v1/webhooks/${id}/rotate-secret`), 200);
     assert.match(String(rotated['secret']), /^whsec_/);
     assert.notEqual(rotated['secret'], secret);
     assert.equal(rotated['id'], id);
   });
 
-  it('204, and then it is gone', async () => {
-    const { id } = await make();
+  it('is gone after DELETE', async () => {
+    const { id } = await create();
     const answer = await ours.call('DELETE', `/v1/webhooks/${id}`);
     assert.deepEqual([answer.status, answer.text], [204, '']);
     for (const method of ['GET', 'DELETE']) {
@@ -183,26 +131,55 @@ describe('POST /v1/webhooks/:id/rotate-secret and DELETE /v1/webhooks/:id', () =
   });
 });
 
-describe('deliveries', () => {
-  it('one for each event that the endpoint wants', async () => {
-    const wanted = await make({ events: ['email.scheduled', 'email.canceled'] });
-    const every = await make();
-    const id = await ours.sent({ scheduled_at: new Date(Date.now() + 3_600_000).toISOString() });
+const { id: existingId } = await create({ events: ['email.bounced'] });
+
+describe('a malformed request about webhooks', () => {
+  const SINCE = '2026-03-01T00:00:00Z';
+  for (const [method, path, json, param] of [
+    ['POST', '', { url: '' }, 'url'],
+    ['POST', '', { url: null }, 'url'],
+    ['POST', '', { url: '/hook' }, 'url'],
+    ['POST', '', { url: 'javascript:alert(1)' }, 'url'],
+    ['POST', '', { url: 'http://8.8.8.8/' }, 'url'],
+    ['POST', '', { url: 'https://user:password@example.com/' }, 'url'],
+    ['POST', '', { url: `https://example.com/${'x'.repeat(1_981)}` }, 'url'],
+    ['POST', '', { url: HOOK_URL, events: ['email.sent', 'email'] }, 'events.1'],
+    ['POST', '', { url: HOOK_URL, events: 'email.sent' }, 'events'],
+    ['POST', '', { url: HOOK_URL, description: 'a\nb' }, 'description'],
+    ['POST', '', { url: HOOK_URL, description: 'x'.repeat(501) }, 'description'],
+    ['POST', '', { url: HOOK_URL, secret: 'whsec_x' }, 'secret'],
+    ['PATCH', `/${existingId}`, { status: 'paused' }, 'status'],
+    ['PATCH', `/${existingId}`, { url: 'https://127.0.0.1/' }, 'url'],
+    ['PATCH', `/${existingId}`, { events: ['nope'] }, 'events.0'],
+    ['GET', `/${existingId}/deliveries?status=x`, undefined, 'status'],
+    ['GET', `/${existingId}/deliveries?limit=101`, undefined, 'limit'],
+    ['POST', `/${existingId}/replay`, {}, 'since'],
+    ['POST', `/${existingId}/replay`, { since: 'yesterday' }, 'since'],
+    ['POST', `/${existingId}/replay`, { since: SINCE, until: '2026-02-01T00:00:00Z' }, 'until'],
+    ['POST', `/${existingId}/replay`, { since: SINCE, status: 'x' }, 'status'],
+  ] as const) {
+    const what = JSON.stringify(json ?? {}).slice(0, 80);
+    it(`returns 422 for ${param}: ${method} ${path.replace(existingId, ':id')} ${what}`, async () => {
+      const answer = await ours.call(method, `/v1/webhooks${path}`, json && { json });
+      assertRefused(answer, 422, 'validation_error', param);
+    });
+  }
+});
+
+describe('deliveries of an endpoint', () => {
+  it('are created for the events that it subscribes to', async () => {
+    const some = await create({ events: ['email.scheduled', 'email.canceled'] });
+    const every = await create();
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     await ours.call('POST', `/v1/emails/${id}/cancel`);
     await ours.sent();
-    assert.deepEqual(
-      (await deliveries(wanted.id)).map(({ type }) => type),
-      ['email.canceled', 'email.scheduled'],
-    );
-    assert.deepEqual(
-      (await deliveries(every.id)).map(({ type }) => type),
-      ['email.queued', 'email.canceled', 'email.scheduled'],
-    );
+    assert.deepEqual(typesOf(await deliveries(some.id)), ['email.canceled', 'email.scheduled']);
+    assert.deepEqual(typesOf(await deliveries(every.id)), ['email.queued', 'email.canceled', 'email.scheduled']);
   });
 
-  it('are listed newest first, by status, in pages bound to the endpoint and the status', async () => {
-    const { id } = await make({ events: ['email.queued'] });
-    const other = await make();
+  it('are listed latest first, by status, in pages of one endpoint and one status', async () => {
+    const { id } = await create({ events: ['email.queued'] });
+    const other = await create();
     for (let i = 0; i < 5; i++) await ours.sent();
     const all = await deliveries(id);
     assert.deepEqual(Object.keys(all[0] ?? {}), ['id', 'event_id', 'type', 'status', 'created_at', 'next_attempt_at']);
@@ -217,28 +194,24 @@ describe('deliveries', () => {
       const answer = await ours.call('GET', `/v1/webhooks/${path}cursor=${page.next_cursor}`);
       assertRefused(answer, 422, 'validation_error', 'cursor');
     }
-    assertRefused(await ours.call('GET', `/v1/webhooks/${id}/deliveries?status=x`), 422, 'validation_error', 'status');
-    assertRefused(await ours.call('GET', `/v1/webhooks/${id}/deliveries?limit=101`), 422, 'validation_error', 'limit');
   });
 
-  it('one is shown with what will be posted and its tries', async () => {
-    const { id } = await make();
+  it('are shown with their payload and attempts, and only by their own endpoint', async () => {
+    const { id } = await create();
     const email = await ours.sent({ subject: 'Hello' });
     const [delivery] = await deliveries(id);
-    const shown = body(await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`), 200);
-    const { payload, attempts, ...rest } = shown as Json & { payload: { data: Json } };
+    const path = `/v1/webhooks/${id}/deliveries/${delivery?.id}`;
+    const shown = body<Json & { payload: { data: Json } }>(await ours.call('GET', path), 200);
+    const { payload, attempts, ...rest } = shown;
     assert.deepEqual(rest, delivery);
     assert.deepEqual(attempts, []);
     assert.deepEqual([payload.data['emailId'], payload.data['subject']], [email, 'Hello']);
     await service.pool.query(
       `INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error)
-       VALUES ($1, now(), NULL, 15000, NULL, 'it takes longer than 15 seconds'), ($1, now() - interval '5 s', 500, 12, 'no', NULL)`,
+       VALUES ($1, now(), NULL, 15000, NULL, 'timeout'), ($1, now() - interval '5 s', 500, 12, 'no', NULL)`,
       [delivery?.id],
     );
-    const again = body<{ attempts: Json[] }>(
-      await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`),
-      200,
-    );
+    const again = body<{ attempts: Json[] }>(await ours.call('GET', path), 200);
     assert.deepEqual(
       again.attempts.map(({ status_code, duration_ms, response, error }) => [
         status_code,
@@ -248,25 +221,45 @@ describe('deliveries', () => {
       ]),
       [
         [500, 12, 'no', null],
-        [null, 15_000, null, 'it takes longer than 15 seconds'],
+        [null, 15_000, null, 'timeout'],
       ],
     );
+    const elsewhere = path.replace(id, (await create()).id);
+    assertRefused(await ours.call('GET', elsewhere), 404, 'not_found');
+    assertRefused(await ours.call('POST', `${elsewhere}/replay`), 404, 'not_found');
   });
 
-  it('POST /:id/test goes to that endpoint alone, whatever it wants', async () => {
-    const { id } = await make({ events: ['email.bounced'] });
-    const other = await make();
-    const made = body(await ours.call('POST', `/v1/webhooks/${id}/test`), 202);
-    assert.deepEqual([made['type'], made['status']], ['webhook.test', 'pending']);
-    assert.deepEqual(await deliveries(id), [made]);
+  it('include tests, which only that endpoint gets, whatever it subscribes to', async () => {
+    const { id } = await create({ events: ['email.bounced'] });
+    const other = await create();
+    const test = body(await ours.call('POST', `/v1/webhooks/${id}/test`), 202);
+    assert.deepEqual([test['type'], test['status']], ['webhook.test', 'pending']);
+    assert.deepEqual(await deliveries(id), [test]);
     assert.deepEqual(await deliveries(other.id), []);
+  });
+
+  it('of email.scheduled and email.rescheduled contain the scheduled time, those of email.queued do not', async () => {
+    const { id } = await create({ events: ['email.queued', 'email.scheduled', 'email.rescheduled'] });
+    const [first, second] = [inFuture({ hours: 1 }), inFuture({ hours: 2 })];
+    const email = await ours.sent({ scheduled_at: first });
+    body(await ours.call('PATCH', `/v1/emails/${email}`, { json: { scheduled_at: second } }), 200);
+    await ours.sent();
+    const api = (await service.call('GET', '/openapi.json')).body as Described;
+    const times: Record<string, unknown> = {};
+    for (const delivery of await deliveries(id)) {
+      const answer = await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery.id}`);
+      const { payload } = body<{ payload: { type: string; data: Json } }>(answer, 200);
+      assertEvent(api, payload);
+      times[payload.type] = payload.data['scheduledAt'];
+    }
+    assert.deepEqual(times, { 'email.queued': undefined, 'email.rescheduled': second, 'email.scheduled': first });
   });
 });
 
 describe('replay', () => {
   /** An endpoint with deliveries of these statuses, an hour apart, the last of them now. */
   async function withDeliveries(...statuses: string[]): Promise<{ id: string; all: string[] }> {
-    const { id } = await make({ events: ['email.queued'] });
+    const { id } = await create({ events: ['email.queued'] });
     for (let i = 0; i < statuses.length; i++) await ours.sent();
     const all = (await deliveries(id)).map((delivery) => delivery.id).reverse();
     for (const [index, status] of statuses.entries()) {
@@ -277,7 +270,7 @@ describe('replay', () => {
         [all[index], status, statuses.length - 1 - index],
       );
     }
-    await service.pool.query(`DELETE FROM outbox`);
+    await takeOutbox(id);
     return { id, all };
   }
   const due = async (id: string): Promise<string[]> => {
@@ -288,20 +281,17 @@ describe('replay', () => {
     );
     return rows.map((row) => row.id);
   };
-  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+  const hoursAgo = (hours: number) => inFuture({ hours: -hours });
 
-  it('of one begins it anew and wakes the endpoint', async () => {
+  it('of one delivery makes it pending and wakes the endpoint', async () => {
     const { id, all } = await withDeliveries('failed', 'succeeded');
     const answer = await ours.call('POST', `/v1/webhooks/${id}/deliveries/${all[0]}/replay`);
     assert.equal(body(answer, 202)['status'], 'pending');
     assert.deepEqual(await due(id), [all[0]]);
-    const { rowCount } = await service.pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [
-      id,
-    ]);
-    assert.equal(rowCount, 1);
+    assert.equal(await takeOutbox(id), 1);
   });
 
-  it('of a period takes all of it, or those of one status', async () => {
+  it('of a period takes all of its deliveries, or those of one status', async () => {
     const { id, all } = await withDeliveries('failed', 'succeeded', 'pending', 'failed');
     const replay = async (json: Json) =>
       body<{ replayed: number }>(await ours.call('POST', `/v1/webhooks/${id}/replay`, { json }), 202).replayed;
@@ -313,82 +303,15 @@ describe('replay', () => {
     assert.equal(await replay({ since: hoursAgo(9), until: null, status: null }), 4);
   });
 
-  for (const [json, param] of [
-    [{}, 'since'],
-    [{ since: 'yesterday' }, 'since'],
-    [{ since: '2026-03-01T00:00:00Z', until: '2026-02-01T00:00:00Z' }, 'until'],
-    [{ since: '2026-03-01T00:00:00Z', until: 5 }, 'until'],
-    [{ since: '2026-03-01T00:00:00Z', status: 'x' }, 'status'],
-    [{ since: '2026-03-01T00:00:00Z', x: 1 }, 'x'],
-  ] as const) {
-    it(`422 at ${param}: ${JSON.stringify(json)}`, async () => {
-      const { id } = await make();
-      assertRefused(await ours.call('POST', `/v1/webhooks/${id}/replay`, { json }), 422, 'validation_error', param);
-    });
-  }
-
-  it('and test are refused while the endpoint is disabled', async () => {
+  it('and test return 409 while the endpoint is disabled', async () => {
     const { id, all } = await withDeliveries('failed');
-    await ours.call('PATCH', `/v1/webhooks/${id}`, { json: { status: 'disabled' } });
-    for (const path of ['test', `deliveries/${all[0]}/replay`]) {
-      assertRefused(await ours.call('POST', `/v1/webhooks/${id}/${path}`), 409, 'conflict');
-    }
-    const answer = await ours.call('POST', `/v1/webhooks/${id}/replay`, { json: { since: hoursAgo(1) } });
-    assertRefused(answer, 409, 'conflict');
-  });
-});
-
-describe('who may', () => {
-  const READS = ['', '/deliveries', `/deliveries/${NO_DELIVERY}`].map((path) => ['GET', path] as const);
-  const WRITES = [
-    ['PATCH', ''],
-    ['DELETE', ''],
-    ['POST', '/rotate-secret'],
-    ['POST', '/test'],
-    ['POST', '/replay'],
-    ['POST', `/deliveries/${NO_DELIVERY}/replay`],
-  ] as const;
-  const json = (method: string, path: string) => {
-    if (path === '/replay') return { json: { since: '2026-03-01T00:00:00Z' } };
-    return method === 'PATCH' ? { json: {} } : {};
-  };
-
-  it('another organization’s endpoint and one that does not exist look the same', async () => {
-    const { id } = await make();
-    const theirs = await service.organization();
-    for (const [method, path] of [...READS, ...WRITES]) {
-      for (const each of [id, ABSENT]) {
-        const answer = await theirs.call(method, `/v1/webhooks/${each}${path}`, json(method, path));
-        assertRefused(answer, 404, 'not_found', undefined, 'there is no webhook endpoint');
-      }
-    }
-    const other = await make();
-    await ours.sent();
-    const [delivery] = await deliveries(other.id);
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', '/replay'],
+    await disable(id);
+    for (const [path, json] of [
+      ['test', undefined],
+      [`deliveries/${all[0]}/replay`, undefined],
+      ['replay', { since: hoursAgo(1) }],
     ] as const) {
-      assertRefused(await ours.call(method, `/v1/webhooks/${id}/deliveries/${delivery?.id}${path}`), 404, 'not_found');
-    }
-  });
-
-  it('read_only reads, sending_access does nothing, and only full_access writes', async () => {
-    const { id } = await make();
-    const [readOnly, sending] = [await ours.addKey('read_only'), await ours.addKey('sending_access')];
-    const ask = (key: string, method: string, path: string) =>
-      service.call(method, `/v1/webhooks/${id}${path}`, { key, ...json(method, path) });
-    for (const [method, path] of READS) {
-      assert.ok([200, 404].includes((await ask(readOnly, method, path)).status));
-      assertRefused(await ask(sending, method, path), 403, 'insufficient_scope');
-    }
-    for (const key of [readOnly, sending]) {
-      for (const [method, path] of WRITES) assertRefused(await ask(key, method, path), 403, 'insufficient_scope');
-      assertRefused(
-        await service.call('POST', '/v1/webhooks', { key, json: { url: URL_ } }),
-        403,
-        'insufficient_scope',
-      );
+      assertRefused(await ours.call('POST', `/v1/webhooks/${id}/${path}`, json && { json }), 409, 'conflict');
     }
   });
 });

@@ -8,7 +8,7 @@ import { CALL } from '../providers/simulator.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 
 /**
- * The API refuses line breaks and other controls in whatever may become a header (test/http/send-text.test.ts). This is the
+ * The API refuses line breaks and other controls in whatever may become a header (test/http/send-fields.test.ts). This is the
  * second net: what if one came through, by a row that somebody else wrote? On the wire it must not become a header, a
  * recipient, or the end of the message.
  */
