@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/accounts/invitations.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { assertRefused, inFuture, TIMESTAMP, useService } from './service.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
 import { markDeleted } from '../../src/store/emails/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';

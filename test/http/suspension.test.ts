@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { signedIn, textOf } from '../dashboard/visitor.ts';
 import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
 import { assertRefused, type Organization, useService } from './service.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { assertDescribed, isTaken } from '../http/described.ts';
 import { type Answer, type Call, inFuture, useService } from '../http/service.ts';
