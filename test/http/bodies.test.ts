@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'undici';
-import { lived } from '../support/lived.ts';
-import { assertRefused, MAX_BODY_BYTES, type Organization, type Service, startService } from './service.ts';
+import { eventually } from '../support/eventually.ts';
+import { assertRefused, MAX_BODY_BYTES, useService } from './service.ts';
 import { dial, head, listen, speak } from './socket.ts';
 
-let service: Service;
-let ours: Organization;
-let readOnly: string;
-/** Our ends of the connections, in the order in which they came. */
+const service = await useService();
+/** The server's ends of the connections, in the order of their arrival. */
 const connections: Socket[] = [];
-before(async () => {
-  service = await startService();
-  service.server.on('connection', (socket: Socket) => connections.push(socket));
-  ours = await service.organization();
-  readOnly = await ours.addKey('read_only');
-});
-after(() => service.close());
+service.server.on('connection', (socket: Socket) => connections.push(socket));
+const ours = await service.organization();
+const readOnly = await ours.addKey('read_only');
 
 const JSON_TYPE = 'Content-Type: application/json';
 
@@ -27,53 +21,38 @@ function post(raw: string | Buffer, type = 'application/json', headers: Record<s
   return ours.call('POST', '/v1/emails', { raw, headers: { 'content-type': type, ...headers } });
 }
 
-describe('415 unsupported_media_type', () => {
+describe('Content-Type and Content-Encoding', () => {
   for (const type of [
-    ...['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml'],
-    ...[
-      'text/json5',
-      'text/json',
-      'application/jsonx',
-      'application/json5',
-      'application/ld+json',
-      'image/png',
-      'json',
-    ],
-    ...['*/*', 'application/*', 'application/json, text/plain', 'application', '/', ';', 'x/application/json'],
+    ...['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/json'],
+    ...['application/jsonx', 'application/ld+json', 'json', '*/*', 'application/json, text/plain', ';', ''],
   ]) {
-    it(type, async () => {
+    it(`415 unsupported_media_type for the type ${JSON.stringify(type)}`, async () => {
       assertRefused(await post(JSON.stringify(ours.mail()), type), 415, 'unsupported_media_type');
     });
   }
 
-  it('no type at all', async () => {
+  it('415 unsupported_media_type without a type', async () => {
     const raw = JSON.stringify(ours.mail());
     assertRefused(await ours.call('POST', '/v1/emails', { raw }), 415, 'unsupported_media_type');
   });
 
-  for (const type of [
-    ...['application/json', 'application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=UTF-8'],
-    ...['APPLICATION/JSON ; charset="utf-8"', 'application/json;version=1'],
-  ]) {
-    it(`but 202: ${type}`, async () => {
+  for (const type of ['Application/JSON', 'APPLICATION/JSON ; charset="utf-8"', 'application/json;version=1']) {
+    it(`202 for the type ${type}`, async () => {
       assert.equal((await post(JSON.stringify(ours.mail()), type)).status, 202);
     });
   }
-});
 
-describe('415 unsupported_media_type: a compressed body', () => {
-  for (const encoding of ['gzip', 'deflate', 'BR', 'gzip, identity']) {
-    it(encoding, async () => {
-      const answer = await post(gzipSync(JSON.stringify(ours.mail())), 'application/json', {
-        'content-encoding': encoding,
-      });
+  for (const encoding of ['gzip', 'BR', 'gzip, identity']) {
+    it(`415 unsupported_media_type for the encoding ${encoding}`, async () => {
+      const raw = gzipSync(JSON.stringify(ours.mail()));
+      const answer = await post(raw, 'application/json', { 'content-encoding': encoding });
       const message = 'the request body must not be compressed; leave out Content-Encoding';
       assertRefused(answer, 415, 'unsupported_media_type', undefined, message);
       assert.equal(answer.headers['accept-encoding'], 'identity');
     });
   }
 
-  it('but identity is accepted', async () => {
+  it('202 for the encoding identity', async () => {
     const answer = await post(JSON.stringify(ours.mail()), 'application/json', { 'content-encoding': 'Identity' });
     assert.equal(answer.status, 202, answer.text);
   });
@@ -81,37 +60,28 @@ describe('415 unsupported_media_type: a compressed body', () => {
 
 describe('400 invalid_json: body is not valid JSON', () => {
   for (const raw of [
-    ...[
-      '{',
-      '',
-      ' ',
-      "{'a':1}",
-      '{"a":1,}',
-      '{"a":1}x',
-      'nope',
-      '{a:1}',
-      '{"a":NaN}',
-      '{"a":01}',
-      '{"a":"\x01"}',
-      '[1,2',
-    ],
-    ...['{"a":1}{"b":2}', '"', '// c\n{}', '{"a":+1}', '\0', '{"a": undefined}', '[,]', '{"a":1 "b":2}', '{"a":.5}'],
-    ...['{"a":"\\x41"}', '{"a":"\\u12"}', '{"a":Infinity}', '{"a":0x1}', '{"a":"\n"}', 'undefined', '{}\0', '{}\u00a0'],
-    ...['{"__proto__":1', '[]]', '\ufeff', '{"a":True}', 'a=b&c=d', '<a/>'],
+    '{',
+    ' ',
+    '{"a":1}x',
+    '{"a":NaN}',
+    '{"a":"\x01"}',
+    '\0',
+    '{}\u00a0',
+    '{"__proto__":1',
+    'a=b&c=d',
   ]) {
     it(JSON.stringify(raw), async () => {
       assertRefused(await post(raw), 400, 'invalid_json');
     });
   }
 
-  it('nothing at all', async () => {
+  it('no body', async () => {
     assertRefused(await ours.call('POST', '/v1/emails'), 400, 'invalid_json');
     const headers = { 'content-type': 'application/json' };
     assertRefused(await ours.call('POST', '/v1/emails', { headers }), 400, 'invalid_json');
   });
 
-  it('100,000 brackets, open or closed, and a million', async () => {
-    assertRefused(await post('['.repeat(100_000)), 400, 'invalid_json');
+  it('is reported for unclosed brackets; up to a million closed ones are JSON of a wrong type', async () => {
     assertRefused(await post('{"a":'.repeat(100_000)), 400, 'invalid_json');
     for (const depth of [5_000, 1_000_000]) {
       const nested = '['.repeat(depth) + ']'.repeat(depth);
@@ -127,10 +97,8 @@ describe('400 invalid_json: body is not valid JSON', () => {
       const raw = Buffer.concat([Buffer.from(before ?? ''), Buffer.from(bytes, 'hex'), Buffer.from(after ?? '')]);
       assertRefused(await post(raw), 400, 'invalid_json');
     }
-    for (const encoding of ['utf16le', 'latin1'] as const) {
-      const raw = Buffer.from(JSON.stringify(ours.mail({ subject: 'é' })), encoding);
-      assertRefused(await post(raw), 400, 'invalid_json');
-    }
+    const raw = Buffer.from(JSON.stringify(ours.mail()), 'utf16le');
+    assertRefused(await post(raw), 400, 'invalid_json');
   });
 
   for (const [raw, message] of [
@@ -143,12 +111,12 @@ describe('400 invalid_json: body is not valid JSON', () => {
     [Buffer.from('{"a":"\xff"}', 'latin1'), 'the request body must be UTF-8'],
     [Buffer.from(`${' '.repeat(200_000)}\xff`, 'latin1'), 'the request body must be UTF-8'],
   ] as const) {
-    it(`the message says where and how: ${message} (${raw.length} bytes)`, async () => {
+    it(`the message names the position and the problem: ${message} (${raw.length} bytes)`, async () => {
       assertRefused(await post(raw), 400, 'invalid_json', undefined, message);
     });
   }
 
-  it('but a byte order mark, white space and escapes may stand', async () => {
+  it('202 for a byte order mark, white space and escapes', async () => {
     const raw = JSON.stringify(ours.mail());
     for (const each of [`\ufeff${raw}`, ` \r\n\t${raw}\n`, raw.replace('"subject"', '"\\u0073ubject"')]) {
       const answer = await post(each);
@@ -160,26 +128,21 @@ describe('400 invalid_json: body is not valid JSON', () => {
 describe('413 payload_too_large: request body over 43 MB', () => {
   const padded = (length: number) => JSON.stringify(ours.mail()).padEnd(length, ' ');
 
-  it('43 MB are read, to the byte', async () => {
+  it('accepts 43 MB, to the byte', async () => {
     assert.equal((await post(padded(MAX_BODY_BYTES))).status, 202);
     assertRefused(await post(padded(MAX_BODY_BYTES + 1)), 413, 'payload_too_large');
-    assert.equal((await post(padded(42_900_000))).status, 202);
   });
 
-  it('from Content-Length at once', async () => {
-    for (const length of [MAX_BODY_BYTES + 1, 60_000_000, Number.MAX_SAFE_INTEGER, '9'.repeat(18)]) {
-      const from = lived();
-      const answer = await speak(
-        service.port,
-        `${head('/v1/emails', ours.key, JSON_TYPE, `Content-Length: ${length}`)}{`,
-      );
+  for (const length of [MAX_BODY_BYTES + 1, Number.MAX_SAFE_INTEGER, '9'.repeat(18)]) {
+    it(`refuses a Content-Length of ${length} before the body arrives`, async () => {
+      const request = head('/v1/emails', ours.key, JSON_TYPE, `Content-Length: ${length}`);
+      const answer = await speak(service.port, `${request}{`);
       assertRefused(answer, 413, 'payload_too_large');
       assert.equal(answer.closed, true);
-      assert.ok(lived() - from < 1_000);
-    }
-  });
+    });
+  }
 
-  it('for a chunked body as soon as the limit is passed', async () => {
+  it('refuses a chunked body as soon as it passes the limit', async () => {
     const socket = await dial(service.port);
     const answered = listen(socket);
     socket.write(head('/v1/emails', ours.key, JSON_TYPE, 'Transfer-Encoding: chunked'));
@@ -190,7 +153,7 @@ describe('413 payload_too_large: request body over 43 MB', () => {
     assert.ok(bytesRead < MAX_BODY_BYTES + 2_000_000, `read ${bytesRead} bytes`);
   });
 
-  it('a chunked body within the limit is taken', async () => {
+  it('accepts a chunked body within the limit', async () => {
     const json = JSON.stringify(ours.mail());
     const chunks = Array.from(json, (letter) => `${Buffer.byteLength(letter).toString(16)}\r\n${letter}\r\n`).join('');
     const lines = [JSON_TYPE, 'Transfer-Encoding: chunked'];
@@ -200,22 +163,21 @@ describe('413 payload_too_large: request body over 43 MB', () => {
 });
 
 describe('the key is checked before the body is read', () => {
-  for (const [what, key, status] of [
-    ['no key', () => undefined, 401],
-    ['an unknown key', () => `sw_live_${'0'.repeat(26)}_${'0'.repeat(64)}`, 401],
-    ['a key that may not send', () => readOnly, 403],
+  for (const [name, key, status] of [
+    ['no key', undefined, 401],
+    ['an unknown key', `sw_live_${'0'.repeat(26)}_${'0'.repeat(64)}`, 401],
+    ['a key that may not send', readOnly, 403],
   ] as const) {
     for (const framing of ['Content-Length: 40000000', 'Transfer-Encoding: chunked']) {
-      it(`${what}, 40 MB, ${framing}: answered when the head is there`, async () => {
-        const answer = await speak(service.port, head('/v1/emails', key(), JSON_TYPE, framing));
-        assert.equal(answer.status, status);
-        assert.equal(answer.closed, true);
+      it(`${name}, 40 MB, ${framing}: refused before the body arrives`, async () => {
+        const answer = await speak(service.port, head('/v1/emails', key, JSON_TYPE, framing));
+        assert.deepEqual([answer.status, answer.closed], [status, true]);
       });
 
-      it(`${what}, 40 MB, ${framing}: of what follows at most 256 KiB is read`, async () => {
+      it(`${name}, 40 MB, ${framing}: at most 256 KiB of the body are read`, async () => {
         const socket = await dial(service.port);
         const answered = listen(socket);
-        socket.write(head('/v1/emails', key(), JSON_TYPE, framing));
+        socket.write(head('/v1/emails', key, JSON_TYPE, framing));
         await pour(socket, '{"text":"', 40, framing.startsWith('Transfer'));
         assert.equal((await answered).status, status);
         const { bytesRead } = connections.at(-1) as Socket;
@@ -224,21 +186,21 @@ describe('the key is checked before the body is read', () => {
     }
   }
 
-  it('an HTTP client gets to see the answer, though it is still writing', async () => {
+  it('an HTTP client receives the response although it is still writing', async () => {
     const raw = Buffer.alloc(40_000_000, ' ');
+    const headers = { 'content-type': 'application/json' };
     for (let i = 0; i < 5; i++) {
-      const answer = await service.call('POST', '/v1/emails', { raw, headers: { 'content-type': 'application/json' } });
-      assertRefused(answer, 401, 'unauthorized');
+      assertRefused(await service.call('POST', '/v1/emails', { raw, headers }), 401, 'unauthorized');
     }
   });
 });
 
-describe('a refused request costs its connection only when much of it is still to come', () => {
-  it('a short body', async () => {
-    // One connection, and a new one only when that is ended.
+describe('the connection of a refused request', () => {
+  it('is kept after a short body', async () => {
+    // The client opens a new connection only when the first one ends.
     const client = new Client(service.url);
     const before = connections.length;
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 3; i++) {
       const { statusCode, headers, body } = await client.request({
         method: 'POST',
         path: '/v1/emails',
@@ -252,23 +214,22 @@ describe('a refused request costs its connection only when much of it is still t
     await client.close();
   });
 
-  it('a long body', async () => {
+  it('is closed after a long body', async () => {
     const json = ours.mail({ html: 'a'.repeat(100_000) });
     const { headers } = await service.call('POST', '/v1/emails', { key: 'x', json });
     assert.equal(headers['connection'], 'close');
   });
 
-  it('a connection that is to end does so, though nobody closes the other end', async () => {
+  it('is destroyed although the caller keeps its end open', async () => {
     const socket = await dial(service.port);
     socket.write(head('/v1/emails', undefined, 'Content-Length: 40000000'));
-    const ours = connections.at(-1) as Socket;
-    for (let i = 0; i < 150 && !ours.destroyed; i++) await sleep(20);
-    assert.ok(ours.destroyed);
+    const accepted = connections.at(-1) as Socket;
+    await eventually('the server destroys the connection', () => accepted.destroyed);
     socket.destroy();
   });
 });
 
-/** Writes a body of up to so many million bytes for as long as the server takes it. @returns how many were written */
+/** Writes a body of up to this many million bytes while the server reads it. @returns the bytes written */
 async function pour(socket: Socket, start: string, millions: number, chunked = true): Promise<number> {
   let written = 0;
   for (let i = 0; i < millions && !socket.destroyed; i++) {

@@ -18,7 +18,7 @@ const SLOW = new Set(
     ...['store/migrate', 'store/pool', 'store/roles'],
     ...[
       ...['attachments', 'attachments-path', 'attachments-read', 'auth', 'batch', 'batches', 'bodies'],
-      ...['bodies-in-flight', 'callbacks', 'callbacks-claims', 'chat-callbacks', 'chat-numbers'],
+      ...['bodies-in-flight', 'callbacks', 'chat-callbacks', 'chat-numbers'],
       ...['chat-numbers-verified', 'chatapp', 'domains', 'domains-dkim', 'domains-postmark', 'domains-takeover'],
       ...['fingerprint', 'fuzz', 'idempotency-crash', 'keys', 'large-json', 'lists', 'logs', 'network-limits'],
       ...['openapi', 'openapi-answers', 'organization-limits', 'outage', 'process', 'public-bodies', 'quota'],
