@@ -111,7 +111,7 @@ export async function startService(
 ): Promise<Service> {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
-  const keys = openKeyCache(pool, databaseUrl ?? database.url, () => undefined);
+  const keys = openKeyCache(pool, () => undefined);
   const limits = startRateLimits(pool, perSecond, () => undefined);
   const perOrganization = { ...UNLIMITED_ORGANIZATION, ...organizationLimits };
   const log: string[] = [];

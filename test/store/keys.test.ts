@@ -8,14 +8,12 @@ import {
   listKeys,
   missingDomains,
   type NewKey,
-  noteUses,
+  recordUses,
   revokeKey,
   revokeKeyOf,
   showKey,
 } from '../../src/store/accounts/keys.ts';
-import { listen } from '../../src/store/postgres/listen.ts';
 import { useDatabase } from '../support/database.ts';
-import { eventually } from '../support/eventually.ts';
 
 const { pool, url } = await useDatabase();
 await insertOrganization(pool, 'org_a', 'A');
@@ -107,35 +105,12 @@ describe('keys', () => {
     const ids = keys.map(({ id }) => id);
     const client = await pool.connect();
     await client.query('BEGIN');
-    await noteUses(client, ids.slice(0, 1));
-    await noteUses(pool, [...ids].reverse());
+    await recordUses(client, ids.slice(0, 1));
+    await recordUses(pool, [...ids].reverse());
     assert.equal(await lastUsed(ids[0] ?? ''), null);
     assert.match(String(await lastUsed(ids[1] ?? '')), /Z$/);
     await client.query('COMMIT');
     client.release();
     assert.match(String(await lastUsed(ids[0] ?? '')), /Z$/);
-  });
-
-  test('every change of a key in SQL is notified, and its uses are not', async (t) => {
-    const notices: string[] = [];
-    let listening = false;
-    const onListening = () => (listening = true);
-    t.after(listen(url, { name: 'test', channel: 'keys', onNotice: (id) => notices.push(id), onListening }));
-    await eventually('listening', () => listening);
-    const changes = [
-      `UPDATE api_keys SET revoked_at = now() WHERE id = $1`,
-      `UPDATE api_keys SET allowed_ips = '{::1}' WHERE id = $1`,
-      `UPDATE api_keys SET preset = 'read_only' WHERE id = $1`,
-      `DELETE FROM api_keys WHERE id = $1`,
-    ];
-    for (const change of changes) {
-      const key = newKey();
-      await insertKey(pool, key);
-      await noteUses(pool, [key.id]);
-      const before = notices.length;
-      await pool.query(change, [key.id]);
-      await eventually(change, () => notices.length > before);
-      assert.deepEqual(notices.slice(before), [key.id]);
-    }
   });
 });

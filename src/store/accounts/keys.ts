@@ -43,16 +43,21 @@ export interface NewKey extends Pick<
 
 const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_used_at, created_at';
 
-/** The key with this id, unless it was revoked or has expired. */
-export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
+/** Reads keys that are neither revoked nor expired. */
+export async function findKeys(db: Db, ids: readonly string[]): Promise<ApiKey[]> {
   const { rows } = await db.query<ApiKey>({
-    name: 'find_key',
+    name: 'find_keys',
     text: `SELECT id, org_id, preset, domain_ids, allowed_ips, sha256, expires_at,
                   (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in
-           FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-    values: [id],
+           FROM api_keys WHERE id = ANY ($1::text[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    values: [ids],
   });
-  return rows[0];
+  return rows;
+}
+
+/** Reads one key, like `findKeys`. */
+export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
+  return (await findKeys(db, [id]))[0];
 }
 
 /** Stores a key. @returns undefined when the time at which it would expire has passed, by the database's clock */
@@ -139,10 +144,10 @@ export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Wit
   return rowCount === 1;
 }
 
-/** Notes that keys were used just now. Keys that another process is noting are left to it. */
-export async function noteUses(db: Db, ids: readonly string[]): Promise<void> {
+/** Records that keys are in use now. Skips keys that another process is recording. */
+export async function recordUses(db: Db, ids: readonly string[]): Promise<void> {
   await db.query({
-    name: 'note_uses',
+    name: 'record_key_uses',
     text: `UPDATE api_keys SET last_used_at = now()
            FROM (SELECT id FROM api_keys WHERE id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED) AS used
            WHERE api_keys.id = used.id`,

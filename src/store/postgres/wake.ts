@@ -1,24 +1,55 @@
-import { listen } from './listen.ts';
-import type { Pool } from './pool.ts';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { startLoop } from '../../lib/background-loop.ts';
+import { DEAD_PEER_DETECTION, type Pool } from './pool.ts';
 
-/** NOTIFY takes a lock that all commits share, so it is sent at most this often, in milliseconds. */
-const NOTIFY_EVERY = 50;
+/** NOTIFY takes a lock that all commits share, so it is sent at most this often. */
+const NOTIFY_INTERVAL_MS = 50;
+const RECONNECT_INTERVAL_MS = 1_000;
+const QUERY_TIMEOUT_MS = 2_000;
 
-/** Tells the relays of other processes that the outbox has rows. A hint: one that is lost is made up for by sweeping. */
+/** Notifies the relays of other processes that the outbox has rows. A lost notification is harmless: relays also poll. */
 export function makeNotifier(pool: Pool): () => void {
   let timer: NodeJS.Timeout | undefined;
   return () => {
     timer ??= setTimeout(() => {
       timer = undefined;
       pool.query('NOTIFY outbox').catch(() => undefined);
-    }, NOTIFY_EVERY).unref();
+    }, NOTIFY_INTERVAL_MS).unref();
   };
 }
 
 /**
- * Calls `wake` at every NOTIFY on the outbox, and once after each (re)connection, since notices were missed meanwhile.
- * @returns a function that ends it
+ * Calls `wake` on every NOTIFY for the outbox, and after each (re)connection, since notifications may have been missed.
+ * @returns stops listening
  */
 export function listenToOutbox(databaseUrl: string, wake: () => void): () => Promise<void> {
-  return listen(databaseUrl, { name: 'relay listener', channel: 'outbox', onNotice: wake, onListening: wake });
+  const listen = (signal: AbortSignal) => listenUntilLost(databaseUrl, wake, signal);
+  return startLoop(RECONNECT_INTERVAL_MS, listen, () => undefined);
+}
+
+/** @throws when the connection is lost or `signal` is aborted */
+async function listenUntilLost(databaseUrl: string, wake: () => void, signal: AbortSignal): Promise<void> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: 'sendwright relay listener',
+    connectionTimeoutMillis: 5_000,
+    query_timeout: QUERY_TIMEOUT_MS,
+    options: DEAD_PEER_DETECTION,
+    keepAlive: true,
+  });
+  client.on('error', () => undefined);
+  client.on('notification', () => wake());
+  const lost = once(client, 'end', { signal });
+  lost.catch(() => undefined);
+  try {
+    await client.connect();
+    await client.query('LISTEN outbox');
+    wake();
+    await lost;
+  } finally {
+    // On a silent network, closing would wait as well.
+    await Promise.race([client.end().catch(() => undefined), sleep(QUERY_TIMEOUT_MS, undefined, { ref: false })]);
+  }
 }
