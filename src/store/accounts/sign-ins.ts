@@ -1,4 +1,5 @@
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 export type AttemptKind = 'network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password';
 
@@ -35,12 +36,7 @@ export async function countAttempts(db: Db, subjects: readonly AttemptSubject[])
        attempts = CASE WHEN earlier.expires_at <= now() THEN 1 ELSE least(earlier.attempts, ${MAX_COUNT}) + 1 END,
        expires_at = CASE WHEN earlier.expires_at <= now() THEN excluded.expires_at ELSE earlier.expires_at END
      RETURNING kind, attempts, ceil(extract(epoch FROM expires_at - now()))::integer AS seconds`,
-    [
-      subjects.map(({ kind }) => kind),
-      subjects.map(({ subject }) => subject),
-      subjects.map(({ email_sha256 }) => email_sha256),
-      subjects.map(({ window_seconds }) => window_seconds),
-    ],
+    columns(subjects, 'kind', 'subject', 'email_sha256', 'window_seconds'),
   );
   return rows;
 }
@@ -50,7 +46,7 @@ export async function uncountAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
 ): Promise<void> {
-  const values = [subjects.map(({ kind }) => kind), subjects.map(({ subject }) => subject)];
+  const values = columns(subjects, 'kind', 'subject');
   const given = `(kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`;
   await db.query(`UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${given} AND attempts > 0`, values);
   await db.query(`DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
@@ -63,7 +59,7 @@ export async function deleteAttempts(
 ): Promise<void> {
   await db.query(
     `DELETE FROM sign_in_attempts WHERE (kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`,
-    [subjects.map(({ kind }) => kind), subjects.map(({ subject }) => subject)],
+    columns(subjects, 'kind', 'subject'),
   );
 }
 

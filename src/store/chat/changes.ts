@@ -2,6 +2,7 @@ import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
 import type { ChatTransition } from '../../domain/chat/states.ts';
 import type { Db } from '../postgres/pool.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** One message in a change that the projection makes. */
 export interface ChangedChat {
@@ -34,13 +35,7 @@ export async function changeChats(
       transition.from,
       transition.noted,
       transition.event,
-      messages.map(({ id }) => id),
-      messages.map(({ event_id }) => event_id),
-      messages.map(({ dedupe_key }) => dedupe_key),
-      messages.map(({ error }) => error ?? null),
-      messages.map(({ error_code }) => error_code ?? null),
-      messages.map(({ provider }) => provider ?? null),
-      messages.map(({ provider_message_id }) => provider_message_id ?? null),
+      ...columns(messages, 'id', 'event_id', 'dedupe_key', 'error', 'error_code', 'provider', 'provider_message_id'),
     ],
   });
   return rows;

@@ -1,6 +1,7 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /**
  * Stores the files of an email, in the transaction that stores the email. Their contents are in the attachment store
@@ -24,15 +25,7 @@ export async function insertAttachments(
                   AS file(id, filename, content_type, size, content_id, position)
            )
            SELECT count(*)::int AS used FROM used`,
-    values: [
-      orgId,
-      emailId,
-      files.map((file) => file.id),
-      files.map((file) => file.filename),
-      files.map((file) => file.content_type),
-      files.map((file) => file.size),
-      files.map((file) => file.content_id),
-    ],
+    values: [orgId, emailId, ...columns(files, 'id', 'filename', 'content_type', 'size', 'content_id')],
   });
   if (rows[0]?.used !== files.length) throw new Error('a file of this email is being removed');
 }

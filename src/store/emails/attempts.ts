@@ -6,6 +6,7 @@ import type { StoredContent } from './contents.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
 import type { Db } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** An email locked for delivery, with all that goes out: its content as it is stored. */
 export interface LockedEmail extends StoredContent {
@@ -200,7 +201,7 @@ export async function countRepeats(
     text: `SELECT earlier.message_id, count(*)::integer AS repeats
            FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
            WHERE earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
-    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
+    values: columns(attempts, 'message_id', 'n'),
   });
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }
@@ -215,12 +216,7 @@ export async function beginAttempts(
     name: 'begin_attempts',
     text: `INSERT INTO attempts (message_id, n, call, provider)
            SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
-    values: [
-      attempts.map((attempt) => attempt.message_id),
-      attempts.map((attempt) => attempt.n),
-      attempts.map((attempt) => attempt.call),
-      attempts.map((attempt) => attempt.provider),
-    ],
+    values: columns(attempts, 'message_id', 'n', 'call', 'provider'),
   });
 }
 
@@ -256,15 +252,7 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
            FROM ending
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
-    values: [
-      endings.map((ending) => ending.message_id),
-      endings.map((ending) => ending.n),
-      endings.map((ending) => ending.outcome),
-      endings.map((ending) => ending.detail),
-      endings.map((ending) => ending.code ?? null),
-      endings.map((ending) => ending.provider_message_id ?? null),
-      endings.map((ending) => (ending.changes === undefined ? null : JSON.stringify(ending.changes))),
-    ],
+    values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
   });
 }
 
@@ -278,7 +266,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
                  FROM unnest($1::text[], $2::integer[]) AS wish(message_id, n) JOIN attempts AS known USING (message_id, n)
                  ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
            WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.changes IS NOT NULL`,
-    values: [attempts.map(({ message_id }) => message_id), attempts.map(({ n }) => n)],
+    values: columns(attempts, 'message_id', 'n'),
   });
 }
 

@@ -7,6 +7,7 @@ import { fitsClaim } from './callbacks.ts';
 import type { Db } from '../postgres/pool.ts';
 import { wireTime } from './emails.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** One email in a change that the projection makes to many. */
 export interface ChangedEmail {
@@ -59,15 +60,8 @@ export async function changeEmails(
       transition.noted,
       transition.event,
       orgId,
-      emails.map((email) => email.id),
-      emails.map((email) => email.event_id),
-      emails.map((email) => email.error ?? null),
-      emails.map((email) => email.bounce_reason ?? null),
-      emails.map((email) => email.provider ?? null),
-      emails.map((email) => email.provider_message_id ?? null),
-      emails.map((email) => email.dedupe_key ?? null),
-      emails.map((email) => email.recipient ?? null),
-      emails.map((email) => email.link ?? null),
+      ...columns(emails, 'id', 'event_id', 'error', 'bounce_reason', 'provider', 'provider_message_id'),
+      ...columns(emails, 'dedupe_key', 'recipient', 'link'),
       RANKS,
       emails.map(({ claim }) => claim?.messageId ?? null),
       emails.map(({ claim }) => claim?.isSigned ?? null),

@@ -11,6 +11,7 @@ import { COUNT_AGAINST_QUOTA } from '../limits/quota.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** What the database judges an email by. */
 export interface SenderAndTime {
@@ -71,22 +72,15 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
   return [
     orgId,
     domainIds,
-    emails.map((email) => email.id),
-    emails.map((email) => email.event_id),
-    emails.map((email) => email.batch_id),
-    emails.map((email) => email.from_domain),
-    emails.map((email) => email.from),
+    ...columns(emails, 'id', 'event_id', 'batch_id', 'from_domain', 'from'),
     emails.map((email) => list(email.to)),
     emails.map((email) => list(email.cc)),
     emails.map((email) => list(email.bcc)),
     emails.map((email) => list(email.reply_to)),
-    emails.map((email) => email.subject),
-    emails.map((email) => email.marketing),
+    ...columns(emails, 'subject', 'marketing'),
     emails.map((email) => JSON.stringify(email.tags)),
     emails.map((email) => JSON.stringify(email.headers)),
-    emails.map((email) => email.html),
-    emails.map((email) => email.text),
-    emails.map((email) => email.scheduled_at),
+    ...columns(emails, 'html', 'text', 'scheduled_at'),
     emails.map((email) => email.once?.key ?? null),
     emails.map((email) => email.once?.fingerprint ?? null),
     traceparentsOf(emails),
@@ -117,12 +111,7 @@ export async function judgeEmails(
   const { rows } = await db.query<{ index: number; refusal: Refusal }>({
     name: 'judge_emails',
     text: JUDGE_EMAILS,
-    values: [
-      orgId,
-      domainIds,
-      emails.map(({ from_domain }) => from_domain),
-      emails.map(({ scheduled_at }) => scheduled_at),
-    ],
+    values: [orgId, domainIds, ...columns(emails, 'from_domain', 'scheduled_at')],
   });
   return rows[0];
 }

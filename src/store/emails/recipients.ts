@@ -1,5 +1,6 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** One recipient of one email; the address in lower case. */
 export interface Recipient {
@@ -15,7 +16,7 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
     text: `INSERT INTO email_recipients (email_id, recipient, status)
            SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS wish(email_id, recipient)
            ON CONFLICT DO NOTHING`,
-    values: [recipients.map(({ email_id }) => email_id), recipients.map(({ recipient }) => recipient)],
+    values: columns(recipients, 'email_id', 'recipient'),
   });
 }
 
@@ -47,11 +48,7 @@ export async function prepareCopies(
              WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
-    values: [
-      wishes.map(({ email_id }) => email_id),
-      wishes.map(({ recipient }) => recipient),
-      wishes.map(({ suppressed }) => suppressed),
-    ],
+    values: columns(wishes, 'email_id', 'recipient', 'suppressed'),
   });
   return rows;
 }
@@ -75,13 +72,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
                   AS ending(email_id, recipient, status, error, provider_message_id)
            WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient`,
-    values: [
-      endings.map(({ email_id }) => email_id),
-      endings.map(({ recipient }) => recipient),
-      endings.map(({ status }) => status),
-      endings.map(({ error }) => error),
-      endings.map(({ provider_message_id }) => provider_message_id),
-    ],
+    values: columns(endings, 'email_id', 'recipient', 'status', 'error', 'provider_message_id'),
   });
 }
 
@@ -93,7 +84,7 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
     text: `UPDATE email_recipients AS known SET status = 'failed', error = wish.error, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[]) AS wish(email_id, error)
            WHERE known.email_id = wish.email_id AND known.status = 'queued' RETURNING known.email_id`,
-    values: [failed.map(({ id }) => id), failed.map(({ error }) => error)],
+    values: columns(failed, 'id', 'error'),
   });
   return new Set(rows.map(({ email_id }) => email_id));
 }

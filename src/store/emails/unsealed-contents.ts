@@ -1,5 +1,6 @@
 import type { EmailContent, SealedContent } from '../../domain/email/content.ts';
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** Content from before encryption. */
 export interface UnsealedContent extends EmailContent {
@@ -46,12 +47,7 @@ export async function replaceUnsealed(
        WHERE email.id = value.id AND value.sealed_headers IS NOT NULL
      )
      SELECT FROM sealed`,
-    [
-      contents.map(({ id }) => id),
-      contents.map(({ sealed_body }) => sealed_body),
-      contents.map(({ body_bytes }) => body_bytes),
-      contents.map(({ sealed_headers }) => sealed_headers),
-    ],
+    columns(contents, 'id', 'sealed_body', 'body_bytes', 'sealed_headers'),
   );
   return rowCount ?? 0;
 }

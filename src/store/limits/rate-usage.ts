@@ -1,4 +1,5 @@
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** The units that a token bucket limits: requests, emails, or registrations and checks of domains. */
 export type BucketName = 'requests' | 'mails' | 'domains';
@@ -41,9 +42,7 @@ export async function exchangeUsage(
              at = greatest(shared.at, excluded.at)
            RETURNING org_id, bucket, greatest(0, debt) AS debt`,
     values: [
-      usages.map(({ org_id }) => org_id),
-      usages.map(({ bucket }) => bucket),
-      usages.map(({ spent }) => spent),
+      ...columns(usages, 'org_id', 'bucket', 'spent'),
       rates.requests ?? 0,
       rates.mails ?? 0,
       rates.domains ?? 0,

@@ -1,6 +1,7 @@
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
 import { traceparentsOf } from '../emails/emails.ts';
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** One thing to ask of Temporal about one email, with what it takes to ask it. */
 export interface EmailRow {
@@ -282,14 +283,7 @@ export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<v
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
            FROM joining GROUP BY group_id`,
-    values: [
-      joining.map(({ outboxId }) => outboxId),
-      joining.map(({ id }) => id),
-      joining.map(({ version }) => version),
-      joining.map(({ group }) => group),
-      traceparentsOf(joining),
-      LINKS,
-    ],
+    values: [...columns(joining, 'outboxId', 'id', 'version', 'group'), traceparentsOf(joining), LINKS],
   });
 }
 
@@ -318,7 +312,7 @@ export async function leaveGroup(
            )
            INSERT INTO outbox (message_id, action, retry_at)
            SELECT id, 'leave', now() + wait * interval '1 millisecond' FROM leaving`,
-    values: [group, leavers.map(({ id }) => id), leavers.map(({ wait }) => wait)],
+    values: [group, ...columns(leavers, 'id', 'wait')],
   });
 }
 

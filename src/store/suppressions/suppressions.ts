@@ -2,6 +2,7 @@ import type { BounceReason } from '../../domain/email/email.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import type { Db } from '../postgres/pool.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** An entry of an organization's list, as the API shows it. */
 export interface Suppression {
@@ -52,15 +53,7 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
              FROM added JOIN wish USING (id)
            )${ENQUEUE_WEBHOOKS}
            SELECT id FROM added`,
-    values: [
-      suppressions.map(({ id }) => id),
-      suppressions.map(({ event_id }) => event_id),
-      suppressions.map(({ org_id }) => org_id),
-      suppressions.map(({ email }) => email),
-      suppressions.map(({ origin }) => origin),
-      suppressions.map(({ reason }) => reason ?? null),
-      suppressions.map(({ message_id }) => message_id ?? null),
-    ],
+    values: columns(suppressions, 'id', 'event_id', 'org_id', 'email', 'origin', 'reason', 'message_id'),
   });
   return rows.map(({ id }) => id);
 }
@@ -94,11 +87,7 @@ export async function findSuppressed(
              SELECT org_id, email, true FROM wish JOIN erased_recipients USING (org_id, hash)
            ) AS found
            GROUP BY org_id, email`,
-    values: [
-      wishes.map(({ org_id }) => org_id),
-      wishes.map(({ email }) => email),
-      wishes.map(({ hash }) => hash ?? null),
-    ],
+    values: columns(wishes, 'org_id', 'email', 'hash'),
   });
   return rows;
 }

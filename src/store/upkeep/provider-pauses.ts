@@ -1,4 +1,5 @@
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
 export interface ProviderPause {
@@ -48,12 +49,7 @@ export async function openPauses(
              opened_at     = CASE WHEN ${IS_ABANDONED} THEN EXCLUDED.opened_at ELSE pause.opened_at END,
              probes        = CASE WHEN ${IS_ABANDONED} THEN 0 ELSE pause.probes END,
              next_probe_at = CASE WHEN ${IS_ABANDONED} THEN EXCLUDED.next_probe_at ELSE pause.next_probe_at END`,
-    values: [
-      pauses.map(({ provider }) => provider),
-      pauses.map(({ sender }) => sender),
-      pauses.map(({ reason }) => reason),
-      FIRST_PROBE_MS,
-    ],
+    values: [...columns(pauses, 'provider', 'sender', 'reason'), FIRST_PROBE_MS],
   });
 }
 
@@ -81,7 +77,7 @@ export async function closePauses(
     name: 'close_provider_pauses',
     text: `DELETE FROM provider_pauses
            WHERE (provider, sender) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
-    values: [pauses.map(({ provider }) => provider), pauses.map(({ sender }) => sender)],
+    values: columns(pauses, 'provider', 'sender'),
   });
 }
 

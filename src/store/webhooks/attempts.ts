@@ -1,6 +1,7 @@
 import type { Tag } from '../../domain/email/email.ts';
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** A delivery that is due, with its event and, as long as that has no payload, the email that it is about. */
 export interface DueDelivery {
@@ -72,7 +73,7 @@ export async function keepPayloads(
              WHERE event.id = held.id AND held.fresh
            )
            SELECT id, payload FROM held`,
-    values: [payloads.map(({ id }) => id), payloads.map(({ payload }) => payload)],
+    values: columns(payloads, 'id', 'payload'),
   });
   return new Map(rows.map(({ id, payload }) => [id, payload]));
 }
@@ -113,15 +114,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
            FROM tried
            WHERE delivery.id = tried.id AND delivery.status = 'pending' AND delivery.tries = tried.tries`,
     values: [
-      tries.map(({ id }) => id),
-      tries.map((each) => each.tries),
-      tries.map(({ ago }) => ago),
-      tries.map(({ statusCode }) => statusCode),
-      tries.map(({ durationMs }) => durationMs),
-      tries.map(({ response }) => response),
-      tries.map(({ error }) => error),
-      tries.map(({ status }) => status),
-      tries.map(({ wait }) => wait),
+      ...columns(tries, 'id', 'tries', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
     ],
   });
 }

@@ -1,4 +1,5 @@
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /**
  * Parts of a statement that leave an event to every endpoint that wants it, in the transaction in which it happened.
@@ -45,11 +46,6 @@ export async function tellEndpoints(db: Db, happenings: readonly Happening[]): P
              FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS wish(event_id, org_id, type, data)
            )${ENQUEUE_WEBHOOKS}
            SELECT`,
-    values: [
-      happenings.map(({ event_id }) => event_id),
-      happenings.map(({ org_id }) => org_id),
-      happenings.map(({ type }) => type),
-      happenings.map(({ data }) => JSON.stringify(data)),
-    ],
+    values: columns(happenings, 'event_id', 'org_id', 'type', 'data'),
   });
 }
