@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import type { Role } from './users.ts';
 
 export interface Invitation {
@@ -38,43 +38,42 @@ export async function insertInvitation(
 }
 
 /** Open invitations of an organization, by address; at most 1,000. */
-export async function listInvitations(db: Db, orgId: string): Promise<Invitation[]> {
-  const { rows } = await db.query<Invitation>(
+export function listInvitations(db: Db, orgId: string): Promise<Invitation[]> {
+  return queryRows(
+    db,
     `SELECT ${COLUMNS} FROM invitations AS invitation JOIN organizations AS organization ON organization.id = org_id
      WHERE org_id = $1 AND expires_at > now() ORDER BY email LIMIT 1000`,
     [orgId],
   );
-  return rows;
 }
 
-export async function findInvitation(db: Db, sha256: Buffer): Promise<Invitation | undefined> {
-  const { rows } = await db.query<Invitation>(
+export function findInvitation(db: Db, sha256: Buffer): Promise<Invitation | undefined> {
+  return queryRow(
+    db,
     `SELECT ${COLUMNS} FROM invitations AS invitation JOIN organizations AS organization ON organization.id = org_id
      WHERE sha256 = $1 AND expires_at > now()`,
     [sha256],
   );
-  return rows[0];
 }
 
 /**
  * Open invitations of a user's address, oldest first. A user whose address was never confirmed has none here: that account
  * may be of somebody else than the person who was invited.
  */
-export async function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]> {
-  const { rows } = await db.query<Invitation>(
+export function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]> {
+  return queryRows(
+    db,
     `SELECT ${COLUMNS} FROM users
      JOIN invitations AS invitation ON invitation.email = users.email AND expires_at > now()
      JOIN organizations AS organization ON organization.id = org_id
      WHERE users.id = $1 AND users.proved_at IS NOT NULL ORDER BY invitation.created_at, invitation.id LIMIT 100`,
     [userId],
   );
-  return rows;
 }
 
 /** Uses an invitation up. @returns false when somebody has just done so */
 export async function takeInvitation(db: Db, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id]);
-  return rowCount === 1;
+  return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id])) === 1;
 }
 
 /** Deletes the invitation of an address to an organization, open or expired. */
@@ -84,16 +83,15 @@ export async function deleteInvitationsTo(db: Db, orgId: string, email: string):
 
 /** Takes an invitation back. @returns whether there was one */
 export async function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);
-  return rowCount === 1;
+  return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId])) === 1;
 }
 
 /** Deletes expired invitations. @returns how many, at most `limit` */
-export async function deleteExpiredInvitations(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export function deleteExpiredInvitations(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
     `DELETE FROM invitations WHERE id IN
        (SELECT id FROM invitations WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
     [limit],
   );
-  return rowCount ?? 0;
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -44,15 +44,14 @@ export interface NewKey extends Pick<
 const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_used_at, created_at';
 
 /** Reads keys that are neither revoked nor expired. */
-export async function findKeys(db: Db, ids: readonly string[]): Promise<ApiKey[]> {
-  const { rows } = await db.query<ApiKey>({
+export function findKeys(db: Db, ids: readonly string[]): Promise<ApiKey[]> {
+  return queryRows(db, {
     name: 'find_keys',
     text: `SELECT id, org_id, preset, domain_ids, allowed_ips, sha256, expires_at,
                   (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in
            FROM api_keys WHERE id = ANY ($1::text[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     values: [ids],
   });
-  return rows;
 }
 
 /** Reads one key, like `findKeys`. */
@@ -61,14 +60,14 @@ export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
 }
 
 /** Stores a key. @returns undefined when the time at which it would expire has passed, by the database's clock */
-export async function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> {
-  const { rows } = await db.query<KeySummary>(
+export function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> {
+  return queryRow(
+    db,
     `INSERT INTO api_keys (id, org_id, name, preset, domain_ids, expires_at, allowed_ips, sha256)
      SELECT $1, $2, $3, $4, $5, $6::timestamptz, $7, $8 WHERE $6::timestamptz IS NULL OR $6 > now()
      RETURNING ${SUMMARY}`,
     [key.id, key.org_id, key.name, key.preset, key.domain_ids, key.expires_at, key.allowed_ips, key.sha256],
   );
-  return rows[0];
 }
 
 /** Which of these ids are no domains of the organization. */
@@ -85,47 +84,39 @@ export async function missingDomains(db: Db, orgId: string, ids: readonly string
 type Within = readonly string[] | null;
 
 /** A key of an organization, expired or not, unless it was revoked. */
-export async function showKey(
-  db: Db,
-  orgId: string,
-  id: string,
-  within: Within = null,
-): Promise<KeySummary | undefined> {
-  const { rows } = await db.query<KeySummary>(
+export function showKey(db: Db, orgId: string, id: string, within: Within = null): Promise<KeySummary | undefined> {
+  return queryRow(
+    db,
     `SELECT ${SUMMARY} FROM api_keys
      WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
     [id, orgId, within],
   );
-  return rows[0];
 }
 
 /**
  * Keys of an organization that were not revoked, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listKeys(
+export function listKeys(
   db: Db,
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
   within: Within = null,
 ): Promise<KeySummary[]> {
-  const { rows } = await db.query<KeySummary>(
+  return queryRows(
+    db,
     `SELECT ${SUMMARY} FROM api_keys
      WHERE org_id = $1 AND revoked_at IS NULL AND (created_at, id) < ($2::timestamptz, $3)
        AND ($5::text[] IS NULL OR domain_ids <@ $5)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
     [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, within],
   );
-  return rows;
 }
 
 /** Ends a key, of whatever organization; false when there is no such key. Revoking it again changes nothing. */
 export async function revokeKey(db: Db, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [
-    id,
-  ]);
-  return rowCount === 1;
+  return (await execute(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id])) === 1;
 }
 
 /** Whose key it is. */
@@ -136,12 +127,14 @@ export async function organizationOfKey(db: Db, id: string): Promise<string | un
 
 /** Ends a key of an organization; false when it has no such key, or none any more. */
 export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE api_keys SET revoked_at = now()
+  return (
+    (await execute(
+      db,
+      `UPDATE api_keys SET revoked_at = now()
      WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
-    [id, orgId, within],
+      [id, orgId, within],
+    )) === 1
   );
-  return rowCount === 1;
 }
 
 /** Records that keys are in use now. Skips keys that another process is recording. */

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 export interface Organization {
   id: string;
@@ -12,14 +12,10 @@ export async function insertOrganization(db: Db, id: string, name: string): Prom
   await db.query(`INSERT INTO organizations (id, name) VALUES ($1, $2)`, [id, name]);
 }
 
-export async function listOrganizations(db: Db): Promise<Organization[]> {
-  const { rows } = await db.query<Organization>(
-    `SELECT id, name, created_at, suspended_at FROM organizations ORDER BY id`,
-  );
-  return rows;
+export function listOrganizations(db: Db): Promise<Organization[]> {
+  return queryRows(db, `SELECT id, name, created_at, suspended_at FROM organizations ORDER BY id`);
 }
 
 export async function organizationExists(db: Db, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`SELECT FROM organizations WHERE id = $1`, [id]);
-  return rowCount === 1;
+  return (await execute(db, `SELECT FROM organizations WHERE id = $1`, [id])) === 1;
 }

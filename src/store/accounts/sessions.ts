@@ -1,5 +1,5 @@
 import { wireTime } from '../emails/emails.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 import type { Role, User } from './users.ts';
 
 /** A session ends 7 days after it was last used, and 30 days after it began in any case. */
@@ -37,8 +37,8 @@ export async function insertSession(db: Db, sha256: Buffer, userId: string): Pro
 }
 
 /** The session of a token, unless it is over. */
-export async function findSession(db: Db, sha256: Buffer): Promise<Session | undefined> {
-  const { rows } = await db.query<Session>({
+export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined> {
+  return queryRow(db, {
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
              session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
@@ -52,7 +52,6 @@ export async function findSession(db: Db, sha256: Buffer): Promise<Session | und
            WHERE session.sha256 = $1 AND session.expires_at > now()`,
     values: [sha256],
   });
-  return rows[0];
 }
 
 /** Notes that a session is in use. */
@@ -62,12 +61,14 @@ export async function touchSession(db: Db, sha256: Buffer): Promise<void> {
 
 /** Looks at another organization from now on. @returns false when the user is not in it */
 export async function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE sessions SET org_id = $2
+  return (
+    (await execute(
+      db,
+      `UPDATE sessions SET org_id = $2
      WHERE sha256 = $1 AND EXISTS (SELECT FROM memberships WHERE org_id = $2 AND user_id = sessions.user_id)`,
-    [sha256, orgId],
+      [sha256, orgId],
+    )) === 1
   );
-  return rowCount === 1;
 }
 
 /** What the next page shall tell, or null when it was told. */
@@ -80,20 +81,16 @@ export async function deleteSession(db: Db, sha256: Buffer): Promise<void> {
 }
 
 /** Ends all sessions of a user but one. @param keep the one that stays, or null for none @returns how many ended */
-export async function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<number> {
-  const { rowCount } = await db.query(`DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [
-    userId,
-    keep,
-  ]);
-  return rowCount ?? 0;
+export function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<number> {
+  return execute(db, `DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [userId, keep]);
 }
 
 /** Deletes expired sessions. @returns how many, at most `limit` */
-export async function deleteExpiredSessions(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export function deleteExpiredSessions(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
     `DELETE FROM sessions WHERE sha256 IN
        (SELECT sha256 FROM sessions WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
     [limit],
   );
-  return rowCount ?? 0;
 }

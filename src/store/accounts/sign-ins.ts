@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 export type AttemptKind = 'network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password';
@@ -26,8 +26,9 @@ export interface AttemptCount {
 const MAX_COUNT = 1_000_000;
 
 /** Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count. */
-export async function countAttempts(db: Db, subjects: readonly AttemptSubject[]): Promise<AttemptCount[]> {
-  const { rows } = await db.query<AttemptCount>(
+export function countAttempts(db: Db, subjects: readonly AttemptSubject[]): Promise<AttemptCount[]> {
+  return queryRows(
+    db,
     `INSERT INTO sign_in_attempts AS earlier (kind, subject, email_sha256, attempts, expires_at)
      SELECT kind, subject, email_sha256, 1, now() + make_interval(secs => window_seconds)
      FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::float8[]) AS given(kind, subject, email_sha256, window_seconds)
@@ -38,7 +39,6 @@ export async function countAttempts(db: Db, subjects: readonly AttemptSubject[])
      RETURNING kind, attempts, ceil(extract(epoch FROM expires_at - now()))::integer AS seconds`,
     columns(subjects, 'kind', 'subject', 'email_sha256', 'window_seconds'),
   );
-  return rows;
 }
 
 /** Takes back the count of an attempt that succeeded; what is then zero is deleted. */
@@ -64,9 +64,8 @@ export async function deleteAttempts(
 }
 
 /** Deletes all counts of an email, in known browsers and elsewhere. @returns how many there were */
-export async function deleteAttemptsOf(db: Db, emailSha256: Buffer): Promise<number> {
-  const { rowCount } = await db.query(`DELETE FROM sign_in_attempts WHERE email_sha256 = $1`, [emailSha256]);
-  return rowCount ?? 0;
+export function deleteAttemptsOf(db: Db, emailSha256: Buffer): Promise<number> {
+  return execute(db, `DELETE FROM sign_in_attempts WHERE email_sha256 = $1`, [emailSha256]);
 }
 
 /** Deletes counts whose window has ended, those that the version before wrote included. @returns how many, at most `limit` */

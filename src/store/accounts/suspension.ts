@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** SQL: whether the organization with this id is suspended. */
 export const IS_SUSPENDED = (orgId: string): string =>
@@ -21,26 +21,26 @@ export interface Suspension {
  * Suspends an organization. One that is suspended keeps its time and gets the new reason.
  * @returns undefined when there is no such organization
  */
-export async function suspend(db: Db, orgId: string, reason: string | null): Promise<Suspension | undefined> {
-  const { rows } = await db.query<Suspension>(
+export function suspend(db: Db, orgId: string, reason: string | null): Promise<Suspension | undefined> {
+  return queryRow(
+    db,
     `UPDATE organizations SET suspended_at = coalesce(suspended_at, now()), suspended_reason = $2 WHERE id = $1
      RETURNING suspended_at, suspended_reason`,
     [orgId, reason],
   );
-  return rows[0];
 }
 
 /**
  * Ends the suspension of an organization, if it is suspended.
  * @returns undefined when there is no such organization
  */
-export async function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
-  const { rows } = await db.query<Suspension>(
+export function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
+  return queryRow(
+    db,
     `UPDATE organizations SET suspended_at = NULL, suspended_reason = NULL WHERE id = $1
      RETURNING suspended_at, suspended_reason`,
     [orgId],
   );
-  return rows[0];
 }
 
 /** Which of these emails belong to suspended organizations. */

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** What a member may do: look, work, or decide who else is a member. Each may do what those before it may. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
@@ -36,14 +36,12 @@ export async function insertUser(
   );
 }
 
-export async function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
-  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE email = $1`, [email]);
-  return rows[0];
+export function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
+  return queryRow(db, `SELECT ${COLUMNS} FROM users WHERE email = $1`, [email]);
 }
 
-export async function findUser(db: Db, id: string): Promise<UserWithPassword | undefined> {
-  const { rows } = await db.query<UserWithPassword>(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
-  return rows[0];
+export function findUser(db: Db, id: string): Promise<UserWithPassword | undefined> {
+  return queryRow(db, `SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
 }
 
 /** Notes that the operator has confirmed who holds a user's address. */
@@ -64,8 +62,9 @@ export type ListedUser = User & {
 };
 
 /** Users by the time of their creation. @param orgId when not null, only members of this organization */
-export async function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
-  const { rows } = await db.query<ListedUser>(
+export function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
+  return queryRows(
+    db,
     `SELECT id, email, name, proved_at, created_at,
        (SELECT coalesce(json_agg(json_build_object('id', org_id, 'role', role) ORDER BY org_id), '[]')
         FROM memberships WHERE user_id = users.id) AS organizations
@@ -74,7 +73,6 @@ export async function listUsers(db: Db, orgId: string | null): Promise<ListedUse
      ORDER BY created_at, id`,
     [orgId],
   );
-  return rows;
 }
 
 /** @param password its hash */
@@ -88,11 +86,13 @@ export async function setUserName(db: Db, id: string, name: string): Promise<voi
 
 /** Makes a user a member. @returns false when he is one already, whose role stays */
 export async function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-    [orgId, userId, role],
+  return (
+    (await execute(db, `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+      orgId,
+      userId,
+      role,
+    ])) === 1
   );
-  return rowCount === 1;
 }
 
 export type Member = User & {
@@ -105,29 +105,29 @@ export type Member = User & {
  * Members of an organization, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listMembers(
+export function listMembers(
   db: Db,
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
 ): Promise<Member[]> {
-  const { rows } = await db.query<Member>(
+  return queryRows(
+    db,
     `SELECT users.id, email, name, role, membership.created_at
      FROM memberships AS membership JOIN users ON users.id = user_id
      WHERE org_id = $1 AND (membership.created_at, user_id) < ($2::timestamptz, $3)
      ORDER BY membership.created_at DESC, user_id DESC LIMIT $4`,
     [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
   );
-  return rows;
 }
 
-export async function findMember(db: Db, orgId: string, userId: string): Promise<Member | undefined> {
-  const { rows } = await db.query<Member>(
+export function findMember(db: Db, orgId: string, userId: string): Promise<Member | undefined> {
+  return queryRow(
+    db,
     `SELECT users.id, email, name, role, membership.created_at
      FROM memberships AS membership JOIN users ON users.id = user_id WHERE org_id = $1 AND user_id = $2`,
     [orgId, userId],
   );
-  return rows[0];
 }
 
 /** The owners of an organization, who stay so until the caller's transaction ends. */
@@ -141,25 +141,21 @@ export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
 
 /** @returns whether there is such a member */
 export async function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
-  const { rowCount } = await db.query(`UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [
-    orgId,
-    userId,
-    role,
-  ]);
-  return rowCount === 1;
+  return (
+    (await execute(db, `UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [
+      orgId,
+      userId,
+      role,
+    ])) === 1
+  );
 }
 
 /** @returns whether there was such a member */
 export async function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
-  const { rowCount } = await db.query(`DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
-  return rowCount === 1;
+  return (await execute(db, `DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId])) === 1;
 }
 
 /** The organizations of a user, who stays a member of them until the caller's transaction ends. */
-export async function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
-  const { rows } = await db.query<{ org_id: string; role: Role }>(
-    `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`,
-    [userId],
-  );
-  return rows;
+export function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
+  return queryRows(db, `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`, [userId]);
 }

@@ -1,5 +1,5 @@
 import type { ChatContent, ChatProviderName, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 
 /** What it takes to send from a number. */
@@ -116,22 +116,22 @@ export async function isAnotherChats(
   { id, org_id, to }: Pick<StoredChat, 'id' | 'org_id' | 'to'>,
   providerMessageId: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
-    name: 'is_another_chats',
-    text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
-    values: [org_id, to, id, providerMessageId],
-  });
-  return rowCount === 1;
+  return (
+    (await execute(db, {
+      name: 'is_another_chats',
+      text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
+      values: [org_id, to, id, providerMessageId],
+    })) === 1
+  );
 }
 
 /** The number that a message goes out from; undefined when there is no such message, or no such number any more. */
-export async function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
-  const { rows } = await db.query<SendingNumber>({
+export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
+  return queryRow(db, {
     name: 'find_number_of_chat',
     text: `SELECT number.id, number.provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message JOIN chat_numbers AS number ON number.id = message.number_id
            WHERE message.id = $1`,
     values: [messageId],
   });
-  return rows[0];
 }

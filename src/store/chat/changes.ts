@@ -1,6 +1,6 @@
 import type { ChatProviderName, ChatStatus } from '../../domain/chat/chat.ts';
 import type { ChatTransition } from '../../domain/chat/states.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -27,7 +27,7 @@ export async function changeChats(
   messages: readonly ChangedChat[],
 ): Promise<{ id: string; status: ChatStatus }[]> {
   if (messages.length === 0) return [];
-  const { rows } = await db.query<{ id: string; status: ChatStatus }>({
+  return queryRows(db, {
     name: 'change_chats',
     text: CHANGE_CHATS,
     values: [
@@ -38,7 +38,6 @@ export async function changeChats(
       ...columns(messages, 'id', 'event_id', 'dedupe_key', 'error', 'error_code', 'provider', 'provider_message_id'),
     ],
   });
-  return rows;
 }
 
 /**

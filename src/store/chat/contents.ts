@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template is, and its variables in the order in which parameters fill them. */
 export interface Content {
@@ -6,19 +6,13 @@ export interface Content {
   readonly variables: readonly string[];
 }
 
-export async function findContent(
-  db: Db,
-  numberId: string,
-  name: string,
-  language: string,
-): Promise<Content | undefined> {
-  const { rows } = await db.query<Content>({
+export function findContent(db: Db, numberId: string, name: string, language: string): Promise<Content | undefined> {
+  return queryRow(db, {
     name: 'find_content',
     text: `SELECT content_sid AS "contentSid", variables FROM chat_templates
            WHERE number_id = $1 AND name = $2 AND language = $3`,
     values: [numberId, name, language],
   });
-  return rows[0];
 }
 
 /** Adds templates that a number does not have yet; none to one that is not connected any more. */

@@ -1,7 +1,7 @@
 import type { ChatContent, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
 import { wireTime } from '../emails/emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
@@ -28,31 +28,29 @@ export type ChatAcceptance =
   | { refusal: ChatRefusal };
 
 /** Stores one message with its first event and its outbox row, in one statement. A refusal stores nothing. */
-export async function acceptChat(db: Db, orgId: string, chat: NewChat): Promise<ChatAcceptance | undefined> {
-  const { rows } = await db.query<ChatAcceptance>({
+export function acceptChat(db: Db, orgId: string, chat: NewChat): Promise<ChatAcceptance | undefined> {
+  return queryRow(db, {
     name: 'accept_chat',
     text: ACCEPT_CHAT,
     values: acceptValues(orgId, chat),
   });
-  return rows[0];
 }
 
 /**
  * Stores one message likewise, and remembers the answer under the request's key in the same statement.
  * @throws SQLSTATE 23505 when the key has been used meanwhile
  */
-export async function acceptChatOnce(
+export function acceptChatOnce(
   db: Db,
   orgId: string,
   chat: NewChat,
   once: IdempotencyKey,
 ): Promise<ChatAcceptance | undefined> {
-  const { rows } = await db.query<ChatAcceptance>({
+  return queryRow(db, {
     name: 'accept_chat_once',
     text: ACCEPT_CHAT_ONCE,
     values: [...acceptValues(orgId, chat), once.key, once.fingerprint],
   });
-  return rows[0];
 }
 
 function acceptValues(orgId: string, chat: NewChat): unknown[] {
@@ -127,8 +125,8 @@ export type ChatMessage = ChatSummary & ChatContent & { events: { type: string; 
 const SUMMARY = `id, status, type, "from", "to", country, error, error_code, created_at, last_event_at`;
 
 /** One message with what was given and its timeline, as of one instant. */
-export async function findChat(db: Db, orgId: string, id: string): Promise<ChatMessage | undefined> {
-  const { rows } = await db.query<ChatMessage>({
+export function findChat(db: Db, orgId: string, id: string): Promise<ChatMessage | undefined> {
+  return queryRow(db, {
     name: 'find_chat',
     text: `SELECT ${SUMMARY}, content->>'text' AS text, (content->>'preview_url')::boolean AS preview_url,
                   content->'template' AS template, content->'image' AS image, content->'document' AS document,
@@ -137,7 +135,6 @@ export async function findChat(db: Db, orgId: string, id: string): Promise<ChatM
            FROM chat_messages WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0];
 }
 
 /** What a listed message must have, all of it. */
@@ -151,7 +148,7 @@ export interface ChatFilters {
  * An organization's messages, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listChats(
+export function listChats(
   db: Db,
   orgId: string,
   filters: ChatFilters,
@@ -159,14 +156,13 @@ export async function listChats(
   limit: number,
 ): Promise<ChatSummary[]> {
   const { name, condition, values } = filterBy(filters);
-  const { rows } = await db.query<ChatSummary>({
+  return queryRows(db, {
     name,
     text: `SELECT ${SUMMARY} FROM chat_messages
            WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3) ${condition}
            ORDER BY created_at DESC, id DESC LIMIT $4`,
     values: [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, ...values],
   });
-  return rows;
 }
 
 /** A statement for each set of filters, so that each is planned for its own index. */

@@ -1,5 +1,5 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
 export interface NumberTemplate {
@@ -54,25 +54,25 @@ export async function lockConflictingNumbers(
 ): Promise<ConflictingNumber[]> {
   // A statement of its own: the next one must see what was committed while this one waited.
   await client.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
-  const { rows } = await client.query<ConflictingNumber>(
+  return queryRows(
+    client,
     `SELECT id, org_id, number, verified_by FROM chat_numbers
      WHERE number = $1 OR (provider = $2 AND phone_number_id = $3) ORDER BY id FOR UPDATE`,
     [number, provider, phoneNumberId],
   );
-  return rows;
 }
 
 /** A connected number as the operator sees it. */
 export type OperatorNumber = NumberSummary & { org_id: string; verified_by: NumberVerifier | null };
 
 /** All connected numbers, or those of one organization, newest first. */
-export async function listNumbersOfAll(db: Db, orgId: string | null): Promise<OperatorNumber[]> {
-  const { rows } = await db.query<OperatorNumber>(
+export function listNumbersOfAll(db: Db, orgId: string | null): Promise<OperatorNumber[]> {
+  return queryRows(
+    db,
     `SELECT ${SUMMARY}, org_id, verified_by FROM chat_numbers
      WHERE $1::text IS NULL OR org_id = $1 ORDER BY created_at DESC, id DESC`,
     [orgId],
   );
-  return rows;
 }
 
 /**
@@ -80,7 +80,7 @@ export async function listNumbersOfAll(db: Db, orgId: string | null): Promise<Op
  * @param credentials the sealed token of its own, or null
  * @throws SQLSTATE 23505 when it is connected already, to whomever
  */
-export async function insertNumber(
+export function insertNumber(
   db: Db,
   orgId: string,
   number: Readonly<Omit<ChatNumber, 'own_token' | 'created_at' | 'templates'>> & {
@@ -89,7 +89,8 @@ export async function insertNumber(
   },
   credentials: Buffer | null,
 ): Promise<NumberSummary | undefined> {
-  const { rows } = await db.query<NumberSummary>(
+  return queryRow(
+    db,
     `WITH templates AS (
        INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
        SELECT $1, name, language, content_sid, variables
@@ -109,11 +110,11 @@ export async function insertNumber(
       number.verified_by,
     ],
   );
-  return rows[0];
 }
 
-export async function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumber | undefined> {
-  const { rows } = await db.query<ChatNumber>(
+export function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumber | undefined> {
+  return queryRow(
+    db,
     `SELECT ${SUMMARY},
             (SELECT coalesce(json_agg(json_build_object('name', name, 'language', language, 'content_sid', content_sid,
                                'variables', variables) ORDER BY name, language), '[]')
@@ -121,26 +122,25 @@ export async function findNumber(db: Db, orgId: string, id: string): Promise<Cha
      FROM chat_numbers WHERE id = $1 AND org_id = $2`,
     [id, orgId],
   );
-  return rows[0];
 }
 
 /**
  * Numbers of an organization, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listNumbers(
+export function listNumbers(
   db: Db,
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
 ): Promise<NumberSummary[]> {
-  const { rows } = await db.query<NumberSummary>(
+  return queryRows(
+    db,
     `SELECT ${SUMMARY} FROM chat_numbers
      WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
     [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
   );
-  return rows;
 }
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */

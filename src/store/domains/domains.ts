@@ -1,6 +1,6 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A registered domain as lists show it. */
 export interface Domain {
@@ -44,14 +44,15 @@ const WHOLE = `
  * @returns undefined when another organization has verified it
  * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
  */
-export async function insertDomain(
+export function insertDomain(
   db: Db,
   id: string,
   orgId: string,
   name: string,
   trusted: boolean,
 ): Promise<Domain | undefined> {
-  const { rows } = await db.query<Domain>(
+  return queryRow(
+    db,
     `INSERT INTO domains (id, org_id, name, status, trusted, verified_at, next_check_at)
      SELECT $1, $2, $3, CASE WHEN $4 THEN 'verified' ELSE 'pending' END, $4, CASE WHEN $4 THEN now() END,
             CASE WHEN NOT $4 THEN now() END
@@ -59,16 +60,11 @@ export async function insertDomain(
      RETURNING ${DOMAIN}`,
     [id, orgId, name, trusted],
   );
-  return rows[0];
 }
 
 /** Those of an organization that have these names. */
-export async function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {
-  const { rows } = await db.query<Domain>(`SELECT ${DOMAIN} FROM domains WHERE org_id = $1 AND name = ANY($2)`, [
-    orgId,
-    names,
-  ]);
-  return rows;
+export function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {
+  return queryRows(db, `SELECT ${DOMAIN} FROM domains WHERE org_id = $1 AND name = ANY($2)`, [orgId, names]);
 }
 
 /** The names of domains of an organization. */
@@ -81,36 +77,33 @@ export async function domainNames(db: Db, orgId: string, ids: readonly string[])
 }
 
 /** @param orgId whose it must be; null for whoever has it */
-export async function findDomain(db: Db, orgId: string | null, id: string): Promise<WholeDomain | undefined> {
-  const { rows } = await db.query<WholeDomain>(
-    `${WHOLE} WHERE domain.id = $1 AND ($2::text IS NULL OR domain.org_id = $2)`,
-    [id, orgId],
-  );
-  return rows[0];
+export function findDomain(db: Db, orgId: string | null, id: string): Promise<WholeDomain | undefined> {
+  return queryRow(db, `${WHOLE} WHERE domain.id = $1 AND ($2::text IS NULL OR domain.org_id = $2)`, [id, orgId]);
 }
 
 /**
  * Domains of an organization, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listDomains(
+export function listDomains(
   db: Db,
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
 ): Promise<Domain[]> {
-  const { rows } = await db.query<Domain>(
+  return queryRows(
+    db,
     `SELECT ${DOMAIN} FROM domains
      WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
     [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
   );
-  return rows;
 }
 
 /** Deletes a domain with its key. What a provider has of it is left to upkeep. @returns what it was */
-export async function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
-  const { rows } = await db.query<Domain>(
+export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
+  return queryRow(
+    db,
     `WITH deleted AS (
        DELETE FROM domains WHERE id = $1 AND org_id = $2 RETURNING ${DOMAIN}
      ), unused AS (
@@ -123,7 +116,6 @@ export async function deleteDomain(db: Db, orgId: string, id: string): Promise<D
      SELECT * FROM deleted`,
     [id, orgId],
   );
-  return rows[0];
 }
 
 /** Leaves word for the relay: the workflow of a domain must begin, or look again. */
@@ -135,13 +127,14 @@ export async function wakeDomain(db: Db, id: string): Promise<void> {
  * Takes a check that somebody asks for: not again within so many seconds. A domain that has failed begins anew.
  * @returns `check` when it is to be checked now, `begun` when it began anew; undefined when there is no such domain
  */
-export async function askForCheck(
+export function askForCheck(
   db: Db,
   orgId: string,
   id: string,
   seconds: number,
 ): Promise<{ check: boolean; begun: boolean } | undefined> {
-  const { rows } = await db.query<{ check: boolean; begun: boolean }>(
+  return queryRow(
+    db,
     `WITH asked AS MATERIALIZED (
        SELECT id, status = 'failed' AS begun,
               status = 'failed' OR asked_at IS NULL OR asked_at < clock_timestamp() - make_interval(secs => $3) AS "check"
@@ -161,7 +154,6 @@ export async function askForCheck(
      SELECT "check", begun FROM asked`,
     [id, orgId, seconds],
   );
-  return rows[0];
 }
 
 /** Gives a domain its DKIM key, unless it has one. @param sealed the private half */
@@ -181,14 +173,14 @@ export interface Namesake extends Progress {
 }
 
 /** All registrations of a name, locked in the order of their ids: who verifies one may have to fail the others. */
-export async function lockNamesakes(db: Db, name: string): Promise<Namesake[]> {
-  const { rows } = await db.query<Namesake>(
+export function lockNamesakes(db: Db, name: string): Promise<Namesake[]> {
+  return queryRows(
+    db,
     `SELECT id, org_id, name, status, trusted, tries, misses,
             (extract(epoch FROM clock_timestamp() - tried_since) * 1000)::float8 AS waited
      FROM domains WHERE name = $1 ORDER BY id FOR UPDATE`,
     [name],
   );
-  return rows;
 }
 
 /** Writes down what a check came to. @param published whether our key is in DNS; undefined when that could not be asked */
@@ -221,8 +213,9 @@ export async function failDomains(db: Db, ids: readonly string[], findings: Find
 }
 
 /** Wakes domains that should have been checked ten minutes ago: their workflow was lost. @returns how many */
-export async function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
     `WITH overdue AS (
        SELECT id FROM domains WHERE next_check_at < now() - interval '10 minutes' ORDER BY next_check_at LIMIT $1
      )
@@ -231,7 +224,6 @@ export async function wakeOverdueDomains(db: Db, limit: number): Promise<number>
      WHERE NOT EXISTS (SELECT FROM outbox WHERE action = 'domain' AND message_id = overdue.id)`,
     [limit],
   );
-  return rowCount ?? 0;
 }
 
 /** A domain that emails are about to leave from. */
@@ -250,12 +242,11 @@ export async function findSendingDomains(
   wishes: readonly { readonly org_id: string; readonly name: string }[],
 ): Promise<SendingDomain[]> {
   if (wishes.length === 0) return [];
-  const { rows } = await db.query<SendingDomain>({
+  return queryRows(db, {
     name: 'find_sending_domains',
     text: `SELECT domain.id, domain.org_id, domain.name, domain.status,
                   CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key
            FROM unnest($1::text[], $2::text[]) AS wish(org_id, name) JOIN domains AS domain USING (org_id, name)`,
     values: [wishes.map(({ org_id }) => org_id), wishes.map(({ name }) => name)],
   });
-  return rows;
 }

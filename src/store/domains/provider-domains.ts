@@ -1,5 +1,5 @@
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** A domain in the operator's account at a provider. */
 export interface ProviderDomain {
@@ -34,14 +34,14 @@ export interface UnusedDomain {
 }
 
 /** What is to be deleted at the provider now, or may have to be. Doing it twice does no harm. */
-export async function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]> {
-  const { rows } = await db.query<UnusedDomain>(
+export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]> {
+  return queryRows(
+    db,
     `SELECT name, provider_id::float8 AS provider_id, ours,
             EXISTS (SELECT FROM domains WHERE domains.name = unused.name) AS is_used
      FROM provider_domains AS unused WHERE unused_since IS NOT NULL AND retry_at <= now() ORDER BY retry_at LIMIT $1`,
     [limit],
   );
-  return rows;
 }
 
 /** Forgets a domain that nobody has, or notes that somebody has it. */

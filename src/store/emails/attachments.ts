@@ -1,6 +1,6 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /**
@@ -88,20 +88,19 @@ export async function findAttachments(
  * The file that a link leads to, while both last.
  * @param linkExpires Unix seconds
  */
-export async function findDownload(
+export function findDownload(
   db: Db,
   emailId: string,
   attachmentId: string,
   linkExpires: number,
 ): Promise<Attachment | undefined> {
-  const { rows } = await db.query<Attachment>({
+  return queryRow(db, {
     name: 'find_download',
     text: `SELECT id, filename, content_type, size::float8 AS size, content_id FROM attachments
            WHERE id = $1 AND email_id = $2 AND deleted_at IS NULL AND ${EXPIRES_AT} > now()
              AND to_timestamp($3) > now()`,
     values: [attachmentId, emailId, linkExpires],
   });
-  return rows[0];
 }
 
 /** A time for links to end, by the database's clock. @returns Unix seconds */

@@ -4,7 +4,7 @@ import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { ChangedEmail } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -58,8 +58,8 @@ const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
  * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids: from here on,
  * reschedule and cancel wait, and find a claimed email when they go on.
  */
-export async function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
-  const { rows } = await db.query<LockedEmail>({
+export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
+  return queryRows(db, {
     name: 'lock_emails',
     text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
                   email.marketing, email.headers, email.sealed_headers, size.body_bytes, size.copies,
@@ -77,7 +77,6 @@ export async function lockEmails(db: Db, ids: readonly string[]): Promise<Locked
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
   });
-  return rows;
 }
 
 /**
@@ -102,13 +101,12 @@ export async function lockStatuses(
 export type StoredBodies = Pick<StoredContent, 'id' | 'html' | 'text' | 'sealed_body'>;
 
 /** Reads the bodies of emails, however large they are. */
-export async function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies[]> {
-  const { rows } = await db.query<StoredBodies>({
+export function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies[]> {
+  return queryRows(db, {
     name: 'read_bodies',
     text: 'SELECT email_id AS id, html, text, sealed AS sealed_body FROM email_bodies WHERE email_id = ANY ($1)',
     values: [ids],
   });
-  return rows;
 }
 
 /** How much an email is to send. */
@@ -172,8 +170,8 @@ export interface Attempt {
 }
 
 /** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
-export async function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
-  const { rows } = await db.query<Attempt>({
+export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
+  return queryRows(db, {
     name: 'last_attempts',
     text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
                   greatest(n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0)
@@ -185,7 +183,6 @@ export async function lastAttempts(db: Db, messageIds: readonly string[]): Promi
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
     values: [messageIds],
   });
-  return rows;
 }
 
 /**

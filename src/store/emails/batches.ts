@@ -2,7 +2,7 @@ import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { wireTime } from './emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
 /** A batch as the answer to its creation shows it. */
@@ -121,12 +121,10 @@ export async function listBatches(
 }
 
 /** Ids of the members of a batch that are scheduled, in their order. */
-export async function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
-  const { rows } = await db.query<{ id: string; from: string }>(
-    `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`,
-    [batchId],
-  );
-  return rows;
+export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
+  return queryRows(db, `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`, [
+    batchId,
+  ]);
 }
 
 /**
@@ -136,7 +134,7 @@ export async function scheduledMembers(db: Db, batchId: string): Promise<{ id: s
  */
 export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
-  const { rows } = await db.query<{ id: string; org_id: string }>({
+  return queryRows(db, {
     name: 'find_over',
     text: `SELECT batch.id, batch.org_id
            FROM (
@@ -151,16 +149,13 @@ export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: st
            )`,
     values: [ids],
   });
-  return rows;
 }
 
 /** Notes that customers are told of a batch's end. @returns whether that was still to be done */
 export async function announceBatch(db: Db, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`,
-    [id],
+  return (
+    (await execute(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id])) === 1
   );
-  return rowCount === 1;
 }
 
 /** Ids of batches of which customers have not been told that they are over, after a certain one, at most `limit`. */

@@ -1,5 +1,5 @@
 import type { ReportClaim } from '../../domain/email/feedback.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute } from '../postgres/pool.ts';
 
 /** Keeps what a provider posted that changed nothing, as it came. */
 export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
@@ -11,13 +11,13 @@ export async function keepCallback(db: Db, provider: string, body: string): Prom
 }
 
 /** Forgets what was kept for 30 days, the oldest first. @returns how many */
-export async function deleteOldCallbacks(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export function deleteOldCallbacks(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
     `DELETE FROM provider_callbacks
      WHERE id IN (SELECT id FROM provider_callbacks ORDER BY id LIMIT $1) AND received_at <= now() - interval '720 hours'`,
     [limit],
   );
-  return rowCount ?? 0;
 }
 
 /**

@@ -4,7 +4,7 @@ import { REPORTED, type Transition } from '../../domain/email/states.ts';
 import type { Change as AuditChange } from '../accounts/audit.ts';
 import { COUNT_CHANGED } from './hours.ts';
 import { fitsClaim } from './callbacks.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { wireTime } from './emails.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
@@ -51,7 +51,7 @@ export async function changeEmails(
   orgId: string | null = null,
 ): Promise<ChangeResult[]> {
   if (emails.length === 0) return [];
-  const { rows } = await db.query<ChangeResult>({
+  return queryRows(db, {
     name: 'change_emails',
     text: CHANGE_EMAILS,
     values: [
@@ -68,7 +68,6 @@ export async function changeEmails(
       emails.map(({ occurred_at }) => occurred_at ?? null),
     ],
   });
-  return rows;
 }
 
 /** Later than all before, so that a timeline has one order, whichever process the events come from. */

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** What became of the content of an email. */
 export interface ContentErasure {
@@ -44,18 +44,18 @@ export interface ExpiringOrganization {
  * The next organization in the order of their ids whose content expires.
  * @param defaultDays of organizations without a retention of their own; 0 is for ever
  */
-export async function nextExpiringOrganization(
+export function nextExpiringOrganization(
   db: Db,
   after: string,
   defaultDays: number,
 ): Promise<ExpiringOrganization | undefined> {
-  const { rows } = await db.query<ExpiringOrganization>(
+  return queryRow(
+    db,
     `SELECT id, coalesce(body_retention_days, $2) AS days,
             coalesce(bodies_expired_at::text, '-infinity') AS expired_at, coalesce(bodies_expired_id, '') AS expired_id
      FROM organizations WHERE id > $1 AND coalesce(body_retention_days, $2) > 0 ORDER BY id LIMIT 1`,
     [after, defaultDays],
   );
-  return rows[0];
 }
 
 export interface ExpiringEmail {
@@ -67,12 +67,12 @@ export interface ExpiringEmail {
 }
 
 /** Emails of an organization whose retention may have ended, oldest first, behind where upkeep has come. */
-export async function listExpiring(
+export function listExpiring(
   db: Db,
   { id, days, expired_at, expired_id }: ExpiringOrganization,
   limit: number,
 ): Promise<ExpiringEmail[]> {
-  const { rows } = await db.query<ExpiringEmail>({
+  return queryRows(db, {
     name: 'list_expiring',
     text: `SELECT id, created_at::text AS created_at,
                   coalesce(scheduled_at, created_at) < now() - make_interval(days => $4) AS is_expired
@@ -81,7 +81,6 @@ export async function listExpiring(
            ORDER BY created_at, id LIMIT $5`,
     values: [id, expired_at, expired_id, days, limit],
   });
-  return rows;
 }
 
 /** Notes how far upkeep has come in an organization. */
@@ -108,12 +107,13 @@ export async function holdBodies(db: Db, orgId: string, ids: readonly string[]):
 }
 
 /** Takes emails off the list of held ones whose time to look at them has come. @returns them, with their organizations */
-export async function takeHeldBodies(
+export function takeHeldBodies(
   db: Db,
   defaultDays: number,
   limit: number,
 ): Promise<{ id: string; org_id: string; is_expired: boolean }[]> {
-  const { rows } = await db.query<{ id: string; org_id: string; is_expired: boolean }>(
+  return queryRows(
+    db,
     `WITH taken AS (
        DELETE FROM held_bodies WHERE email_id IN (
          SELECT email_id FROM held_bodies WHERE look_at <= now() ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -126,7 +126,6 @@ export async function takeHeldBodies(
      WHERE coalesce(org.body_retention_days, $1) > 0`,
     [defaultDays, limit],
   );
-  return rows;
 }
 
 /**
@@ -135,8 +134,7 @@ export async function takeHeldBodies(
  * @returns whether there is such an organization
  */
 export async function setBodyRetention(db: Db, orgId: string, days: number | null): Promise<boolean> {
-  const { rowCount } = await db.query(`UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
-  return rowCount === 1;
+  return (await execute(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days])) === 1;
 }
 
 /** Ids of the files of an email that have not been deleted. */

@@ -6,7 +6,7 @@ import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import { COUNT_ACCEPTED } from './hours.ts';
 import type { EmailContents } from './contents.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { COUNT_AGAINST_QUOTA } from '../limits/quota.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
@@ -53,18 +53,17 @@ export interface Acceptance {
  * @param domainIds the only domains the caller's key may send from, or null
  * @throws SQLSTATE 23505 when an idempotency key has been used meanwhile; then nothing is stored
  */
-export async function acceptEmails(
+export function acceptEmails(
   db: Db,
   orgId: string,
   domainIds: readonly string[] | null,
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
-  const { rows } = await db.query<Acceptance>({
+  return queryRows(db, {
     name: 'accept_emails',
     text: ACCEPT_EMAILS,
     values: acceptValues(orgId, domainIds, emails),
   });
-  return rows;
 }
 
 function acceptValues(orgId: string, domainIds: readonly string[] | null, emails: readonly NewEmail[]): unknown[] {
@@ -102,18 +101,17 @@ export function traceparentsOf(
  * The first refusal among many emails, or undefined: times before domains, since fields are looked at first.
  * Stores nothing. `index` counts from 0.
  */
-export async function judgeEmails(
+export function judgeEmails(
   db: Db,
   orgId: string,
   domainIds: readonly string[] | null,
   emails: readonly SenderAndTime[],
 ): Promise<{ index: number; refusal: Refusal } | undefined> {
-  const { rows } = await db.query<{ index: number; refusal: Refusal }>({
+  return queryRow(db, {
     name: 'judge_emails',
     text: JUDGE_EMAILS,
     values: [orgId, domainIds, ...columns(emails, 'from_domain', 'scheduled_at')],
   });
-  return rows[0];
 }
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** An address that is to disappear, in the forms in which statements look for it. */
 export interface ErasedAddress {
@@ -29,14 +29,14 @@ export interface WalkedEmail {
 }
 
 /** Emails of an organization in the order of (created_at, id). @param after of the last email of the previous step */
-export async function walkEmails(
+export function walkEmails(
   db: Db,
   orgId: string,
   { needle }: ErasedAddress,
   after: { readonly created_at: string; readonly id: string },
   limit: number,
 ): Promise<WalkedEmail[]> {
-  const { rows } = await db.query<WalkedEmail>({
+  return queryRows(db, {
     name: 'walk_emails',
     text: `SELECT id, created_at::text AS created_at,
                   position($4 IN lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error))) > 0
@@ -46,7 +46,6 @@ export async function walkEmails(
            ORDER BY created_at, id LIMIT $5`,
     values: [orgId, after.created_at, after.id, needle, limit],
   });
-  return rows;
 }
 
 export interface AddressedEmail {
@@ -59,14 +58,13 @@ export interface AddressedEmail {
 }
 
 /** Locks emails, in the order of their ids. */
-export async function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
-  const { rows } = await db.query<AddressedEmail>({
+export function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
+  return queryRows(db, {
     name: 'lock_addressed',
     text: `SELECT id, "to", cc, bcc, reply_to, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
            FROM emails AS email WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
     values: [ids],
   });
-  return rows;
 }
 
 const REPLACED = (text: string): string => `regexp_replace(${text}, $2, $3, 'gi')`;
@@ -209,13 +207,9 @@ export async function deleteCallbacksNaming(
  * Has an address, and its placeholder, get nothing any more, without keeping it: its hash takes the place of its
  * suppressions. @returns how many suppressions it has deleted
  */
-export async function suppressHashes(
-  db: Db,
-  orgId: string,
-  address: string,
-  hashes: readonly Buffer[],
-): Promise<number> {
-  const { rowCount } = await db.query(
+export function suppressHashes(db: Db, orgId: string, address: string, hashes: readonly Buffer[]): Promise<number> {
+  return execute(
+    db,
     `WITH added AS (
        INSERT INTO erased_recipients (org_id, hash) SELECT $1, hash FROM unnest($3::bytea[]) AS hash ON CONFLICT DO NOTHING
      ), forgotten AS (
@@ -224,5 +218,4 @@ export async function suppressHashes(
      DELETE FROM suppressions WHERE org_id = $1 AND email = $2`,
     [orgId, address, hashes],
   );
-  return rowCount ?? 0;
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** An email that was not sent. */
 export interface FailedEmail {
@@ -22,14 +22,14 @@ export interface FailedFilter {
  * Emails of an organization that were not sent, in the order of their acceptance.
  * @param after the last one of those before
  */
-export async function listFailedEmails(
+export function listFailedEmails(
   db: Db,
   orgId: string,
   { status, since, errorPart }: FailedFilter,
   after: Pick<FailedEmail, 'id' | 'created_at'> | undefined,
   limit: number,
 ): Promise<FailedEmail[]> {
-  const { rows } = await db.query<FailedEmail>({
+  return queryRows(db, {
     name: 'list_failed_emails',
     text: `SELECT id, error, created_at, last_event_at FROM emails
            WHERE org_id = $1 AND status = $2 AND (created_at, id) > ($5::timestamptz, $6)
@@ -37,5 +37,4 @@ export async function listFailedEmails(
            ORDER BY created_at, id LIMIT $7`,
     values: [orgId, status, since, errorPart, after?.created_at ?? '-infinity', after?.id ?? '', limit],
   });
-  return rows;
 }

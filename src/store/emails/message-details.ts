@@ -3,7 +3,7 @@ import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
 import type { EmailContents, StoredContent } from './contents.ts';
 import { wireTime } from './emails.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** An attempt as people read it. */
 export interface ToldAttempt {
@@ -44,8 +44,8 @@ const ATTEMPTS_OF = (messageId: string): string =>
     FROM attempts WHERE message_id = ${messageId})`;
 
 /** The details of one email, as of one instant. */
-export async function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
-  const { rows } = await db.query<EmailDetails>({
+export function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
+  return queryRow(db, {
     name: 'find_email_details',
     text: `SELECT workflow_id, provider, provider_message_id,
                   (SELECT coalesce(json_agg(json_build_object(
@@ -59,13 +59,11 @@ export async function findEmailDetails(db: Db, orgId: string, id: string): Promi
            FROM emails AS email WHERE email.id = $1 AND email.org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0];
 }
 
 /** Whether an organization has an email. */
 export async function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
-  return rowCount === 1;
+  return (await execute(db, `SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId])) === 1;
 }
 
 /** The content of one email; undefined when there is no such email, or when its content was erased. */
@@ -94,12 +92,11 @@ export interface ChatDetails {
 }
 
 /** The details of one chat-app message, as of one instant. */
-export async function findChatDetails(db: Db, orgId: string, id: string): Promise<ChatDetails | undefined> {
-  const { rows } = await db.query<ChatDetails>({
+export function findChatDetails(db: Db, orgId: string, id: string): Promise<ChatDetails | undefined> {
+  return queryRow(db, {
     name: 'find_chat_details',
     text: `SELECT provider, provider_message_id, ${ATTEMPTS_OF('chat.id')} AS attempts
            FROM chat_messages AS chat WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0];
 }

@@ -1,5 +1,5 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** One recipient of one email; the address in lower case. */
@@ -30,7 +30,7 @@ export async function prepareCopies(
   wishes: readonly (Recipient & { readonly suppressed: boolean })[],
 ): Promise<Recipient[]> {
   if (wishes.length === 0) return [];
-  const { rows } = await db.query<Recipient>({
+  return queryRows(db, {
     name: 'prepare_copies',
     text: `WITH requested AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::text[], $3::boolean[]) AS requested(email_id, recipient, suppressed)
@@ -50,7 +50,6 @@ export async function prepareCopies(
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
     values: columns(wishes, 'email_id', 'recipient', 'suppressed'),
   });
-  return rows;
 }
 
 /** How the sending of one copy ended. */
@@ -100,13 +99,12 @@ export interface CopyStatus {
 /** The statuses that the copies of marketing emails are in, each once. */
 export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyStatus[]> {
   if (emailIds.length === 0) return [];
-  const { rows } = await db.query<CopyStatus>({
+  return queryRows(db, {
     name: 'statuses_of_copies',
     text: `SELECT email_id, status, min(error) AS error FROM email_recipients
            WHERE email_id = ANY ($1) GROUP BY email_id, status`,
     values: [emailIds],
   });
-  return rows;
 }
 
 /** Whether an email, given as SQL, is a marketing email of which copies are still to be sent. */

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
 /** An email that its provider took and has told too little about. */
@@ -14,8 +14,8 @@ export interface UnreportedEmail {
  * of: those that nobody has asked about before, then those that it is time to ask about again. After three days nothing
  * more is asked: a provider gives up its own tries, and its callbacks to us, long before, and a weekend is covered.
  */
-export async function findUnreported(db: Db, limit: number): Promise<UnreportedEmail[]> {
-  const { rows } = await db.query<UnreportedEmail>({
+export function findUnreported(db: Db, limit: number): Promise<UnreportedEmail[]> {
+  return queryRows(db, {
     name: 'find_unreported',
     text: `WITH unreported AS (
              (SELECT id, provider_message_id FROM emails
@@ -35,7 +35,6 @@ export async function findUnreported(db: Db, limit: number): Promise<UnreportedE
            FROM unreported LIMIT $1`,
     values: [limit],
   });
-  return rows;
 }
 
 /** As the index emails_unreported says it. */
@@ -52,8 +51,8 @@ export interface OverdueEmail {
  * Emails that have been due for more than ten minutes, and marketing emails with unsent copies that have, unless an outbox
  * row concerns them or their workflow. Emails of suspended organizations wait on purpose: they are left out.
  */
-export async function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
-  const { rows } = await db.query<OverdueEmail>({
+export function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
+  return queryRows(db, {
     name: 'find_overdue',
     text: `SELECT queued.id, queued.workflow_id
            FROM organizations CROSS JOIN LATERAL (
@@ -80,7 +79,6 @@ export async function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]
            LIMIT $1`,
     values: [limit],
   });
-  return rows;
 }
 
 const WITHOUT_OUTBOX_ROW = `(look_at IS NULL OR look_at <= now())

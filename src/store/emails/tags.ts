@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
 export const BITS_OF_TAGS = `(
@@ -31,8 +31,8 @@ export interface TagCount extends Tag {
  * Tags of an organization with their exact counts, by name and then value in byte order.
  * @param after the tag after which the page begins, or null for the first page
  */
-export async function listTags(db: Db, orgId: string, after: Tag | null, limit: number): Promise<TagCount[]> {
-  const { rows } = await db.query<TagCount>({
+export function listTags(db: Db, orgId: string, after: Tag | null, limit: number): Promise<TagCount[]> {
+  return queryRows(db, {
     name: 'list_tags',
     // A tag that has additions only is not within the first `limit` if so many others come before it in tag_counts.
     text: `SELECT name, value, sum(emails)::float8 AS count
@@ -43,7 +43,6 @@ export async function listTags(db: Db, orgId: string, after: Tag | null, limit: 
            GROUP BY name, value ORDER BY name, value LIMIT $4`,
     values: [orgId, after?.name ?? '', after?.value ?? '', limit],
   });
-  return rows;
 }
 
 /** The result of registering tags. */

@@ -1,5 +1,5 @@
 import type { EmailContent, SealedContent } from '../../domain/email/content.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** Content from before encryption. */
@@ -12,8 +12,9 @@ export interface UnsealedContent extends EmailContent {
 const STEP_BYTES = 16 * 1_048_576;
 
 /** Contents that are not sealed, in the order of the emails' ids. @param after the last id of the previous step */
-export async function listUnsealed(db: Db, after: string, limit: number): Promise<UnsealedContent[]> {
-  const { rows } = await db.query<UnsealedContent>(
+export function listUnsealed(db: Db, after: string, limit: number): Promise<UnsealedContent[]> {
+  return queryRows(
+    db,
     `WITH unsealed AS MATERIALIZED (
        SELECT email_id, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) AS bytes
        FROM email_bodies WHERE email_id > $1 AND sealed IS NULL ORDER BY email_id LIMIT $2
@@ -25,15 +26,15 @@ export async function listUnsealed(db: Db, after: string, limit: number): Promis
      WHERE bytes_before < $3 ORDER BY email.id`,
     [after, limit, STEP_BYTES],
   );
-  return rows;
 }
 
 /** Replaces contents by their sealed form, except those that were erased meanwhile. @returns how many it replaced */
-export async function replaceUnsealed(
+export function replaceUnsealed(
   db: Db,
   contents: readonly (SealedContent & { readonly id: string })[],
 ): Promise<number> {
-  const { rowCount } = await db.query(
+  return execute(
+    db,
     `WITH value AS MATERIALIZED (
        SELECT * FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::bytea[])
          AS value(id, sealed_body, body_bytes, sealed_headers)
@@ -49,5 +50,4 @@ export async function replaceUnsealed(
      SELECT FROM sealed`,
     columns(contents, 'id', 'sealed_body', 'body_bytes', 'sealed_headers'),
   );
-  return rowCount ?? 0;
 }

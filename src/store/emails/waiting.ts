@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
 /** Where counting ends. */
@@ -19,8 +19,8 @@ export interface WaitingRow {
  * Outbox rows that Temporal can be asked for now, by the fleet that does the work. One that Temporal has refused is as old
  * as it is, one that was to wait between two attempts is not.
  */
-export async function readOutbox(db: Db): Promise<WaitingRow[]> {
-  const { rows } = await db.query<WaitingRow>({
+export function readOutbox(db: Db): Promise<WaitingRow[]> {
+  return queryRows(db, {
     name: 'read_outbox',
     text: `SELECT fleet, count(since)::int AS count,
                   coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest
@@ -38,7 +38,6 @@ export async function readOutbox(db: Db): Promise<WaitingRow[]> {
            ) AS rows USING (fleet) GROUP BY fleet`,
     values: [COUNTED + 1],
   });
-  return rows;
 }
 
 const SINCE = `CASE WHEN tries > 0 THEN created_at ELSE coalesce(retry_at, created_at) END`;
@@ -49,8 +48,8 @@ const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
  * should have been claimed by now; deliveries to customers' endpoints. From indexes, a bounded part of each. Messages of
  * suspended organizations are not late: they are left out.
  */
-export async function readDue(db: Db): Promise<WaitingRow[]> {
-  const { rows } = await db.query<WaitingRow>({
+export function readDue(db: Db): Promise<WaitingRow[]> {
+  return queryRows(db, {
     name: 'read_due',
     text: `WITH late AS MATERIALIZED (
              SELECT scheduled_at AS since FROM emails
@@ -95,5 +94,4 @@ export async function readDue(db: Db): Promise<WaitingRow[]> {
            ) AS counted`,
     values: [COUNTED + 1, LOOKED_AT],
   });
-  return rows;
 }

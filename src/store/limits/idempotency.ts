@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Db, Pool } from '../postgres/pool.ts';
+import { type Db, execute, type Pool } from '../postgres/pool.ts';
 
 /** A request that is to be obeyed once, by its key and by what it asks for. */
 export interface IdempotencyKey {
@@ -145,12 +145,12 @@ async function unlock(db: Db, high: number, low: number): Promise<void> {
 }
 
 /** Deletes at most `limit` keys that are older than 24 hours. @returns how many there were */
-export async function deleteExpiredKeys(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export function deleteExpiredKeys(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
     `DELETE FROM idempotency_keys WHERE (org_id, key) IN (
        SELECT org_id, key FROM idempotency_keys WHERE created_at <= now() - interval '24 hours'
        ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
     [limit],
   );
-  return rowCount ?? 0;
 }

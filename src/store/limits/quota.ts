@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** The calendar month (UTC) by the database's clock, as monthly_usage names it. */
 const MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
@@ -76,8 +76,9 @@ export async function countBatch(db: Db, orgId: string, emails: number): Promise
  * How much of its quota an organization has used in this month. Without a quota its emails of the month are counted one by
  * one from an index: a second for some millions.
  */
-export async function usage(db: Db, orgId: string): Promise<Usage | undefined> {
-  const { rows } = await db.query<Usage>(
+export function usage(db: Db, orgId: string): Promise<Usage | undefined> {
+  return queryRow(
+    db,
     `SELECT monthly_quota::float8 AS monthly,
             CASE WHEN monthly_quota IS NULL
               THEN (SELECT count(*) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
@@ -88,7 +89,6 @@ export async function usage(db: Db, orgId: string): Promise<Usage | undefined> {
      FROM organizations WHERE id = $1`,
     [orgId],
   );
-  return rows[0];
 }
 
 /**
@@ -98,8 +98,10 @@ export async function usage(db: Db, orgId: string): Promise<Usage | undefined> {
  * @returns false when there is no such organization
  */
 export async function setQuota(db: Db, orgId: string, monthly: number | null): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `WITH before AS MATERIALIZED (
+  return (
+    (await execute(
+      db,
+      `WITH before AS MATERIALIZED (
        SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
      ), counted AS (
        INSERT INTO monthly_usage (org_id, month, emails)
@@ -108,7 +110,7 @@ export async function setQuota(db: Db, orgId: string, monthly: number | null): P
        ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
      )
      UPDATE organizations SET monthly_quota = $2 FROM before WHERE organizations.id = before.id`,
-    [orgId, monthly],
+      [orgId, monthly],
+    )) === 1
   );
-  return rowCount === 1;
 }

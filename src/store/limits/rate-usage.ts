@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** The units that a token bucket limits: requests, emails, or registrations and checks of domains. */
@@ -24,12 +24,12 @@ export interface Usage {
  * @param usages at most one for each organization and bucket
  * @param rates tokens refilled per second; undefined for a bucket without a limit
  */
-export async function exchangeUsage(
+export function exchangeUsage(
   db: Db,
   usages: readonly ProcessUsage[],
   rates: Readonly<Partial<Record<BucketName, number>>>,
 ): Promise<Usage[]> {
-  const { rows } = await db.query<Usage>({
+  return queryRows(db, {
     name: 'exchange_debts',
     // A fixed order prevents deadlocks between processes.
     text: `INSERT INTO rate_debts AS shared (org_id, bucket, debt, at)
@@ -48,5 +48,4 @@ export async function exchangeUsage(
       rates.domains ?? 0,
     ],
   });
-  return rows;
 }

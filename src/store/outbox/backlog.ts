@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** Where counting what waits ends: a page says "more than" then, and costs the same. */
 export const COUNTED = 10_000;
@@ -51,8 +51,8 @@ export interface Ailing {
 }
 
 /** At most 20 of each kind. */
-export async function listAiling(db: Db, orgId: string): Promise<Ailing[]> {
-  const { rows } = await db.query<Ailing>({
+export function listAiling(db: Db, orgId: string): Promise<Ailing[]> {
+  return queryRows(db, {
     name: 'list_ailing',
     text: `(SELECT 'endpoint' AS kind, id, url AS name, disabled_reason AS reason FROM webhook_endpoints
             WHERE org_id = $1 AND status = 'disabled' ORDER BY created_at, id LIMIT 20)
@@ -60,7 +60,6 @@ export async function listAiling(db: Db, orgId: string): Promise<Ailing[]> {
            (SELECT 'domain', id, name, NULL FROM domains WHERE org_id = $1 AND status = 'failed' ORDER BY name LIMIT 20)`,
     values: [orgId],
   });
-  return rows;
 }
 
 /** The name of a domain that an organization may send from, if it has one. */

@@ -1,6 +1,6 @@
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
 import { traceparentsOf } from '../emails/emails.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** One thing to ask of Temporal about one email, with what it takes to ask it. */
@@ -139,30 +139,28 @@ const EMAIL_ROWS = `
  * The oldest rows about emails that no other relay holds, locked until the caller's transaction ends: a start after a
  * reschedule waits for the new time.
  */
-export async function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
-  const { rows } = await db.query<EmailRow>({
+export function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
+  return queryRows(db, {
     name: 'lock_outbox',
     text: `${EMAIL_ROWS} ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });
-  return rows;
 }
 
 /** Of the newest rows, those after a certain one about emails that came singly; locked likewise. */
-export async function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
-  const { rows } = await db.query<EmailRow>({
+export function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
+  return queryRows(db, {
     name: 'lock_late_singles',
     text: `${EMAIL_ROWS} AND email.batch_id IS NULL AND outbox.action = 'start'
              AND outbox.id IN (SELECT id FROM outbox WHERE id > $1 ORDER BY id DESC LIMIT $2)
            ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
     values: [afterId, limit],
   });
-  return rows;
 }
 
 /** The oldest groups that no other relay holds, those of single emails before those of batches, locked likewise. */
-export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
-  const { rows } = await db.query<GroupRow>({
+export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
+  return queryRows(db, {
     name: 'lock_groups',
     text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
                   group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS bulk,
@@ -172,15 +170,14 @@ export async function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
            ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
   });
-  return rows;
 }
 
 /**
  * Endpoints to wake and chores to be done that no other relay holds, each once however many rows speak of it, locked
  * likewise; at most `limit` rows of either kind.
  */
-export async function lockWakes(db: Db, limit: number): Promise<(WebhookRow | ChoreRow)[]> {
-  const { rows } = await db.query<WebhookRow | ChoreRow>({
+export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | ChoreRow)[]> {
+  return queryRows(db, {
     name: 'lock_wakes',
     text: `WITH endpoints AS MATERIALIZED (
              SELECT id, action, message_id, tries FROM outbox
@@ -199,12 +196,11 @@ export async function lockWakes(db: Db, limit: number): Promise<(WebhookRow | Ch
            ORDER BY one.action DESC`,
     values: [limit],
   });
-  return rows;
 }
 
 /** Domains to watch that no other relay holds, each once, locked likewise. */
-export async function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
-  const { rows } = await db.query<DomainRow>({
+export function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
+  return queryRows(db, {
     name: 'lock_domains',
     text: `WITH held AS MATERIALIZED (
              SELECT id, message_id, tries FROM outbox
@@ -220,13 +216,12 @@ export async function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
              ON domain.id = one.message_id AND domain.next_check_at IS NOT NULL`,
     values: [limit],
   });
-  return rows;
 }
 
 /** The oldest chat-app messages that no other relay holds, locked likewise. */
 export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
   if (limit === 0) return [];
-  const { rows } = await db.query<ChatRow>({
+  return queryRows(db, {
     name: 'lock_chats',
     text: `SELECT outbox.id, 'chat' AS action, outbox.message_id, outbox.tries, outbox.action = 'chat_again' AS again,
                   message.org_id, message."to", message.type,
@@ -236,7 +231,6 @@ export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
            ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });
-  return rows;
 }
 
 /** An email that shall share a workflow: its outbox row and the version that was read with it. */

@@ -66,6 +66,31 @@ export function makePool(
   return pool;
 }
 
+type Statement = string | pg.QueryConfig;
+
+/** Runs a statement. A statement with a name is prepared once per connection. */
+export async function queryRows<Row extends pg.QueryResultRow>(
+  db: Db,
+  statement: Statement,
+  values?: unknown[],
+): Promise<Row[]> {
+  return (await db.query<Row>(statement, values)).rows;
+}
+
+/** Runs a statement that returns at most one row. */
+export async function queryRow<Row extends pg.QueryResultRow>(
+  db: Db,
+  statement: Statement,
+  values?: unknown[],
+): Promise<Row | undefined> {
+  return (await queryRows<Row>(db, statement, values))[0];
+}
+
+/** Runs a statement. @returns the number of rows that it has changed */
+export async function execute(db: Db, statement: Statement, values?: unknown[]): Promise<number> {
+  return (await db.query(statement, values)).rowCount ?? 0;
+}
+
 /** What is to be done once the transaction of a client is committed. */
 const afterwards = new WeakMap<object, (() => void)[]>();
 

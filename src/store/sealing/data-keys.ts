@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** A data key as it is stored. */
 export interface SealedDataKey {
@@ -7,14 +7,13 @@ export interface SealedDataKey {
 }
 
 /** @param version of the key, or null for the latest */
-export async function findDataKey(db: Db, orgId: string, version: number | null): Promise<SealedDataKey | undefined> {
-  const { rows } = await db.query<SealedDataKey>({
+export function findDataKey(db: Db, orgId: string, version: number | null): Promise<SealedDataKey | undefined> {
+  return queryRow(db, {
     name: 'find_data_key',
     text: `SELECT version, sealed FROM data_keys WHERE org_id = $1 AND ($2::integer IS NULL OR version = $2)
            ORDER BY version DESC LIMIT 1`,
     values: [orgId, version],
   });
-  return rows[0];
 }
 
 /** Stores a data key, unless another process has stored one of this version meanwhile. */

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** What names a data key, and what it is sealed about, as SQL. */
 const DATA_KEY = `org_id || ' ' || version`;
@@ -28,7 +28,7 @@ export interface SealedValue {
  * @param prefix of values that are sealed with the primary key
  * @param after the id of the last row of the previous step, or an empty text
  */
-export async function listSealedOtherwise(
+export function listSealedOtherwise(
   db: Db,
   name: SealedColumn,
   prefix: Buffer,
@@ -36,26 +36,26 @@ export async function listSealedOtherwise(
   limit: number,
 ): Promise<SealedValue[]> {
   const { table, id, column, about } = COLUMNS[name];
-  const { rows } = await db.query<SealedValue>(
+  return queryRows(
+    db,
     `SELECT ${id} AS id, ${column} AS sealed, ${about} AS about FROM ${table}
      WHERE ${id} > $1 AND substring(${column} FROM 1 FOR octet_length($2::bytea)) <> $2 ORDER BY ${id} LIMIT $3`,
     [after, prefix, limit],
   );
-  return rows;
 }
 
 /** Replaces sealed values, except those that have changed since they were read. @returns how many it replaced */
-export async function replaceSealed(
+export function replaceSealed(
   db: Db,
   name: SealedColumn,
   values: readonly (SealedValue & { readonly resealed: Buffer })[],
 ): Promise<number> {
   const { table, id, column } = COLUMNS[name];
-  const { rowCount } = await db.query(
+  return execute(
+    db,
     `UPDATE ${table} SET ${column} = value.resealed
      FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS value(row_id, former, resealed)
      WHERE ${id} = value.row_id AND ${column} = value.former`,
     [values.map(({ id }) => id), values.map(({ sealed }) => sealed), values.map(({ resealed }) => resealed)],
   );
-  return rowCount ?? 0;
 }

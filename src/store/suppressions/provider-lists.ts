@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /**
  * Leaves word, also for the relay, that addresses must be taken off the provider's own list. One that the organization still sends nothing to
@@ -34,8 +34,8 @@ export interface ProviderRemoval {
 }
 
 /** The oldest of what is to be done now. Nothing is locked: doing it twice does no harm. */
-export async function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemoval[]> {
-  const { rows } = await db.query<ProviderRemoval>({
+export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemoval[]> {
+  return queryRows(db, {
     name: 'due_provider_removals',
     text: `SELECT id, org_id, email, EXISTS (
              SELECT FROM suppressions AS other
@@ -45,7 +45,6 @@ export async function dueProviderRemovals(db: Db, limit: number): Promise<Provid
            FROM provider_list_removals AS removal WHERE retry_at <= now() ORDER BY id LIMIT $1`,
     values: [limit],
   });
-  return rows;
 }
 
 /** Forgets what is done. What was asked for meanwhile has a row of its own, and stays. */

@@ -1,6 +1,6 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -75,7 +75,7 @@ export async function findSuppressed(
   wishes: readonly { readonly org_id: string; readonly email: string; readonly hash?: Buffer | undefined }[],
 ): Promise<Standing[]> {
   if (wishes.length === 0) return [];
-  const { rows } = await db.query<Standing>({
+  return queryRows(db, {
     name: 'find_suppressed',
     text: `WITH wish AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[]) AS wish(org_id, email, hash)
@@ -89,7 +89,6 @@ export async function findSuppressed(
            GROUP BY org_id, email`,
     values: columns(wishes, 'org_id', 'email', 'hash'),
   });
-  return rows;
 }
 
 const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_at';
@@ -98,14 +97,13 @@ const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_
  * Entries of an organization's list, those for all mail before those for marketing email.
  * @param named ids, or bare addresses in lower case; an address has two entries at most
  */
-export async function findSuppressions(db: Db, orgId: string, named: readonly string[]): Promise<Suppression[]> {
-  const { rows } = await db.query<Suppression>({
+export function findSuppressions(db: Db, orgId: string, named: readonly string[]): Promise<Suppression[]> {
+  return queryRows(db, {
     name: 'find_suppressions',
     text: `SELECT ${SUPPRESSION} FROM suppressions
            WHERE org_id = $1 AND (id = ANY ($2) OR email = ANY ($2)) ORDER BY origin = 'unsubscribe', id`,
     values: [orgId, named],
   });
-  return rows;
 }
 
 /** What a listed suppression must have, all of it. */
@@ -119,7 +117,7 @@ export interface SuppressionFilters {
  * An organization's list, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listSuppressions(
+export function listSuppressions(
   db: Db,
   orgId: string,
   filters: SuppressionFilters,
@@ -127,14 +125,13 @@ export async function listSuppressions(
   limit: number,
 ): Promise<Suppression[]> {
   const { name, condition, values } = filterBy(filters);
-  const { rows } = await db.query<Suppression>({
+  return queryRows(db, {
     name,
     text: `SELECT ${SUPPRESSION} FROM suppressions
            WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3) ${condition}
            ORDER BY created_at DESC, id DESC LIMIT $4`,
     values: [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, ...values],
   });
-  return rows;
 }
 
 /** A statement for each set of filters, so that each is planned for its own index. */
@@ -154,14 +151,14 @@ function filterBy({ origin, email }: SuppressionFilters): { name: string; condit
  * @param eventIds of the events that tell customers of it
  * @returns what was removed
  */
-export async function removeSuppressions(
+export function removeSuppressions(
   db: Db,
   orgId: string,
   named: string,
   origins: readonly SuppressionOrigin[] | null,
   eventIds: readonly [string, string],
 ): Promise<Pick<Suppression, 'id' | 'email' | 'origin'>[]> {
-  const { rows } = await db.query<Pick<Suppression, 'id' | 'email' | 'origin'>>({
+  return queryRows(db, {
     name: 'remove_suppressions',
     text: `WITH removed AS (
              DELETE FROM suppressions
@@ -176,5 +173,4 @@ export async function removeSuppressions(
            SELECT id, email, origin FROM removed`,
     values: [orgId, named, origins, eventIds],
   });
-  return rows;
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** An email as an unsubscribe link leads to it: whose it is, and who sent it to whom. */
 export interface AddressedEmail {
@@ -11,11 +11,10 @@ export interface AddressedEmail {
 }
 
 /** An email of any organization: whoever asks must have shown already, or show by the answer, that he may. */
-export async function findAddressedEmail(db: Db, id: string): Promise<AddressedEmail | undefined> {
-  const { rows } = await db.query<AddressedEmail>({
+export function findAddressedEmail(db: Db, id: string): Promise<AddressedEmail | undefined> {
+  return queryRow(db, {
     name: 'find_addressed_email',
     text: `SELECT id, org_id, "from", "to", cc, bcc FROM emails WHERE id = $1`,
     values: [id],
   });
-  return rows[0];
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
@@ -23,15 +23,14 @@ const MAX_PROBE_MS = 600_000;
 /** A pause that nobody has probed for so long is over: nothing is sent from there any more. */
 const ABANDONED = `interval '24 hours'`;
 
-export async function readPauses(db: Db): Promise<ProviderPause[]> {
-  const { rows } = await db.query<ProviderPause>({
+export function readPauses(db: Db): Promise<ProviderPause[]> {
+  return queryRows(db, {
     name: 'read_provider_pauses',
     text: `SELECT provider, sender, reason,
                   (extract(epoch FROM clock_timestamp() - opened_at) * 1000)::float8 AS "ageMs",
                   (greatest(extract(epoch FROM next_probe_at - clock_timestamp()), 0) * 1000)::float8 AS "probeInMs"
            FROM provider_pauses WHERE next_probe_at > now() - ${ABANDONED} ORDER BY provider, sender`,
   });
-  return rows;
 }
 
 /** Pauses accounts; those that are paused already get the latest reason. */
@@ -57,15 +56,16 @@ const IS_ABANDONED = `pause.next_probe_at <= now() - ${ABANDONED}`;
 
 /** Reserves the next probe of a paused account. @returns whether the caller may send one message; one worker may at a time */
 export async function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<boolean> {
-  const { rowCount } = await db.query({
-    name: 'take_provider_probe',
-    text: `UPDATE provider_pauses
+  return (
+    (await execute(db, {
+      name: 'take_provider_probe',
+      text: `UPDATE provider_pauses
            SET probes = probes + 1,
                next_probe_at = clock_timestamp() + make_interval(secs => least($3 * 2.0 ^ least(probes + 1, 20), $4) / 1000.0)
            WHERE provider = $1 AND sender = $2 AND next_probe_at <= clock_timestamp()`,
-    values: [provider, sender, FIRST_PROBE_MS, MAX_PROBE_MS],
-  });
-  return rowCount === 1;
+      values: [provider, sender, FIRST_PROBE_MS, MAX_PROBE_MS],
+    })) === 1
+  );
 }
 
 /** Ends pauses: a message was sent from there. */

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** A maintenance task and how often its schedule runs it. */
 export interface UpkeepTask {
@@ -36,12 +36,11 @@ export interface UpkeepAge {
   interval_seconds: number;
 }
 
-export async function readUpkeepAges(db: Db): Promise<UpkeepAge[]> {
-  const { rows } = await db.query<UpkeepAge>({
+export function readUpkeepAges(db: Db): Promise<UpkeepAge[]> {
+  return queryRows(db, {
     name: 'read_upkeep_ages',
     text: `SELECT name AS task, interval_seconds,
                   greatest(extract(epoch FROM now() - succeeded_at), 0)::float8 AS age_seconds
            FROM upkeep_tasks ORDER BY name`,
   });
-  return rows;
 }

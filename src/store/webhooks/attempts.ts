@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A delivery that is due, with its event and, as long as that has no payload, the email that it is about. */
@@ -22,13 +22,8 @@ export interface DueDelivery {
  * has one workflow.
  * @param except ids of those that are under way
  */
-export async function findDue(
-  db: Db,
-  endpointId: string,
-  except: readonly string[],
-  limit: number,
-): Promise<DueDelivery[]> {
-  const { rows } = await db.query<DueDelivery>({
+export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {
+  return queryRows(db, {
     name: 'find_due',
     text: `SELECT delivery.id, delivery.event_id, delivery.tries, event.type, event.created_at, event.message_id, event.data,
                   event.payload,
@@ -44,7 +39,6 @@ export async function findDue(
            ORDER BY delivery.next_attempt_at`,
     values: [endpointId, except, limit],
   });
-  return rows;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import type { DueDelivery } from './attempts.ts';
 
 /** A delivery as lists show it. */
@@ -18,7 +18,7 @@ const DELIVERY = 'id, event_id, type, status, created_at, next_attempt_at';
  * Deliveries of an endpoint, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listDeliveries(
+export function listDeliveries(
   db: Db,
   endpointId: string,
   status: DeliveryStatus | null,
@@ -33,8 +33,7 @@ export async function listDeliveries(
     limit,
     ...(status === null ? [] : [status]),
   ];
-  const { rows } = await db.query<Delivery>({ name, text, values });
-  return rows;
+  return queryRows(db, { name, text, values });
 }
 
 const listing = (filter: string): string => `
@@ -54,12 +53,13 @@ export interface DeliveryAttempt {
 }
 
 /** One delivery of an endpoint with its event. */
-export async function findDelivery(
+export function findDelivery(
   db: Db,
   endpointId: string,
   id: string,
 ): Promise<(Delivery & Omit<DueDelivery, 'tries'>) | undefined> {
-  const { rows } = await db.query<Delivery & Omit<DueDelivery, 'tries'>>(
+  return queryRow<Delivery & Omit<DueDelivery, 'tries'>>(
+    db,
     `SELECT delivery.*, event.message_id, event.data, event.payload,
             CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
               'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
@@ -68,16 +68,15 @@ export async function findDelivery(
      LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL`,
     [id, endpointId],
   );
-  return rows[0];
 }
 
 /** The tries of a delivery, oldest first. */
-export async function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttempt[]> {
-  const { rows } = await db.query<DeliveryAttempt>(
+export function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttempt[]> {
+  return queryRows(
+    db,
     `SELECT at, status_code, duration_ms, response, error FROM webhook_attempts WHERE delivery_id = $1 ORDER BY at`,
     [deliveryId],
   );
-  return rows;
 }
 
 /**
@@ -94,12 +93,13 @@ const WAKE = (written: string): string => `
   )`;
 
 /** Leaves an event to one enabled endpoint, whatever types that wants. */
-export async function addDelivery(
+export function addDelivery(
   db: Db,
   endpointId: string,
   event: { id: string; type: string; data: Record<string, unknown> },
 ): Promise<Delivery | undefined> {
-  const { rows } = await db.query<Delivery>(
+  return queryRow(
+    db,
     `WITH ${HOLD}, kept AS (
        INSERT INTO webhook_events (id, org_id, type, created_at, data) SELECT $2, org_id, $3, now(), $4::jsonb FROM held
      ), written AS (
@@ -110,14 +110,14 @@ export async function addDelivery(
      SELECT * FROM written`,
     [endpointId, event.id, event.type, JSON.stringify(event.data)],
   );
-  return rows[0];
 }
 
 const AGAIN = `status = 'pending', tries = 0, next_attempt_at = clock_timestamp()`;
 
 /** Lets a delivery of an enabled endpoint begin anew, whatever came of it. */
-export async function replayDelivery(db: Db, endpointId: string, id: string): Promise<Delivery | undefined> {
-  const { rows } = await db.query<Delivery>(
+export function replayDelivery(db: Db, endpointId: string, id: string): Promise<Delivery | undefined> {
+  return queryRow(
+    db,
     `WITH ${HOLD}, written AS (
        UPDATE webhook_deliveries SET ${AGAIN} FROM held
        WHERE webhook_deliveries.id = $2 AND endpoint_id = held.id
@@ -126,7 +126,6 @@ export async function replayDelivery(db: Db, endpointId: string, id: string): Pr
      SELECT * FROM written`,
     [endpointId, id],
   );
-  return rows[0];
 }
 
 /**

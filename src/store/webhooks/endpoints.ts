@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
 export interface Endpoint {
@@ -19,45 +19,41 @@ export interface Endpoint {
 
 const ENDPOINT = 'id, url, description, events, status, disabled_reason, disabled_at, failing_since, created_at';
 
-export async function insertEndpoint(
+export function insertEndpoint(
   db: Db,
   orgId: string,
   endpoint: Pick<Endpoint, 'id' | 'url' | 'description' | 'events'>,
   secret: Buffer,
 ): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(
+  return queryRow(
+    db,
     `INSERT INTO webhook_endpoints (id, org_id, url, description, events, secret) VALUES ($1, $2, $3, $4, $5, $6)
      RETURNING ${ENDPOINT}`,
     [endpoint.id, orgId, endpoint.url, endpoint.description, endpoint.events, secret],
   );
-  return rows[0];
 }
 
-export async function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(`SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [
-    id,
-    orgId,
-  ]);
-  return rows[0];
+export function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint | undefined> {
+  return queryRow(db, `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /**
  * Endpoints of an organization, newest first.
  * @param after the place in the list after which to go on, or null for its begin
  */
-export async function listEndpoints(
+export function listEndpoints(
   db: Db,
   orgId: string,
   after: { created_at: string; id: string } | null,
   limit: number,
 ): Promise<Endpoint[]> {
-  const { rows } = await db.query<Endpoint>(
+  return queryRows(
+    db,
     `SELECT ${ENDPOINT} FROM webhook_endpoints
      WHERE org_id = $1 AND (created_at, id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
     [orgId, after?.created_at ?? null, after?.id ?? null, limit],
   );
-  return rows;
 }
 
 /** What its owner may change of an endpoint. */
@@ -67,13 +63,14 @@ export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'eve
  * Changes an endpoint; what is not given stays. One that is enabled begins anew, and the relay is told, since its
  * workflow has to begin or to end.
  */
-export async function changeEndpoint(
+export function changeEndpoint(
   db: Db,
   orgId: string,
   id: string,
   change: EndpointChange,
 ): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(
+  return queryRow(
+    db,
     `WITH changed AS (
        UPDATE webhook_endpoints AS endpoint SET
          url             = coalesce($3, url),
@@ -92,7 +89,6 @@ export async function changeEndpoint(
      SELECT * FROM changed`,
     [id, orgId, change.url ?? null, change.description ?? null, change.events ?? null, change.status ?? null],
   );
-  return rows[0];
 }
 
 /** Disables an endpoint that is about to be deleted. To be committed before: then transactions write to it no longer. */
@@ -121,18 +117,18 @@ export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise
 }
 
 /** Gives an endpoint another secret; the one before signs too for so many hours. */
-export async function rotateSecret(
+export function rotateSecret(
   db: Db,
   orgId: string,
   id: string,
   secret: Buffer,
   hours: number,
 ): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(
+  return queryRow(
+    db,
     `UPDATE webhook_endpoints
      SET secret = $3, old_secret = secret, old_until = now() + make_interval(hours => $4)
      WHERE id = $1 AND org_id = $2 RETURNING ${ENDPOINT}`,
     [id, orgId, secret, hours],
   );
-  return rows[0];
 }

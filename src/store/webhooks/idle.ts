@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** An endpoint as the worker sees it. */
 export interface OpenEndpoint {
@@ -14,14 +14,13 @@ export interface OpenEndpoint {
 }
 
 /** The endpoint that deliveries are about to go to, as of now. */
-export async function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefined> {
-  const { rows } = await db.query<OpenEndpoint>({
+export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefined> {
+  return queryRow(db, {
     name: 'open_endpoint',
     text: `SELECT id, org_id, url, status, idle, secret, CASE WHEN old_until > now() THEN old_secret END AS old_secret
            FROM webhook_endpoints WHERE id = $1`,
     values: [id],
   });
-  return rows[0];
 }
 
 /**
@@ -104,13 +103,13 @@ export interface DisabledEndpoint {
  * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
  * @returns the endpoint if this call has disabled it
  */
-export async function disableEndpoint(
+export function disableEndpoint(
   db: Db,
   id: string,
   reason: string,
   failingDays: number | null,
 ): Promise<DisabledEndpoint | undefined> {
-  const { rows } = await db.query<DisabledEndpoint>({
+  return queryRow(db, {
     name: 'disable_endpoint',
     text: `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2, disabled_at = now()
            WHERE id = $1 AND status = 'enabled'
@@ -118,7 +117,6 @@ export async function disableEndpoint(
            RETURNING id, org_id, url, disabled_reason, failing_since`,
     values: [id, reason, failingDays],
   });
-  return rows[0];
 }
 
 /**
