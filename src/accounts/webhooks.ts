@@ -8,6 +8,7 @@ import { makeSeal, type Seal } from '../lib/seal.ts';
 import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import type { Cursor } from '../store/postgres/page.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import {
   addDelivery,
@@ -213,7 +214,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   if (until < since) throw new ServiceError('validation_error', 'must not be before since', 'until');
   await requireEnabled(deps.pool, orgId, id);
   let total = 0;
-  for (let after: { created_at: string; id: string } | null = null; ;) {
+  for (let after: Cursor | null = null; ;) {
     const { replayed, last } = await replayPeriod(
       deps.pool,
       id,

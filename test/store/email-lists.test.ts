@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
+import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
+import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';
 import { APART, FIRST_AT, LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
 import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
@@ -38,7 +39,7 @@ const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
 );
 
 /** The middle of the batch, where every list has rows before and after. */
-const DEEP: Place = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
+const DEEP: Cursor = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
 
 describe('no list reads more rows than its page needs', () => {
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
@@ -78,7 +79,7 @@ describe('no list reads more rows than its page needs', () => {
 
 describe('a list', () => {
   it('returns what reading every row would return, page by page', async () => {
-    const { rows: all } = await pool.query<Place & { tags: unknown; status: string; batch_id: string | null }>(
+    const { rows: all } = await pool.query<Cursor & { tags: unknown; status: string; batch_id: string | null }>(
       `SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`,
       [LARGE],
     );
@@ -96,7 +97,7 @@ describe('a list', () => {
       });
       const most = 350;
       const found: string[] = [];
-      let place: Place | null = null;
+      let place: Cursor | null = null;
       do {
         const page = await listEmails(pool, LARGE, filters, place, PAGE - 1);
         found.push(...page.emails.map(({ id }) => id));

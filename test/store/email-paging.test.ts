@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { newId } from '../../src/domain/ids.ts';
-import { type EmailFilters, listEmails, type Place } from '../../src/store/emails/lists.ts';
+import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
+import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase(2);
@@ -76,7 +77,7 @@ describe('paging while emails arrive anywhere in the list', () => {
 
           const found: string[] = [];
           const all = [...first];
-          let place: Place | null = null;
+          let place: Cursor | null = null;
           for (let page = 0; page === 0 || place; page++) {
             assert.ok(page <= 50, 'it comes to an end');
             const limit = limits[page % limits.length] ?? 1;
@@ -141,7 +142,7 @@ describe('a filter by two frequent tags that hardly any email has both of', () =
       const asked = { tags: TAGS, status, batch_id: null };
       const found: string[] = [];
       let pages = 0;
-      for (let place: Place | null = null; pages === 0 || place; pages++) {
+      for (let place: Cursor | null = null; pages === 0 || place; pages++) {
         const page: Page = await listEmails(pool, ORG, asked, place, 10);
         found.push(...page.emails.map(({ id }) => id));
         place = page.next;

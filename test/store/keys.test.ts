@@ -15,7 +15,7 @@ import {
 } from '../../src/store/accounts/keys.ts';
 import { useDatabase } from '../support/database.ts';
 
-const { pool, url } = await useDatabase();
+const { pool } = await useDatabase();
 await insertOrganization(pool, 'org_a', 'A');
 await insertOrganization(pool, 'org_b', 'B');
 

@@ -1,4 +1,5 @@
 import { newId } from '../../domain/ids.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 
 /** Who has changed something: a member in the dashboard, a program with a key, or Sendwright by itself. */
@@ -48,22 +49,14 @@ export async function insertAuditOfUser(db: Db, userId: string, change: Omit<Cha
   for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
 }
 
-/**
- * Changes of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export function listAudit(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<AuditEntry[]> {
+/** Changes of an organization, newest first. */
+export function listAudit(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<AuditEntry[]> {
   return queryRows(
     db,
     `SELECT entry.id, at, actor_kind, actor_id, action, target, detail, users.email AS actor_email
      FROM audit_log AS entry LEFT JOIN users ON actor_kind = 'user' AND users.id = actor_id
      WHERE org_id = $1 AND (at, entry.id) < ($2::timestamptz, $3)
      ORDER BY at DESC, entry.id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+    [orgId, ...cursorValues(after), limit],
   );
 }

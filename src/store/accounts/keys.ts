@@ -1,3 +1,4 @@
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
@@ -93,14 +94,11 @@ export function showKey(db: Db, orgId: string, id: string, within: Within = null
   );
 }
 
-/**
- * Keys of an organization that were not revoked, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
+/** Keys of an organization that were not revoked, newest first. */
 export function listKeys(
   db: Db,
   orgId: string,
-  after: { created_at: string; id: string } | null,
+  after: Cursor | null,
   limit: number,
   within: Within = null,
 ): Promise<KeySummary[]> {
@@ -110,7 +108,7 @@ export function listKeys(
      WHERE org_id = $1 AND revoked_at IS NULL AND (created_at, id) < ($2::timestamptz, $3)
        AND ($5::text[] IS NULL OR domain_ids <@ $5)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, within],
+    [orgId, ...cursorValues(after), limit, within],
   );
 }
 

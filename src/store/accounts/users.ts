@@ -1,3 +1,4 @@
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** What a member may do: look, work, or decide who else is a member. Each may do what those before it may. */
@@ -101,23 +102,15 @@ export type Member = User & {
   created_at: string;
 };
 
-/**
- * Members of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export function listMembers(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<Member[]> {
+/** Members of an organization, newest first. */
+export function listMembers(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Member[]> {
   return queryRows(
     db,
     `SELECT users.id, email, name, role, membership.created_at
      FROM memberships AS membership JOIN users ON users.id = user_id
      WHERE org_id = $1 AND (membership.created_at, user_id) < ($2::timestamptz, $3)
      ORDER BY membership.created_at DESC, user_id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+    [orgId, ...cursorValues(after), limit],
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ChatContent, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
 import { wireTime } from '../emails/emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
@@ -144,15 +145,12 @@ export interface ChatFilters {
   readonly to: string | null;
 }
 
-/**
- * An organization's messages, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
+/** An organization's messages, newest first. */
 export function listChats(
   db: Db,
   orgId: string,
   filters: ChatFilters,
-  after: { created_at: string; id: string } | null,
+  after: Cursor | null,
   limit: number,
 ): Promise<ChatSummary[]> {
   const { name, condition, values } = filterBy(filters);
@@ -161,7 +159,7 @@ export function listChats(
     text: `SELECT ${SUMMARY} FROM chat_messages
            WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3) ${condition}
            ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, ...values],
+    values: [orgId, ...cursorValues(after), limit, ...values],
   });
 }
 

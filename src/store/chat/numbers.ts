@@ -1,4 +1,5 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
@@ -124,22 +125,14 @@ export function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumbe
   );
 }
 
-/**
- * Numbers of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export function listNumbers(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<NumberSummary[]> {
+/** Numbers of an organization, newest first. */
+export function listNumbers(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<NumberSummary[]> {
   return queryRows(
     db,
     `SELECT ${SUMMARY} FROM chat_numbers
      WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+    [orgId, ...cursorValues(after), limit],
   );
 }
 

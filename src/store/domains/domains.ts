@@ -1,5 +1,6 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A registered domain as lists show it. */
@@ -81,22 +82,14 @@ export function findDomain(db: Db, orgId: string | null, id: string): Promise<Wh
   return queryRow(db, `${WHOLE} WHERE domain.id = $1 AND ($2::text IS NULL OR domain.org_id = $2)`, [id, orgId]);
 }
 
-/**
- * Domains of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export function listDomains(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<Domain[]> {
+/** Domains of an organization, newest first. */
+export function listDomains(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Domain[]> {
   return queryRows(
     db,
     `SELECT ${DOMAIN} FROM domains
      WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit],
+    [orgId, ...cursorValues(after), limit],
   );
 }
 

@@ -2,6 +2,7 @@ import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { wireTime } from './emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
@@ -99,23 +100,15 @@ export async function findBatch(db: Db, orgId: string, id: string): Promise<Batc
   return rows[0] && toBatch(rows[0]);
 }
 
-/**
- * Batches of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export async function listBatches(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<Batch[]> {
+/** Batches of an organization, newest first. */
+export async function listBatches(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Batch[]> {
   const { rows } = await db.query<BatchRow>({
     name: 'list_batches',
     text: `${BATCHES}
       WHERE batch.org_id = $1
-        AND (batch.created_at, batch.id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+        AND (batch.created_at, batch.id) < ($2::timestamptz, $3)
       ORDER BY batch.created_at DESC, batch.id DESC LIMIT $4`,
-    values: [orgId, after?.created_at ?? null, after?.id ?? null, limit],
+    values: [orgId, ...cursorValues(after), limit],
   });
   return rows.map(toBatch);
 }

@@ -1,4 +1,5 @@
 import type { BounceReason, EmailStatus, Tag } from '../../domain/email/email.ts';
+import { type Cursor, cursorValues, START } from '../postgres/page.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** One email as lists show it. */
@@ -25,25 +26,19 @@ export interface EmailFilters {
   readonly batch_id: string | null;
 }
 
-/** A place in a list: between the email it names and the next older one. */
-export interface Place {
-  readonly created_at: string;
-  readonly id: string;
-}
-
 export interface EmailPage {
   readonly emails: EmailSummary[];
   /** Where to go on, or null when nothing is left. */
-  readonly next: Place | null;
+  readonly next: Cursor | null;
 }
 
 /** One statement's part of a page. */
 interface Walk {
   readonly found: EmailSummary[];
   /** How far it looked; null when it came to the list's end. */
-  readonly next: Place | null;
+  readonly next: Cursor | null;
 }
-type Walker = (after: Place, want: number) => Promise<Walk>;
+type Walker = (after: Cursor, want: number) => Promise<Walk>;
 
 /**
  * How many entries of an index one statement looks at, and how many rows of emails it reads for them: what it costs never
@@ -52,8 +47,6 @@ type Walker = (after: Place, want: number) => Promise<Walk>;
  */
 const ENTRIES = 50_000;
 const ROWS = 1_000;
-
-const BEGIN: Place = { created_at: 'infinity', id: '' };
 
 /**
  * A page of an organization's emails, newest first, that have all that the filters ask for.
@@ -64,20 +57,20 @@ export async function listEmails(
   db: Db,
   orgId: string,
   filters: EmailFilters,
-  after: Place | null,
+  after: Cursor | null,
   limit: number,
 ): Promise<EmailPage> {
   if (contradicts(filters.tags)) return { emails: [], next: null };
   const emails: EmailSummary[] = [];
-  let place: Place | null = after ?? BEGIN;
+  let cursor: Cursor | null = after ?? START;
   for (const walk of walkers(db, orgId, filters)) {
-    const { found, next } = await walk(place, limit + 1 - emails.length);
+    const { found, next } = await walk(cursor, limit + 1 - emails.length);
     emails.push(...found);
     if (emails.length > limit) return { emails: emails.slice(0, limit), next: emails[limit - 1] ?? null };
-    place = next;
-    if (!place) break;
+    cursor = next;
+    if (!cursor) break;
   }
-  return { emails, next: place };
+  return { emails, next: cursor };
 }
 
 /** Tag names are unique within an email, so nothing has one name with two values. */
@@ -103,7 +96,7 @@ function newest(db: Db, orgId: string): Walker {
       name: 'list_newest',
       text: `SELECT ${SUMMARY} FROM emails AS email
              WHERE org_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
-      values: [orgId, after.created_at, after.id, want],
+      values: [orgId, ...cursorValues(after), want],
     });
     return { found: rows, next: null };
   };
@@ -121,7 +114,7 @@ function ofBatch(db: Db, orgId: string, batchId: string, tags: readonly Tag[], s
              WHERE batch_id = $1 AND (created_at, id) < ($2, $3)
                AND CASE WHEN org_id = $4 AND tags @> $5 THEN $6::text IS NULL OR status = $6 END
              ORDER BY created_at DESC, id DESC LIMIT $7`,
-      values: [batchId, after.created_at, after.id, orgId, JSON.stringify(tags), status, want],
+      values: [batchId, ...cursorValues(after), orgId, JSON.stringify(tags), status, want],
     });
     return { found: rows, next: null };
   };
@@ -148,10 +141,10 @@ function walkIndex(
     const { rows } = await db.query<EmailSummary & { fits: boolean; last: boolean }>({
       name,
       text,
-      values: [orgId, names, values, after.created_at, after.id, JSON.stringify(tags), status, ENTRIES, ROWS, want],
+      values: [orgId, names, values, ...cursorValues(after), JSON.stringify(tags), status, ENTRIES, ROWS, want],
     });
     const found: EmailSummary[] = [];
-    let next: Place | null = null;
+    let next: Cursor | null = null;
     for (const { fits, last, ...email } of rows) {
       if (fits) found.push(email);
       if (last) next = email;

@@ -1,5 +1,6 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
@@ -113,15 +114,12 @@ export interface SuppressionFilters {
   readonly email: string | null;
 }
 
-/**
- * An organization's list, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
+/** An organization's list, newest first. */
 export function listSuppressions(
   db: Db,
   orgId: string,
   filters: SuppressionFilters,
-  after: { created_at: string; id: string } | null,
+  after: Cursor | null,
   limit: number,
 ): Promise<Suppression[]> {
   const { name, condition, values } = filterBy(filters);
@@ -130,7 +128,7 @@ export function listSuppressions(
     text: `SELECT ${SUPPRESSION} FROM suppressions
            WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3) ${condition}
            ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [orgId, after?.created_at ?? 'infinity', after?.id ?? '', limit, ...values],
+    values: [orgId, ...cursorValues(after), limit, ...values],
   });
 }
 

@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import type { DueDelivery } from './attempts.ts';
 
@@ -14,31 +15,22 @@ export interface Delivery {
 
 const DELIVERY = 'id, event_id, type, status, created_at, next_attempt_at';
 
-/**
- * Deliveries of an endpoint, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
+/** Deliveries of an endpoint, newest first. */
 export function listDeliveries(
   db: Db,
   endpointId: string,
   status: DeliveryStatus | null,
-  after: { created_at: string; id: string } | null,
+  after: Cursor | null,
   limit: number,
 ): Promise<Delivery[]> {
   const [name, text] = status === null ? LIST_DELIVERIES : LIST_BY_STATUS;
-  const values = [
-    endpointId,
-    after?.created_at ?? null,
-    after?.id ?? null,
-    limit,
-    ...(status === null ? [] : [status]),
-  ];
+  const values = [endpointId, ...cursorValues(after), limit, ...(status === null ? [] : [status])];
   return queryRows(db, { name, text, values });
 }
 
 const listing = (filter: string): string => `
   SELECT ${DELIVERY} FROM webhook_deliveries
-  WHERE endpoint_id = $1${filter} AND (created_at, id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+  WHERE endpoint_id = $1${filter} AND (created_at, id) < ($2::timestamptz, $3)
   ORDER BY created_at DESC, id DESC LIMIT $4`;
 const LIST_DELIVERIES = ['list_deliveries', listing('')] as const;
 const LIST_BY_STATUS = ['list_deliveries_by_status', listing(' AND status = $5')] as const;
@@ -137,10 +129,10 @@ export async function replayPeriod(
   db: Db,
   endpointId: string,
   period: { since: string; until: string; status: DeliveryStatus | null },
-  after: { created_at: string; id: string } | null,
+  after: Cursor | null,
   limit: number,
-): Promise<{ replayed: number; last: { created_at: string; id: string } | null }> {
-  const { rows } = await db.query<{ created_at: string; id: string }>(
+): Promise<{ replayed: number; last: Cursor | null }> {
+  const { rows } = await db.query<Cursor>(
     `WITH ${HOLD}, chosen AS MATERIALIZED (
        SELECT delivery.id FROM held CROSS JOIN LATERAL (
          SELECT id, created_at FROM webhook_deliveries

@@ -1,4 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
@@ -37,22 +38,14 @@ export function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoin
   return queryRow(db, `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
-/**
- * Endpoints of an organization, newest first.
- * @param after the place in the list after which to go on, or null for its begin
- */
-export function listEndpoints(
-  db: Db,
-  orgId: string,
-  after: { created_at: string; id: string } | null,
-  limit: number,
-): Promise<Endpoint[]> {
+/** Endpoints of an organization, newest first. */
+export function listEndpoints(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Endpoint[]> {
   return queryRows(
     db,
     `SELECT ${ENDPOINT} FROM webhook_endpoints
-     WHERE org_id = $1 AND (created_at, id) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))
+     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, after?.created_at ?? null, after?.id ?? null, limit],
+    [orgId, ...cursorValues(after), limit],
   );
 }
 
