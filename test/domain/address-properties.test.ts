@@ -16,30 +16,11 @@ function read(text: string): Mailbox | undefined {
 }
 
 describe('parsing an address', () => {
-  it('never throws', () => {
+  it('gives an ASCII address within its limits, which parses to itself, and a name without controls or outer spaces', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         assert.notEqual(parseMailbox(text), '');
         parseDomain(text);
-      }),
-      { numRuns: 5_000 },
-    );
-  });
-
-  it('never throws for 100 kB, and refuses it', () => {
-    fc.assert(
-      fc.property(fc.oneof(nearAddress, anyString), (text) => {
-        const long = `a${text}`.repeat(100_000 / (text.length + 1) + 1);
-        assert.equal(typeof parseMailbox(long), 'string');
-        assert.equal(parseDomain(long), undefined);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  it('gives an ASCII address within its limits, and a name without controls and white space around it', () => {
-    fc.assert(
-      fc.property(anyText, (text) => {
         const mailbox = read(text);
         if (!mailbox) return;
         const { name, local, domain } = mailbox;
@@ -47,12 +28,13 @@ describe('parsing an address', () => {
         assert.match(mailbox.address, /^[\x21-\x7E]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/);
         assert.ok(local.length <= 64 && mailbox.address.length <= 254);
         if (name !== null) assert.match(name, /^[^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?$/u);
+        assert.deepEqual(parseMailbox(mailbox.address), { ...mailbox, name: null });
       }),
       { numRuns: 5_000 },
     );
   });
 
-  it('gives back what was formatted', () => {
+  it('returns the mailbox that was formatted', () => {
     fc.assert(
       fc.property(fc.option(nameText), address, (name, text) => {
         const mailbox = read(text);
@@ -63,7 +45,7 @@ describe('parsing an address', () => {
     );
   });
 
-  it('does not mind white space around the text', () => {
+  it('ignores white space around the text', () => {
     const space = fc.string({ unit: fc.constantFrom(' ', '\u00A0', '\u3000', '\u2003'), maxLength: 4 });
     fc.assert(
       fc.property(fc.oneof(address, nearAddress), space, space, (text, before, after) => {
@@ -72,20 +54,10 @@ describe('parsing an address', () => {
       { numRuns: 2_000 },
     );
   });
-
-  it('reads its own address again as the same one', () => {
-    fc.assert(
-      fc.property(anyText, (text) => {
-        const mailbox = read(text);
-        if (mailbox) assert.deepEqual(parseMailbox(mailbox.address), { ...mailbox, name: null });
-      }),
-      { numRuns: 2_000 },
-    );
-  });
 });
 
-/** The one mailbox that another parser sees, its domain as an A-label; otherwise all that it sees. */
-function seenBy(parse: (text: string) => { name: string; address?: string | undefined }[], text: string): unknown {
+/** The only mailbox that another parser returns, its domain as an A-label; otherwise everything that it returns. */
+function parsedBy(parse: (text: string) => { name: string; address?: string | undefined }[], text: string): unknown {
   const all = parse(text);
   const [one] = all;
   if (all.length !== 1 || one?.address === undefined) return all;
@@ -103,7 +75,7 @@ describe('an address that we accept', () => {
           const mailbox = read(text);
           if (!mailbox) return;
           accepted++;
-          assert.deepEqual(seenBy(parse, text), mailbox.address);
+          assert.deepEqual(parsedBy(parse, text), mailbox.address);
         }),
         { numRuns: 20_000 },
       );

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Mailbox, parseMailbox } from '../../src/domain/email/address.ts';
 
-/** What a refusal says; each case below names the sentence that helps its caller. */
-const SAYS = {
+/** The error messages; each case below names the one that helps its caller most. */
+const MESSAGES = {
   form: 'must be local@domain or Name <local@domain>',
   'one @': 'must be one address with one @',
   'one address': 'must be one address; a name that holds any of ()<>[]:;@\\," is written in double quotes',
@@ -21,7 +21,7 @@ const SAYS = {
 } as const;
 
 type Accepted = readonly [title: string, text: string, name: string | null, local: string, domain: string];
-type Refused = readonly [title: string, text: string, says: keyof typeof SAYS];
+type Refused = readonly [title: string, text: string, message: keyof typeof MESSAGES];
 
 function mailbox([, , name, local, domain]: Accepted): Mailbox {
   return { name, local, domain, address: `${local}@${domain}` };
@@ -32,7 +32,8 @@ function accepts(cases: readonly Accepted[]): void {
 }
 
 function refuses(cases: readonly Refused[]): void {
-  for (const [title, text, says] of cases) it(`refuses ${title}`, () => assert.equal(parseMailbox(text), SAYS[says]));
+  for (const [title, text, message] of cases)
+    it(`refuses ${title}`, () => assert.equal(parseMailbox(text), MESSAGES[message]));
 }
 
 /** A domain of exactly `length` characters whose labels are as long as they may be. */
@@ -48,12 +49,9 @@ describe('the two forms of an address', () => {
   accepts([
     ['local@domain', 'ada@example.com', null, 'ada', 'example.com'],
     ['Name <local@domain>', 'Ada <ada@example.com>', 'Ada', 'ada', 'example.com'],
-    ['a quoted name', '"Ada" <ada@example.com>', 'Ada', 'ada', 'example.com'],
     ['brackets without a name', '<ada@example.com>', null, 'ada', 'example.com'],
-    ['an empty quoted name, as none', '"" <ada@example.com>', null, 'ada', 'example.com'],
     ['a quoted name of spaces, as none', '"  " <ada@example.com>', null, 'ada', 'example.com'],
     ['no space before the bracket', 'Ada<ada@example.com>', 'Ada', 'ada', 'example.com'],
-    ['spaces around a bare address', '  ada@example.com  ', null, 'ada', 'example.com'],
     ['spaces around name, brackets and address', '  Ada   <  ada@example.com  >  ', 'Ada', 'ada', 'example.com'],
     ['spaces inside the quotes, trimmed', '" Ada " <ada@example.com>', 'Ada', 'ada', 'example.com'],
     ['a no-break space around the parts', '\u00A0Ada\u00A0<ada@example.com>\u00A0', 'Ada', 'ada', 'example.com'],
@@ -61,35 +59,18 @@ describe('the two forms of an address', () => {
   ]);
   refuses([
     ['nothing', '', 'form'],
-    ['spaces alone', '   ', 'form'],
     ['a word', 'ada', 'form'],
-    ['a name alone', 'Ada <>', 'form'],
     ['a name with a word in brackets', 'Ada <ada>', 'form'],
     ['a bracket that is not closed', 'Ada <ada@example.com', 'local'],
     ['a bracket that is not opened', 'ada@example.com>', 'domain'],
     ['doubled brackets', '<<ada@example.com>>', 'one address'],
-    ['text after the brackets', '<ada@example.com> Ada', 'local'],
-    ['a name without brackets', 'Ada ada@example.com', 'local'],
     ['a mailto URL', 'mailto:ada@example.com', 'local'],
     ['two addresses with a comma', 'ada@example.com, bob@example.com', 'one @'],
-    ['two addresses with a semicolon', 'ada@example.com;bob@example.com', 'one @'],
-    ['two addresses with a space', 'ada@example.com bob@example.com', 'one @'],
     ['two addresses in brackets', '<ada@example.com>, <bob@example.com>', 'one address'],
-    ['two addresses with quoted names', '"Ada" <ada@example.com>, "Bob" <bob@example.com>', 'quotes'],
-    ['two addresses in one pair of brackets', '<ada@example.com,bob@example.com>', 'one @'],
-    ['two @', 'ada@bob@example.com', 'one @'],
     ['a trailing comma', 'ada@example.com,', 'domain'],
-    ['a trailing semicolon', 'ada@example.com;', 'domain'],
-    ['a group', 'Friends: ada@example.com;', 'local'],
     ['a group of a bracketed address', 'Friends: <ada@example.com>', 'one address'],
-    ['a closed group of a bracketed address', 'Friends: <ada@example.com>;', 'local'],
-    ['an empty group', 'undisclosed-recipients:;', 'form'],
-    ['a route', '<@example.net:ada@example.com>', 'one @'],
     ['a route of two', '<@example.net,@example.org:ada@example.com>', 'one @'],
-    ['a comment before', '(Ada) ada@example.com', 'local'],
-    ['a comment after', 'ada@example.com (Ada)', 'domain'],
     ['a comment in the local part', 'ada(x)@example.com', 'local'],
-    ['a comment in the domain', 'ada@(x)example.com', 'domain'],
     ['a comment in the name', 'Ada (x) <ada@example.com>', 'one address'],
     ['a comment after the brackets', 'Ada <ada@example.com> (x)', 'local'],
     ['an encoded word as the whole address', '=?utf-8?q?ada=40example.com?=', 'form'],
@@ -108,7 +89,6 @@ describe('local parts', () => {
     ['every character of an atom', "!#$%&'*+-/=?^_`{|}~@example.com", null, "!#$%&'*+-/=?^_`{|}~", 'example.com'],
     ['dots between atoms', 'a.b.c@example.com', null, 'a.b.c', 'example.com'],
     ['a tag after +', 'ada+news@example.com', null, 'ada+news', 'example.com'],
-    ['one character', 'a@example.com', null, 'a', 'example.com'],
     ['64 characters', `${'l'.repeat(64)}@example.com`, null, 'l'.repeat(64), 'example.com'],
     ['an address of 254 characters', `ada@${domainOf(250)}`, null, 'ada', domainOf(250)],
     ['64 characters in one of 254', `${'l'.repeat(64)}@${domainOf(189)}`, null, 'l'.repeat(64), domainOf(189)],
@@ -122,34 +102,22 @@ describe('local parts', () => {
     ['a dot at the end', 'ada.@example.com', 'local'],
     ['two dots in a row', 'a..b@example.com', 'local'],
     ['a space', 'a b@example.com', 'local'],
-    ['a space before the @', 'ada @example.com', 'local'],
-    ['a quoted local part', '"ada"@example.com', 'local'],
     ['a quoted local part with a space', '"a b"@example.com', 'local'],
-    ['a quoted local part with an @', '"a@b"@example.com', 'one @'],
-    ['a quoted local part in brackets', 'Ada <"ada"@example.com>', 'local'],
-    ['a backslash', 'a\\b@example.com', 'local'],
     ['a letter beyond ASCII', 'adä@example.com', 'ascii'],
-    ['a full-width letter', 'ａda@example.com', 'ascii'],
     ['a full-width @', 'ada＠example.com', 'form'],
     ['an emoji', '😀@example.com', 'ascii'],
     ['an encoded word', '=?utf-8?q?ada=40example.net?=@example.com', 'encoded word'],
     ['an encoded word with more around it', 'a=?utf-8?b?YUBi?=b@example.com', 'encoded word'],
-    ['a no-break space inside', 'a\u00A0b@example.com', 'ascii'],
   ]);
 });
 
 describe('display names', () => {
   accepts([
     ['dots', 'Dr. A. Lovelace <ada@example.com>', 'Dr. A. Lovelace', 'ada', 'example.com'],
-    ['a dot at each edge', '.Ada. <ada@example.com>', '.Ada.', 'ada', 'example.com'],
     ['several words', 'Ada   King <ada@example.com>', 'Ada   King', 'ada', 'example.com'],
     ['an apostrophe', "Ada O'Brien <ada@example.com>", "Ada O'Brien", 'ada', 'example.com'],
-    ['other ASCII punctuation', 'A & B + C! #1 <ada@example.com>', 'A & B + C! #1', 'ada', 'example.com'],
     ['Latin letters beyond ASCII', 'Žofie Łęcka <ada@example.com>', 'Žofie Łęcka', 'ada', 'example.com'],
     ['Han, with an ideographic space', '山田\u3000太郎 <ada@example.com>', '山田\u3000太郎', 'ada', 'example.com'],
-    ['Arabic', 'آدا <ada@example.com>', 'آدا', 'ada', 'example.com'],
-    ['Devanagari with its marks', 'हिन्दी <ada@example.com>', 'हिन्दी', 'ada', 'example.com'],
-    ['an emoji', 'Ada 😀 <ada@example.com>', 'Ada 😀', 'ada', 'example.com'],
     ['an emoji with a variation selector', 'Ada ❤\uFE0F <ada@example.com>', 'Ada ❤\uFE0F', 'ada', 'example.com'],
     ['a Han variant', '葛\u{E0100} <ada@example.com>', '葛\u{E0100}', 'ada', 'example.com'],
     ['every special, quoted', '"()<>[]:;@,." <ada@example.com>', '()<>[]:;@,.', 'ada', 'example.com'],
@@ -157,75 +125,48 @@ describe('display names', () => {
     ['an escaped backslash', '"a\\\\b" <ada@example.com>', 'a\\b', 'ada', 'example.com'],
     ['an escaped letter', '"\\Ada" <ada@example.com>', 'Ada', 'ada', 'example.com'],
     ['an escaped emoji', '"\\😀" <ada@example.com>', '😀', 'ada', 'example.com'],
-    ['another address, quoted', '"eve@example.net" <ada@example.com>', 'eve@example.net', 'ada', 'example.com'],
-    [
-      'a quoted list',
-      '"Eve <eve@example.net>, Bob" <ada@example.com>',
-      'Eve <eve@example.net>, Bob',
-      'ada',
-      'example.com',
-    ],
+    ['a quoted list', '"Eve <e@x.net>, Bob" <ada@example.com>', 'Eve <e@x.net>, Bob', 'ada', 'example.com'],
     ['names of object members', '__proto__ <constructor@example.com>', '__proto__', 'constructor', 'example.com'],
     ['an encoded word, left as it is', '=?utf-8?q?Eve?= <ada@example.com>', '=?utf-8?q?Eve?=', 'ada', 'example.com'],
   ]);
   refuses([
-    ...Array.from('()[]:;\\,').map((special): Refused => [
+    ...Array.from('()>[]:;@\\,').map((special): Refused => [
       `${special} without quotes`,
       `A${special}B <ada@example.com>`,
       'one address',
     ]),
-    ['@ without quotes', 'eve@example.net <ada@example.com>', 'one address'],
-    ['> without quotes', 'A > B <ada@example.com>', 'one address'],
     ['a quote inside', 'Ada "Al" King <ada@example.com>', 'one address'],
     ['a quote that is not closed', '"Ada <ada@example.com>', 'quotes'],
     ['a quote whose end is escaped', '"Ada\\" <ada@example.com>', 'quotes'],
-    ['a lone quote', '" <ada@example.com>', 'quotes'],
     ['text after the quotes', '"Ada" King <ada@example.com>', 'quotes'],
-    ['two quoted names', '"Ada" "King" <ada@example.com>', 'quotes'],
     ['a quoted name and a bracket', '"Ada" <eve@example.net> <ada@example.com>', 'quotes'],
   ]);
 });
 
 describe('characters that no address may hold', () => {
-  const CONTROLS = [
-    '\0',
-    '\t',
-    '\n',
-    '\v',
-    '\r',
-    '\x1B',
-    '\x1F',
-    '\x7F',
-    '\u2028',
-    '\u2029',
-    '\r\nBcc: eve@example.net',
-  ];
-  const INVISIBLE = [
-    ...['\u00AD', '\u034F', '\u061C', '\u115F', '\u180E', '\u200B', '\u200C', '\u200D', '\u200E', '\u200F', '\u202A'],
-    ...['\u202B', '\u202C', '\u202D', '\u202E', '\u2060', '\u2061', '\u2064', '\u2066', '\u2067', '\u2068', '\u2069'],
-    ...['\u206A', '\u206F', '\u3164', '\uFEFF', '\uFFA0', '\uFFF9', '\u{E0001}', '\u{E0041}', '\u{E007F}', '\u0085'],
-  ];
-  const places: readonly (readonly [place: string, at: (bad: string) => string])[] = [
-    ['before', (bad) => `${bad}ada@example.com`],
+  const CONTROLS = [...Array.from('\0\t\n\v\r\x1B\x1F\x7F\u2028\u2029'), '\r\nBcc: eve@example.net'];
+  const INVISIBLE = Array.from(
+    '\u00AD\u034F\u061C\u115F\u180E\u200B\u200C\u200D\u200E\u200F\u202A\u202B\u202C\u202D\u202E\u2060\u2061\u2064' +
+      '\u2066\u2067\u2068\u2069\u206A\u206F\u3164\uFEFF\uFFA0\uFFF9\u{E0001}\u{E0041}\u{E007F}\u0085',
+  );
+  const positions: readonly (readonly [position: string, at: (bad: string) => string])[] = [
     ['in the local part', (bad) => `a${bad}a@example.com`],
     ['in the domain', (bad) => `ada@exa${bad}mple.com`],
-    ['after', (bad) => `ada@example.com${bad}`],
     ['in a name', (bad) => `A${bad}a <ada@example.com>`],
     ['in a quoted name', (bad) => `"A${bad}a" <ada@example.com>`],
     ['escaped in a quoted name', (bad) => `"A\\${bad}a" <ada@example.com>`],
-    ['before the bracket', (bad) => `Ada${bad}<ada@example.com>`],
     ['behind the bracket', (bad) => `Ada <ada@example.com>${bad}`],
   ];
-  for (const [place, at] of places) {
-    it(`refuses control characters ${place}`, () => {
-      for (const bad of CONTROLS) assert.equal(parseMailbox(at(bad)), SAYS.control, JSON.stringify(bad));
+  for (const [position, at] of positions) {
+    it(`refuses control characters ${position}`, () => {
+      for (const bad of CONTROLS) assert.equal(parseMailbox(at(bad)), MESSAGES.control, JSON.stringify(bad));
     });
-    it(`refuses zero-width and bidirectional characters ${place}`, () => {
-      for (const bad of INVISIBLE) assert.equal(parseMailbox(at(bad)), SAYS.invisible, JSON.stringify(bad));
+    it(`refuses zero-width and bidirectional characters ${position}`, () => {
+      for (const bad of INVISIBLE) assert.equal(parseMailbox(at(bad)), MESSAGES.invisible, JSON.stringify(bad));
     });
-    it(`refuses lone surrogates ${place}`, () => {
+    it(`refuses lone surrogates ${position}`, () => {
       for (const bad of ['\uD83D', '\uDE00', '\uDE00\uD83D'])
-        assert.equal(parseMailbox(at(bad)), SAYS.unicode, JSON.stringify(bad));
+        assert.equal(parseMailbox(at(bad)), MESSAGES.unicode, JSON.stringify(bad));
     });
   }
 });

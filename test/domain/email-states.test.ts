@@ -5,8 +5,8 @@ import { EMAIL_STATUSES, type EmailStatus } from '../../src/domain/email/email.t
 import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../../src/domain/email/states.ts';
 
 /**
- * What the contract says about every pair, written by hand: `>` the change moves the email, `n` it is only noted in
- * the timeline, `.` it has no effect. Rows are the statuses found; the last line says where a change leads.
+ * The contract for every pair, written by hand: `>` the change moves the email, `n` it is only recorded in the timeline,
+ * `.` it has no effect. Rows are the current statuses; the last line is the status after a change.
  *
  * Only a scheduled email can be moved or called back; suppression, rejection and failure are decided while it is queued;
  * what the provider reports ranks sent < delayed < delivered < opened < clicked < bounced < complained and never lowers
@@ -61,11 +61,6 @@ describe('the states of an email', () => {
     }
   }
 
-  it('name each status once in a change', () => {
-    for (const { from, noted } of Object.values<Transition>(TRANSITIONS))
-      assert.equal(new Set([...from, ...noted]).size, from.length + noted.length);
-  });
-
   it('tell every change but the claim in the timeline, by its own name', () => {
     for (const [change, { event }] of Object.entries<Transition>(TRANSITIONS))
       assert.equal(event, change === 'claimed' ? null : `email.${change}`);
@@ -73,20 +68,9 @@ describe('the states of an email', () => {
 });
 
 describe('what a provider reports', () => {
-  const RANKS = [
-    'queued',
-    'sent',
-    'delivery_delayed',
-    'delivered',
-    'opened',
-    'clicked',
-    'bounced',
-    'complained',
-  ] as const;
-  const reports = fc.array(fc.constantFrom(...RANKS.slice(1)), { minLength: 1, maxLength: 20 }) as fc.Arbitrary<
-    Exclude<(typeof RANKS)[number], 'queued'>[]
-  >;
-  const rank = (status: EmailStatus) => (RANKS as readonly EmailStatus[]).indexOf(status);
+  const REPORTS = ['sent', 'delivery_delayed', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const;
+  const reports = fc.array(fc.constantFrom(...REPORTS), { minLength: 1, maxLength: 20 });
+  const rank = (status: EmailStatus) => 1 + (REPORTS as readonly EmailStatus[]).indexOf(status);
 
   it('leaves the highest of all reports, in any order and however often they come', () => {
     fc.assert(
@@ -100,23 +84,6 @@ describe('what a provider reports', () => {
         assert.equal(rank(status), Math.max(start === 'sent' ? 1 : 0, ...order.map(rank)));
       }),
       { numRuns: 2_000 },
-    );
-  });
-
-  it('changes nothing about an email that never left', () => {
-    fc.assert(
-      fc.property(reports, fc.constantFrom('scheduled', 'suppressed', 'canceled', 'rejected'), (order, start) => {
-        assert.equal(order.reduce<EmailStatus>(nextStatus, start), start);
-      }),
-    );
-  });
-
-  it('is not undone by anything of ours', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...RANKS.slice(1)), fc.array(fc.constantFrom(...changes)), (start, order) => {
-        const end = order.reduce<EmailStatus>(nextStatus, start);
-        assert.ok(rank(end) >= rank(start));
-      }),
     );
   });
 });

@@ -10,25 +10,20 @@ function byteOrder(ids: readonly string[]): string[] {
 describe('ids', () => {
   it('are a prefix and 26 characters of lower-case base32', () => {
     const now = Date.now();
-    assert.match(newId('em', now), /^em_[0-9a-z]{26}$/);
     assert.match(newId('evt', now), /^evt_[0-9a-hjkmnp-tv-z]{26}$/);
-    assert.match(newId('org', now), /^org_[0-9a-z]{26}$/);
   });
 
-  it('sort by creation within one millisecond, and none comes twice', () => {
-    const now = Date.now();
-    const ids = Array.from({ length: 10_000 }, () => newId('em', now));
-    assert.deepEqual(byteOrder(ids), ids);
-    assert.equal(new Set(ids).size, ids.length);
-  });
-
-  it('sort by creation when the clock steps back and forth', () => {
-    const now = Date.now();
-    const steps = [0, 5, -3_600_000, 2, -1];
-    const ids = Array.from({ length: 10_000 }, (_, index) => newId('em', now + (steps[index % steps.length] ?? 0)));
-    assert.deepEqual(byteOrder(ids), ids);
-    assert.equal(new Set(ids).size, ids.length);
-  });
+  for (const [clock, steps] of [
+    ['stands still', [0]],
+    ['steps back and forth', [0, 5, -3_600_000, 2, -1]],
+  ] as const) {
+    it(`are unique and sort by creation when the clock ${clock}`, () => {
+      const now = Date.now();
+      const ids = Array.from({ length: 10_000 }, (_, index) => newId('em', now + (steps[index % steps.length] ?? 0)));
+      assert.deepEqual(byteOrder(ids), ids);
+      assert.equal(new Set(ids).size, ids.length);
+    });
+  }
 
   it('sort by time over the years, and begin with it', () => {
     const now = Date.now();
