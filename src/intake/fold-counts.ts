@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { startLoop } from '../lib/background-loop.ts';
 import { foldEmailMoves } from '../store/emails/hours.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { foldTags } from '../store/emails/tags.ts';
@@ -15,22 +15,10 @@ const ADDITIONS_PER_STATEMENT = 5_000;
  * @returns a function that stops the loop
  */
 export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
-  const ending = new AbortController();
-  const running = (async () => {
-    for (let failures = 0; !ending.signal.aborted;) {
-      try {
-        for (const fold of [foldTags, foldEmailMoves]) await foldAll(pool, fold, ending.signal);
-        failures = 0;
-      } catch (error) {
-        if (failures++ === 0) onError(error);
-      }
-      await sleep(INTERVAL_MS, undefined, { signal: ending.signal }).catch(() => undefined);
-    }
-  })();
-  return () => {
-    ending.abort();
-    return running;
+  const step = async (signal: AbortSignal): Promise<void> => {
+    for (const fold of [foldTags, foldEmailMoves]) await foldAll(pool, fold, signal);
   };
+  return startLoop(INTERVAL_MS, step, onError);
 }
 
 async function foldAll(pool: Pool, fold: typeof foldTags, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,9 @@
+import { LRUCache } from 'lru-cache';
+import { type ByteLimit, makeByteLimit } from '../lib/byte-limit.ts';
+
 /** Emails of one organization that are counted concurrently: one holds the lock, the others are in transit. */
 const MAX_CONCURRENT_EMAILS = 4;
-/** Organizations that are remembered to have a quota. */
+/** Organizations that are remembered to have a quota; the least recently used one is evicted. */
 const MAX_ORGANIZATIONS = 10_000;
 
 /**
@@ -14,33 +17,16 @@ export interface QuotaQueue {
   readonly note: (orgId: string, counted: boolean) => void;
 }
 
-interface Line {
-  inside: number;
-  readonly waiting: (() => void)[];
-}
-
 export function makeQuotaQueue(): QuotaQueue {
-  const counted = new Set<string>();
-  const lines = new Map<string, Line>();
-
+  const limits = new LRUCache<string, ByteLimit>({ max: MAX_ORGANIZATIONS });
   return {
     async run(orgId, work) {
-      if (!counted.has(orgId)) return work();
-      const line = lines.get(orgId) ?? { inside: 0, waiting: [] };
-      lines.set(orgId, line);
-      if (line.inside < MAX_CONCURRENT_EMAILS) line.inside++;
-      else await new Promise<void>((resolve) => line.waiting.push(resolve));
-      try {
-        return await work();
-      } finally {
-        const next = line.waiting.shift();
-        if (next) next();
-        else if (--line.inside === 0) lines.delete(orgId);
-      }
+      const release = await limits.get(orgId)?.take(1);
+      return work().finally(release);
     },
     note(orgId, isCounted) {
-      if (!isCounted) counted.delete(orgId);
-      else if (counted.size < MAX_ORGANIZATIONS) counted.add(orgId);
+      if (!isCounted) limits.delete(orgId);
+      else if (!limits.has(orgId)) limits.set(orgId, makeByteLimit(MAX_CONCURRENT_EMAILS));
     },
   };
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../domain/errors.ts';
+import { startLoop } from '../lib/background-loop.ts';
 import { type Bucket, type Rate, refill, type Standing, standing, take } from '../lib/token-bucket.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { type BucketName, exchangeUsage, type ProcessUsage } from '../store/limits/rate-usage.ts';
@@ -105,23 +105,12 @@ export function startRateLimits(
       }
     }
   };
-  const ending = new AbortController();
-  const running = (async () => {
-    for (let failures = 0; !ending.signal.aborted;) {
-      await sleep(EXCHANGE_INTERVAL_MS, undefined, { signal: ending.signal }).catch(() => undefined);
-      try {
-        await exchange();
-        failures = 0;
-      } catch (error) {
-        if (failures++ === 0) onError(error);
-      }
-    }
-  })();
+  const stopLoop = startLoop(EXCHANGE_INTERVAL_MS, exchange, onError);
   return {
     ...limits,
-    stop: () => {
-      ending.abort();
-      return running;
+    async stop() {
+      await stopLoop();
+      await exchange().catch(onError);
     },
   };
 }

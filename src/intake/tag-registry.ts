@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Tag } from '../domain/email/email.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
@@ -24,16 +25,8 @@ export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, re
 /** @param limit distinct tags of one organization; 0 means no limit */
 export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   if (limit === 0) return UNLIMITED_TAGS;
-  /** In the order of registration or first use. */
-  const registered = new Set<string>();
+  const registered = new LRUCache<string, true>({ max: MAX_REMEMBERED_TAGS });
   const queues = new Map<string, Promise<void>>();
-
-  const remember = (key: string): void => {
-    registered.add(key);
-    if (registered.size <= MAX_REMEMBERED_TAGS) return;
-    const [oldest] = registered;
-    registered.delete(oldest as string);
-  };
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));
@@ -49,7 +42,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
       );
     });
     if (result.added > 0 && result.registered + result.added > limit) throw tooMany(limit, result.added);
-    for (const [key] of missing) remember(key);
+    for (const [key] of missing) registered.set(key, true);
   };
 
   return {
@@ -57,7 +50,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
       for (const tag of tags) {
         // Names and values contain no spaces.
         const key = `${orgId} ${tag.name} ${tag.value}`;
-        if (!registered.has(key)) found.set(key, tag);
+        if (!registered.get(key)) found.set(key, tag);
       }
     },
     // Serialized per organization, so that one that always sends new tags holds at most one connection.

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
 import { msToNumber } from '@temporalio/common/lib/time.js';
 import type { Logger } from 'pino';
 import type { Chore } from '../../../workflows/index.ts';
+import { startLoop } from '../../lib/background-loop.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.ts';
 
@@ -50,28 +50,14 @@ export interface ScheduleDeps {
  * @returns a function that stops it
  */
 export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
-  const ending = new AbortController();
-  const running = (async () => {
-    let isUpdated = false;
-    let isFailing = false;
-    while (!ending.signal.aborted) {
-      try {
-        await registerUpkeepTasks(deps.pool, upkeepTasks());
-        await deps.ensureSearchAttributes();
-        await ensureSchedules(deps.client, { update: !isUpdated });
-        isUpdated = true;
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) deps.log.error({ err: error }, 'upkeep schedules could not be ensured');
-        isFailing = true;
-      }
-      await sleep(everyMs, undefined, { signal: ending.signal }).catch(() => undefined);
-    }
-  })();
-  return () => {
-    ending.abort();
-    return running;
+  let isUpdated = false;
+  const step = async (): Promise<void> => {
+    await registerUpkeepTasks(deps.pool, upkeepTasks());
+    await deps.ensureSearchAttributes();
+    await ensureSchedules(deps.client, { update: !isUpdated });
+    isUpdated = true;
   };
+  return startLoop(everyMs, step, (error) => deps.log.error({ err: error }, 'upkeep schedules could not be ensured'));
 }
 
 /** All maintenance tasks with their intervals. */
