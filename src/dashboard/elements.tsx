@@ -1,5 +1,7 @@
 import type { Children } from '@kitajs/html';
+import type { Position } from '../lib/page.ts';
 import type { Html, Visit } from './page.ts';
+import { placeToText } from './places.ts';
 
 /** How a state looks; its word is always there too. */
 type Tone = 'good' | 'moving' | 'waiting' | 'warning' | 'bad' | 'ended';
@@ -125,14 +127,14 @@ export function Empty({ title, command, children }: EmptyProps): Html {
 }
 
 /** Leads through a list: to older rows, and back to its begin. @param next the cursor of the next page, or null */
-export function Pager({ visit, next }: { visit: Visit; next: string | null }): Html {
+export function Pager({ visit, next }: { visit: Visit; next: Position | null }): Html {
   const isFirst = visit.given['cursor'] === undefined;
   if (isFirst && next === null) return '';
   return (
     <nav class="pager" aria-label="Pages">
       {!isFirst && <a href={withCursor(visit, null)}>First page</a>}
       {next !== null && (
-        <a href={withCursor(visit, next)} rel="next">
+        <a href={withCursor(visit, placeToText(next))} rel="next">
           Older
         </a>
       )}

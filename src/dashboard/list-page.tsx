@@ -3,7 +3,8 @@ import { Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
 import { Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
-import { cutPage, type Place, textToPlace } from './places.ts';
+import { cutPage, type Position } from '../lib/page.ts';
+import { textToPlace } from './places.ts';
 
 /** A list without filters. */
 interface List<Row> {
@@ -12,7 +13,7 @@ interface List<Row> {
   readonly columns: readonly string[] | ((context: Context) => readonly string[]);
   readonly limit?: number;
   /** Reads at most `limit` rows after `place`. */
-  readonly read: (context: Context, place: Place | null, limit: number) => Promise<Row[]>;
+  readonly read: (context: Context, place: Position | null, limit: number) => Promise<Row[]>;
   readonly row: (row: Row, context: Context) => Html;
   readonly empty: (context: Context) => Html | Promise<Html>;
   /** A link for owners to the page that adds an entry. */
@@ -24,11 +25,11 @@ interface List<Row> {
 }
 
 /** The page of a list in reverse chronological order. */
-export function listPage<Row extends Place>(list: List<Row>): Page<'members'> {
+export function listPage<Row extends Position>(list: List<Row>): Page<'members'> {
   const { title, caption, columns, limit = 50, add, isMoving, footer = <></> } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
     const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
-    const { rows, next } = cutPage(found, limit, (row) => row);
+    const { rows, next } = cutPage(found, limit);
     const addLink = add && context.role === 'owner' && (
       <a class="button primary" href={add.href} safe>
         {add.label}

@@ -1,13 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
+import { decodePosition, encodePosition, type Position } from '../lib/page.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
-
-/** The last row of a page in a list that is ordered by (created_at, id) descending. */
-export interface Position {
-  /** UTC with milliseconds. */
-  readonly created_at: string;
-  readonly id: string;
-}
 
 /** The list that a cursor belongs to. A cursor is valid for this list only. */
 export interface Listing {
@@ -38,9 +32,9 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
     JSON.stringify([list, orgId, filters, position]);
 
   return {
-    seal(listing, { created_at, id }) {
-      const position = JSON.stringify([created_at, id]);
-      return Buffer.concat([signer.sign(signed(listing, position)), Buffer.from(position)]).toString('base64url');
+    seal(listing, position) {
+      const text = encodePosition(position);
+      return Buffer.concat([signer.sign(signed(listing, text)), Buffer.from(text)]).toString('base64url');
     },
     open(listing, cursor) {
       const bytes = Buffer.from(cursor, 'base64url');
@@ -55,30 +49,7 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
           'cursor',
         );
       }
-      const [created_at, id] = JSON.parse(position) as [string, string];
-      return { created_at, id };
+      return decodePosition(position);
     },
   };
-}
-
-/** The fields of a list response besides its rows. */
-export interface PageEnd {
-  readonly has_more: boolean;
-  readonly next_cursor: string | null;
-}
-
-/**
- * Removes the row that exceeds the page, and returns a cursor if there was one.
- * @param rows at most `limit` + 1 rows in the list's order
- */
-export function endPage<Row extends Position>(
-  cursors: Cursors,
-  listing: Listing,
-  rows: readonly Row[],
-  limit: number,
-): PageEnd & { readonly rows: Row[] } {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const has_more = rows.length > limit;
-  return { rows: page, has_more, next_cursor: has_more && last ? cursors.seal(listing, last) : null };
 }

@@ -1,6 +1,7 @@
 import { PAGE_LENGTH } from '../domain/limits.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
-import { endPage, type Listing, makeCursors, type Position } from './cursor.ts';
+import { cutPage, type Position } from '../lib/page.ts';
+import { type Listing, makeCursors } from './cursor.ts';
 import { callerOf } from './plugins/auth.ts';
 import { type Route, route, type RouteSchema, type TypedRequest } from './route.ts';
 
@@ -23,7 +24,7 @@ export function listRoute<S extends RouteSchema>(
     const { filters = {}, find } = await select(request);
     const listing = { list: name, orgId: callerOf(request).org_id, filters };
     const after = cursor === undefined ? null : cursors.open(listing, cursor);
-    const { rows, ...end } = endPage(cursors, listing, await find(after, limit + 1), limit);
-    return { [name]: rows, ...end };
+    const { rows, next } = cutPage(await find(after, limit + 1), limit);
+    return { [name]: rows, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
   });
 }

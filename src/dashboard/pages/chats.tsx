@@ -9,7 +9,8 @@ import { Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { textToPlace } from '../places.ts';
+import { cutPage } from '../../lib/page.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const PATH = '/dashboard/chatapp';
@@ -30,7 +31,7 @@ const list = page(Query, async (context) => {
   const isValid = Object.keys(filled.problems).length === 0;
   const filters = { status, to: typeof phone === 'object' && phone !== null ? phone.number : null };
   const found = isValid ? await listChats(pool, organization.id, filters, textToPlace(cursor), MESSAGES + 1) : [];
-  const { rows: messages, next } = cutPage(found, MESSAGES, (message) => message);
+  const { rows: messages, next } = cutPage(found, MESSAGES);
   const isEmpty = isValid && messages.length === 0;
   const isUnfiltered = status === null && to === undefined && cursor === undefined;
   const shown = (

@@ -9,7 +9,7 @@ import { Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
-import { placeToText, textToPlace } from '../places.ts';
+import { textToPlace } from '../places.ts';
 
 export const PATH = '/dashboard/emails';
 const EMAILS = 50;
@@ -55,7 +55,7 @@ const list = page(Query, async (context) => {
         ) : (
           <EmailTable emails={emails} hasMore={next !== null} isValid={isValid} />
         )}
-        <Pager visit={context} next={next && placeToText(next)} />
+        <Pager visit={context} next={next} />
       </Live>
     </Layout>
   );

@@ -8,7 +8,8 @@ import { Copy, Pager, Sub, Table, TimeCell } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { textToPlace } from '../places.ts';
+import { cutPage } from '../../lib/page.ts';
 
 const PATH = '/dashboard/members';
 const MEMBERS = 50;
@@ -88,7 +89,7 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
     listMembers(pool, organization.id, place, MEMBERS + 1),
     role === 'owner' && place === null ? listInvitations(pool, organization.id) : [],
   ]);
-  const { rows: members, next } = cutPage(found, MEMBERS, (member) => member);
+  const { rows: members, next } = cutPage(found, MEMBERS);
   return (
     <Layout context={context} title="Members">
       <Table caption="Members" columns={['Member', 'Role', 'Since', ...(role === 'owner' ? [''] : [])]}>

@@ -9,7 +9,8 @@ import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../eleme
 import { Confirm, Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { textToPlace } from '../places.ts';
+import { cutPage } from '../../lib/page.ts';
 
 export const PATH = '/dashboard/suppressions';
 
@@ -27,7 +28,7 @@ const list = page(Search, async (context) => {
   const { pool, organization, query, given, problems } = context;
   const place = textToPlace(query.cursor);
   const found = await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1);
-  const { rows: entries, next } = cutPage(found, ENTRIES, (entry) => entry);
+  const { rows: entries, next } = cutPage(found, ENTRIES);
   const filled: Filled = { given, problems };
   const isWhole = Object.values(given).every((value) => value === '');
   return (

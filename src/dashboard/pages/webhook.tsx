@@ -24,7 +24,8 @@ import {
   type PageRow,
   Redirect,
 } from '../page.ts';
-import { cutPage, textToPlace } from '../places.ts';
+import { textToPlace } from '../places.ts';
+import { cutPage } from '../../lib/page.ts';
 import { CRUMBS, crumbsTo, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
 
 const DELIVERIES = 50;
@@ -39,7 +40,7 @@ const show = page(Listing, async (context) => {
   const endpoint = await requireEndpoint(pool, organization.id, idOf(context));
   const place = textToPlace(query.cursor);
   const found = await listDeliveries(pool, endpoint.id, query.status ?? null, place, DELIVERIES + 1);
-  const { rows: deliveries, next } = cutPage(found, DELIVERIES, (delivery) => delivery);
+  const { rows: deliveries, next } = cutPage(found, DELIVERIES);
   return (
     <Layout
       context={context}
