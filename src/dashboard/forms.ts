@@ -1,8 +1,6 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import type { DataValidateFunction } from 'ajv/dist/types/index.js';
+import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { TObject } from 'typebox';
-import type { Problem } from '../domain/errors.ts';
-import { type RuleName, RULES } from '../domain/rules.ts';
+import { describeLimit, makeSchemaValidator } from '../intake/schema-validation.ts';
 
 /** Fields as a browser sends them: text, or several texts of one name. */
 export type Given = Readonly<Record<string, string | readonly string[]>>;
@@ -28,7 +26,7 @@ export function readFields(text: string): Given {
   return fields;
 }
 
-const ajv = makeAjv();
+const ajv = makeSchemaValidator({ allErrors: true });
 const compiled = new WeakMap<TObject, ValidateFunction>();
 
 /**
@@ -66,46 +64,17 @@ function read(type: string | undefined, value: string | readonly string[]): unkn
   return value;
 }
 
-function makeAjv(): Ajv {
-  const made = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true });
-  made.addKeyword({
-    keyword: 'x-rule',
-    type: ['string', 'array'],
-    schemaType: 'string',
-    errors: 'full',
-    compile: (name: RuleName) => {
-      const rule = RULES[name] as (value: unknown) => Problem | undefined;
-      const validate: DataValidateFunction = (value: unknown) => {
-        const problem = rule(value);
-        validate.errors = problem ? [{ keyword: 'x-rule', params: problem }] : [];
-        return problem === undefined;
-      };
-      return validate;
-    },
-  });
-  return made;
-}
-
 function fieldOf({ keyword, params, instancePath }: ErrorObject): string {
   const missing = (params as { missingProperty?: string }).missingProperty;
   if (keyword === 'required' && missing !== undefined) return missing;
   return instancePath.split('/')[1] ?? '';
 }
 
-/** What a broken schema keyword means, in words for people. */
-function sentence({ keyword, params, parentSchema }: ErrorObject): string {
-  const schema = (parentSchema ?? {}) as Partial<Record<'minLength' | 'maxLength' | 'minimum' | 'maximum', number>>;
+function sentence(error: ErrorObject): string {
+  const { keyword, params } = error;
   switch (keyword) {
-    case 'x-rule':
-      return (params as unknown as Problem).message;
     case 'required':
       return 'Please fill this in';
-    case 'minLength':
-    case 'maxLength':
-      return `must be ${range(schema.minLength, schema.maxLength)} characters`;
-    case 'minimum':
-    case 'maximum':
-      return `must be ${range(schema.minimum, schema.maximum)}`;
     case 'type':
       return `must be ${(params as { type: string }).type === 'integer' ? 'a whole number' : 'one value'}`;
     case 'enum':
@@ -113,11 +82,6 @@ function sentence({ keyword, params, parentSchema }: ErrorObject): string {
     case 'anyOf':
       return 'is not one of the choices';
     default:
-      return 'is not valid';
+      return describeLimit(error)?.message ?? 'is not valid';
   }
-}
-
-function range(min: number | undefined, max: number | undefined): string {
-  if (max === undefined) return `at least ${min ?? 0}`;
-  return min ? `${min} to ${max}` : `at most ${max}`;
 }

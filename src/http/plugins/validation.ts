@@ -1,53 +1,20 @@
-import { Ajv, type ErrorObject } from 'ajv';
-import type { DataValidateFunction } from 'ajv/dist/types/index.js';
+import type { ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
-import type { FastifyValidationResult } from 'fastify/types/schema.js';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../../domain/errors.ts';
-import { type RuleName, RULES } from '../../domain/rules.ts';
+import { describeLimit, makeSchemaValidator } from '../../intake/schema-validation.ts';
 import { startTimeSlices } from '../../intake/time-slices.ts';
 import { shortParam } from './errors.ts';
 
 /** The location of a schema's values: a query string, a body, or a long array of a body. */
 type Noun = 'parameter' | 'field' | 'item';
 
-/** The type of value that a rule checks; the schema handles values of other types. */
-const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
-  mailbox: 'string',
-  'one-line': 'string',
-  body: 'string',
-  instant: 'string',
-  headers: 'object',
-  'unique-tags': 'array',
-  'some-body': 'object',
-  filename: 'string',
-  'content-id': 'string',
-  'content-type': 'string',
-  'attachment-path': 'string',
-  'one-source': 'object',
-  'unique-content-ids': 'array',
-  'one-or-many': 'object',
-  phone: 'string',
-  'phone-in-query': 'string',
-  recipient: 'string',
-  'chat-content': 'object',
-  template: 'object',
-  'chat-number': 'object',
-  'unique-templates': 'array',
-  'account-sid': 'string',
-  'content-sid': 'string',
-  'phone-number-id': 'string',
-  token: 'string',
-  'ip-range': 'string',
-  'tag-filter': 'string',
-};
-
 /**
  * Compiles schemas for request bodies, parameters and query strings. Values are not coerced, except whole numbers in a
  * query string, which contains only text. Unknown fields are errors, so that callers notice their mistake.
  */
 export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
-  const ajv = makeAjv();
+  const ajv = makeSchemaValidator();
   const compile = (schema: TSchema, noun: Noun) => {
     const validate = ajv.compile(schema);
     return (value: unknown) => (validate(value) ? undefined : toError(validate.errors?.[0], noun));
@@ -73,30 +40,6 @@ function readNumbers(schema: TSchema, query: Record<string, unknown>): void {
     const text = query[name];
     if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) query[name] = Number(text);
   }
-}
-
-function makeAjv(): Ajv {
-  const ajv = new Ajv({ allowUnionTypes: true, verbose: true, formats: { 'date-time': true } });
-  ajv.addKeyword('x-sliced');
-  ajv.addKeyword({
-    keyword: 'x-rule',
-    type: ['string', 'array', 'object'],
-    schemaType: 'string',
-    errors: 'full',
-    compile: (name: RuleName, parentSchema) => {
-      const check = RULES[name] as (value: unknown) => Problem | undefined;
-      const validate: DataValidateFunction = (value: unknown) => {
-        if (typeOf(value) !== RULE_TYPES[name]) return true;
-        const problem = check(value);
-        validate.errors = problem
-          ? [{ keyword: 'x-rule', params: withListHint(problem, value, parentSchema['type']) }]
-          : [];
-        return problem === undefined;
-      };
-      return validate;
-    },
-  });
-  return ajv;
 }
 
 type Property = TSchema & { readonly type?: string; readonly 'x-sliced'?: boolean; readonly items?: TSchema };
@@ -126,11 +69,7 @@ function inSlices(
     return true;
   };
   // Fastify accepts promises, but its types require one that only Fastify declares.
-  return validate as unknown as FastifyValidationResult;
-}
-
-function typeOf(value: unknown): string {
-  return Array.isArray(value) ? 'array' : typeof value;
+  return validate as unknown as ReturnType<FastifySchemaCompiler<TSchema>>;
 }
 
 function toError(error: ErrorObject | undefined, noun: Noun): ServiceError {
@@ -149,20 +88,10 @@ function pointer(instancePath: string): string[] {
 }
 
 /** Translates a failed schema keyword into an error message. */
-function describe({ keyword, params, parentSchema, instancePath, data }: ErrorObject, noun: Noun): Problem {
-  const schema = (parentSchema ?? {}) as {
-    minLength?: number;
-    maxLength?: number;
-    minItems?: number;
-    maxItems?: number;
-    minimum?: number;
-    maximum?: number;
-    properties?: Record<string, Property>;
-  };
+function describe(error: ErrorObject, noun: Noun): Problem {
+  const { keyword, params, parentSchema, instancePath, data } = error;
   const given = params as Record<string, unknown>;
   switch (keyword) {
-    case 'x-rule':
-      return given as unknown as Problem;
     case 'required':
       return { path: given['missingProperty'] as string, message: 'is required' };
     case 'additionalProperties':
@@ -174,17 +103,8 @@ function describe({ keyword, params, parentSchema, instancePath, data }: ErrorOb
       return {
         message:
           typeProblem(given['type'] as string | string[], noun === 'field' && instancePath === '') +
-          wrapHint(data, schema),
+          wrapHint(data, parentSchema as TSchema),
       };
-    case 'minLength':
-    case 'maxLength':
-      return { message: `must be ${range(schema.minLength, schema.maxLength)} characters` };
-    case 'minItems':
-    case 'maxItems':
-      return { message: `must hold ${range(schema.minItems, schema.maxItems)} items` };
-    case 'minimum':
-    case 'maximum':
-      return { message: `must be ${range(schema.minimum, schema.maximum)}` };
     case 'enum':
       return { message: `must be one of ${(given['allowedValues'] as unknown[]).filter(Boolean).join(', ')}` };
     case 'not':
@@ -192,32 +112,16 @@ function describe({ keyword, params, parentSchema, instancePath, data }: ErrorOb
     case 'pattern':
       return { message: 'may hold only letters, digits, _ and -' };
     default:
-      return { message: 'is invalid' };
+      return describeLimit(error) ?? { message: 'is invalid' };
   }
 }
 
 /** Suggests to wrap an array that was sent in place of an object with one array property. */
-function wrapHint(data: unknown, { properties = {} }: { properties?: Record<string, Property> }): string {
-  const [name, ...others] = Object.entries(properties).flatMap(([key, { type }]) => (type === 'array' ? [key] : []));
+function wrapHint(data: unknown, schema: TSchema): string {
+  const [name, ...others] = Object.entries(schemaProperties(schema)).flatMap(([key, { type }]) =>
+    type === 'array' ? [key] : [],
+  );
   return Array.isArray(data) && name !== undefined && others.length === 0 ? `; wrap the array: {"${name}": […]}` : '';
-}
-
-/** Adds a hint to the problem of a string that holds several addresses where an array of them is accepted. */
-function withListHint(problem: Problem, data: unknown, types: unknown): Problem {
-  const acceptsList = Array.isArray(types) && types.includes('array');
-  if (!acceptsList || typeof data !== 'string' || !holdsSeveral(data)) return problem;
-  return { ...problem, message: `${problem.message}; give several addresses as an array` };
-}
-
-/** Returns true if a comma is between two `@`. A regular expression for this takes quadratic time. */
-function holdsSeveral(addresses: string): boolean {
-  const at = addresses.indexOf('@');
-  const comma = addresses.indexOf(',', at);
-  return at !== -1 && comma !== -1 && addresses.includes('@', comma);
-}
-
-function range(min: number | undefined, max: number | undefined): string {
-  return min ? `${min} to ${max}` : `at most ${max}`;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {

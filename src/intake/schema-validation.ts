@@ -1,0 +1,100 @@
+import { Ajv, type ErrorObject, type FuncKeywordDefinition } from 'ajv';
+import type { Problem } from '../domain/errors.ts';
+import { type RuleName, RULES } from '../domain/rules.ts';
+
+type Validate = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>;
+
+/** The type of value that a rule checks; the schema handles values of other types. */
+const RULE_TYPES: Readonly<Record<RuleName, 'string' | 'array' | 'object'>> = {
+  mailbox: 'string',
+  'one-line': 'string',
+  body: 'string',
+  instant: 'string',
+  headers: 'object',
+  'unique-tags': 'array',
+  'some-body': 'object',
+  filename: 'string',
+  'content-id': 'string',
+  'content-type': 'string',
+  'attachment-path': 'string',
+  'one-source': 'object',
+  'unique-content-ids': 'array',
+  'one-or-many': 'object',
+  phone: 'string',
+  'phone-in-query': 'string',
+  recipient: 'string',
+  'chat-content': 'object',
+  template: 'object',
+  'chat-number': 'object',
+  'unique-templates': 'array',
+  'account-sid': 'string',
+  'content-sid': 'string',
+  'phone-number-id': 'string',
+  token: 'string',
+  'ip-range': 'string',
+  'tag-filter': 'string',
+};
+
+/** Creates a validator of JSON schemas that also checks our field rules (`x-rule`). */
+export function makeSchemaValidator(options: { readonly allErrors?: boolean } = {}): Ajv {
+  const ajv = new Ajv({ ...options, allowUnionTypes: true, verbose: true, formats: { 'date-time': true } });
+  ajv.addKeyword('x-sliced');
+  ajv.addKeyword({
+    keyword: 'x-rule',
+    type: ['string', 'array', 'object'],
+    schemaType: 'string',
+    errors: 'full',
+    compile: (name: RuleName, parentSchema) => {
+      const check = RULES[name] as (value: unknown) => Problem | undefined;
+      const validate: Validate = (value: unknown) => {
+        if ((Array.isArray(value) ? 'array' : typeof value) !== RULE_TYPES[name]) return true;
+        const problem = check(value);
+        validate.errors = problem
+          ? [{ keyword: 'x-rule', params: withListHint(problem, value, parentSchema['type']) }]
+          : [];
+        return problem === undefined;
+      };
+      return validate;
+    },
+  });
+  return ajv;
+}
+
+/** Describes a failed rule, length or range; undefined for other keywords, whose text depends on where the value is. */
+export function describeLimit({ keyword, params, parentSchema }: ErrorObject): Problem | undefined {
+  const schema = (parentSchema ?? {}) as Record<string, number | undefined>;
+  switch (keyword) {
+    case 'x-rule':
+      return params as unknown as Problem;
+    case 'minLength':
+    case 'maxLength':
+      return { message: `must be ${range(schema['minLength'], schema['maxLength'])} characters` };
+    case 'minItems':
+    case 'maxItems':
+      return { message: `must hold ${range(schema['minItems'], schema['maxItems'])} items` };
+    case 'minimum':
+    case 'maximum':
+      return { message: `must be ${range(schema['minimum'], schema['maximum'])}` };
+    default:
+      return undefined;
+  }
+}
+
+function range(min: number | undefined, max: number | undefined): string {
+  if (max === undefined) return `at least ${min ?? 0}`;
+  return min ? `${min} to ${max}` : `at most ${max}`;
+}
+
+/** Adds a hint to the problem of a string that holds several addresses where an array of them is accepted. */
+function withListHint(problem: Problem, data: unknown, types: unknown): Problem {
+  const acceptsList = Array.isArray(types) && types.includes('array');
+  if (!acceptsList || typeof data !== 'string' || !holdsSeveral(data)) return problem;
+  return { ...problem, message: `${problem.message}; give several addresses as an array` };
+}
+
+/** Returns true if a comma is between two `@`. A regular expression for this takes quadratic time. */
+function holdsSeveral(addresses: string): boolean {
+  const at = addresses.indexOf('@');
+  const comma = addresses.indexOf(',', at);
+  return at !== -1 && comma !== -1 && addresses.includes('@', comma);
+}
