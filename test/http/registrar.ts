@@ -51,7 +51,7 @@ let count = 0;
 
 export async function startRegistrar(): Promise<Registrar> {
   const dns = await startDnsServer();
-  const service = await startService({}, { dns: makeDns([dns.address], 400) });
+  const service = await startService({}, { dns: makeDns([dns.address], 3_000) });
   const [ours, theirs] = [await service.organization(), await service.organization()];
   const fresh = () => `d${++count}.example.com`;
   const post: Registrar['post'] = (name, by = ours) => by.call('POST', '/v1/domains', { json: { name } });

@@ -24,7 +24,7 @@ before(async () => {
   [database, dns] = await Promise.all([testDatabase(10), startDnsServer()]);
   pool = database.pool;
   ours = await organization(pool);
-  deps = senderDomains(pool, { dns: makeDns([dns.address], 400) });
+  deps = senderDomains(pool, { dns: makeDns([dns.address], 3_000) });
 });
 after(() => Promise.all([database.drop(), dns.close()]));
 beforeEach(() => dns.fail(undefined));
