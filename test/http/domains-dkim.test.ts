@@ -28,7 +28,7 @@ let service: Service;
 let ours: Organization;
 before(async () => {
   dns = await startDnsServer();
-  service = await startService({}, { dns: makeDns([dns.address], 400) });
+  service = await startService({}, { dns: makeDns([dns.address], 3_000) });
   ours = await service.organization();
 });
 after(async () => {
@@ -76,7 +76,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
 async function receive(message: string) {
   const { results } = await dkimVerify(Buffer.from(message, 'latin1'), {
     resolver: async (name: string) => {
-      const answer = await makeDns([dns.address], 400).txt(name);
+      const answer = await makeDns([dns.address], 3_000).txt(name);
       if (answer.kind !== 'found') throw Object.assign(new Error('not there'), { code: 'ENOTFOUND' });
       return answer.values.map((value) => [value]);
     },

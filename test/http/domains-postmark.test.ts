@@ -40,7 +40,7 @@ let account: AccountClient;
 let given: Partial<SenderDomainDeps>;
 before(async () => {
   dns = await startDnsServer();
-  const asker = makeDns([dns.address], 400);
+  const asker = makeDns([dns.address], 3_000);
   simulator = await startSimulator({
     ...{ host: '127.0.0.1', port: 0, smtpPort: 0, folder: null, serverToken: null, deliveryCallback: null, log },
     accountToken: ACCOUNT,
