@@ -51,11 +51,6 @@ describe('a signature', () => {
       assert.notEqual(await verdict(signed.replace('\r\n\r\n', `\r\n${added}\r\n\r\n`)), 'pass');
     });
 
-  test('still holds when a relay adds its own fields', async () => {
-    const signed = await sign(`${HEAD.join('\r\n')}\r\n\r\nHi.\r\n`);
-    assert.equal(await verdict(`Received: from relay\r\nX-Spam: no\r\n${signed}`), 'pass');
-  });
-
   test('holds for any body, in whatever pieces it comes', async () => {
     const text = fc.string({
       unit: fc.constantFrom('a', ' ', '\t', '\r\n', '\r\n\r\n', '.', '\u00fc', '='),
@@ -67,15 +62,5 @@ describe('a signature', () => {
       }),
       { numRuns: 300 },
     );
-  });
-
-  test('fails with the message, when that cannot be read', async () => {
-    const broken = Readable.from(
-      (function* () {
-        yield Buffer.from('From: a@acme.example\r\n');
-        throw new Error('no more');
-      })(),
-    );
-    await assert.rejects(buffer(signDkim(broken, signer)), /no more/);
   });
 });

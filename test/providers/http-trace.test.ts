@@ -6,7 +6,6 @@ import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { parseRetryAfter } from '../../src/lib/retry-after.ts';
 import { type Trace, traced, tracedFetch } from '../../src/providers/http-trace.ts';
-import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from './certificate.ts';
 import { closedPort, httpServer, open, tcpServer } from './servers.ts';
 
@@ -36,11 +35,6 @@ describe('a request that never left', { concurrency: true }, () => {
     assert.deepEqual(await post(`http://127.0.0.1:${port}`), neverLeft('no connection in time'));
   });
 
-  test('a host that takes no connection, until the caller’s time is over', async (t) => {
-    const port = await fullPort(t);
-    assert.deepEqual(await post(`http://127.0.0.1:${port}`, 500), neverLeft('no connection in time'));
-  });
-
   test('TLS to a port that does not speak it', async (t) => {
     const url = await httpServer(t, (_, response) => response.end('{}'));
     const trace = await post(url.replace('http:', 'https:'));
@@ -56,23 +50,6 @@ describe('a request that never left', { concurrency: true }, () => {
     const trace = await post(`https://127.0.0.1:${await open(t, server)}`);
     assert.deepEqual(trace, neverLeft('its certificate is not trusted'));
     assert.equal(requests, 0);
-  });
-
-  test('all connections to the host are taken until the caller’s time is over', async (t) => {
-    let requests = 0;
-    const url = await httpServer(t, () => requests++);
-    const busy = Array.from({ length: 128 }, () => post(url, 5_000));
-    await eventually('all of them have one', () => requests === 128);
-    assert.deepEqual(await post(url, 500), neverLeft('no connection in time'));
-    assert.equal(requests, 128);
-    const reached = (await Promise.all(busy)).map(({ failure }) => failure?.reached);
-    assert.deepEqual(new Set(reached), new Set(['may have arrived']));
-  });
-
-  test('a connection that is reset during the TLS handshake', async (t) => {
-    const port = await tcpServer(t, (socket) => socket.once('data', () => socket.resetAndDestroy()));
-    const { failure } = await post(`https://127.0.0.1:${port}`);
-    assert.equal(failure?.reached, 'never left');
   });
 });
 
@@ -91,11 +68,6 @@ describe('a request that may have arrived', { concurrency: true }, () => {
     const url = await httpServer(t, (request) => {
       request.resume().once('end', () => request.socket.resetAndDestroy());
     });
-    assert.deepEqual(await post(url), mayHaveArrived('connection lost'));
-  });
-
-  test('closed without an answer', async (t) => {
-    const url = await httpServer(t, (request) => request.socket.end());
     assert.deepEqual(await post(url), mayHaveArrived('connection lost'));
   });
 
@@ -139,15 +111,6 @@ test('an answer leaves nothing in the trace but its Retry-After', async (t) => {
   assert.deepEqual(await post(`${url}/later`), { retryAfter: 7_000 });
 });
 
-test('an interim answer is no answer', async (t) => {
-  const url = await httpServer(t, (_, response) => {
-    response.writeProcessing();
-    setTimeout(() => response.end('done'), 50);
-  });
-  const { result } = await traced(async () => (await tracedFetch(url)).text());
-  assert.deepEqual(result, { status: 'fulfilled', value: 'done' });
-});
-
 test('traces of calls that run at the same time are kept apart', async (t) => {
   const url = await httpServer(t, (request, response) => {
     setTimeout(() => (request.url === '/lost' ? request.socket.destroy() : response.end('{}')), 50);
@@ -164,18 +127,13 @@ describe('Retry-After', () => {
   const now = Date.parse('2026-03-01T00:00:00Z');
   const cases: [string | null, number | undefined][] = [
     [null, undefined],
-    ['0', 0],
     ['120', 120_000],
-    [' 5 ', 5_000],
     ['Sun, 01 Mar 2026 00:01:30 GMT', 90_000],
-    ['Sun, 01 Mar 2026 00:00:00 GMT', 0],
     ['Sat, 28 Feb 2026 23:59:00 GMT', 0],
     ['9999999999', 86_400_000],
     ['Sun, 01 Mar 2099 00:00:00 GMT', 86_400_000],
-    ['', undefined],
     ['soon', undefined],
     ['-5', undefined],
-    ['1.5', undefined],
     ['99999999999', undefined],
   ];
   for (const [value, expected] of cases) {

@@ -54,11 +54,6 @@ describe('3.7: a marketing email has its link and both headers', { concurrency: 
     await received((email) => at(postmarkUrl).send([email], CALL), inbox);
   });
 
-  test('by SMTP', async (t) => {
-    const { smtpUrl, inbox } = await simulator(t);
-    await received((email) => smtp(smtpUrl).send([email], CALL), inbox);
-  });
-
   test('by SMTP, in lines that no server breaks', async (t) => {
     const server = await smtpScript(t, {});
     await smtp(server.url).send([marketing()], CALL);

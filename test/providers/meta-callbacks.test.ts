@@ -21,14 +21,10 @@ describe('a signature', () => {
   const same = Buffer.from(JSON.stringify(JSON.parse(body.toString())));
   for (const [name, wrong] of Object.entries({
     'of another secret': () => isMetaSignature('other', body, sign(body)),
-    'without a secret': () => isMetaSignature('', body, sign(body, 'x')),
     'over another body': () => isMetaSignature(SECRET, Buffer.from(`${body.toString()} `), sign(body)),
-    'over the same said in other bytes': () => isMetaSignature(SECRET, same, sign(body)),
+    'over the same JSON in other bytes': () => isMetaSignature(SECRET, same, sign(body)),
     'that is cut off': () => isMetaSignature(SECRET, body, sign(body).slice(0, -1)),
-    'that is longer': () => isMetaSignature(SECRET, body, `${sign(body)}0`),
     'by SHA-1': () => isMetaSignature(SECRET, body, sign(body).replace('sha256', 'sha1')),
-    'without its kind': () => isMetaSignature(SECRET, body, sign(body).slice(7)),
-    'that is empty': () => isMetaSignature(SECRET, body, ''),
     'that is missing': () => isMetaSignature(SECRET, body, undefined),
   })) {
     test(`${name} is wrong`, () => {
@@ -36,7 +32,7 @@ describe('a signature', () => {
     });
   }
 
-  test('of any other bytes is wrong', () => {
+  test('is wrong over any other bytes', () => {
     const bytes = fc.uint8Array({ minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (given, place, change) => {
@@ -54,7 +50,7 @@ describe('a signature', () => {
 /** A published example of HMAC-SHA256. */
 const FOX = 'f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8';
 
-test('a challenge is answered to who knows the token', () => {
+test('answers a challenge with the right token only', () => {
   const query = { 'hub.mode': 'subscribe', 'hub.verify_token': 'token', 'hub.challenge': '1158201444' };
   assert.equal(answerMetaChallenge('token', query), '1158201444');
   for (const [token, change] of [
@@ -69,7 +65,7 @@ test('a challenge is answered to who knows the token', () => {
     assert.equal(answerMetaChallenge(token, { ...query, ...change }), undefined);
 });
 
-describe('a post says', () => {
+describe('a callback', () => {
   const post = (...values: unknown[]) =>
     Buffer.from(
       JSON.stringify({
@@ -135,7 +131,7 @@ describe('a post says', () => {
     });
   }
 
-  test('much at once, of many messages, in its order', () => {
+  test('reports on several messages in order', () => {
     const body = Buffer.from(
       JSON.stringify({
         entry: [
@@ -160,12 +156,7 @@ describe('a post says', () => {
     );
   });
 
-  test('the same however often it comes', () => {
-    const body = post({ statuses: [status({})] });
-    assert.deepEqual(readMetaCallback(body), readMetaCallback(body));
-  });
-
-  test('nothing where there is nothing to understand', () => {
+  test('is ignored if it cannot be understood', () => {
     for (const body of ['', '<html>', '7', 'null', '[]', '{}', '{"entry":7}', '{"entry":[null,{"changes":[7]}]}'])
       assert.deepEqual(readMetaCallback(Buffer.from(body)), [], body);
     for (const value of [
@@ -181,7 +172,7 @@ describe('a post says', () => {
       assert.deepEqual(readMetaCallback(post(value)), [], JSON.stringify(value));
   });
 
-  test('anything without an error', () => {
+  test('never throws', () => {
     fc.assert(
       fc.property(fc.json(), (value) => {
         readMetaCallback(Buffer.from(value));

@@ -114,7 +114,6 @@ describe('a bounce by its type', () => {
     ['BadEmailAddress', SILENT, 'mailbox_not_found'],
     ['SpamNotification', SILENT, 'spam_block', active],
     ['Blocked', SILENT, 'reputation_block', active],
-    ['VirusNotification', SILENT, 'content_rejected', active],
     ['DMARCPolicy', SILENT, 'authentication_failure', active],
     ['ManuallyDeactivated', SILENT, 'provider_suppressed'],
     ['SMTPApiError', SILENT, 'provider_suppressed'],
@@ -122,16 +121,12 @@ describe('a bounce by its type', () => {
     ['DnsError', SILENT, 'delayed', active],
     ['SoftBounce', SILENT, 'unknown'],
     ['SoftBounce', SILENT, 'delayed', active],
-    ['Unknown', SILENT, 'unknown'],
     ['Transient', SILENT, 'delayed', active],
     ['SpamComplaint', SILENT, 'complained'],
     ['Unsubscribe', SILENT, 'unsubscribed'],
     // Where it says something, that comes first, but not before what Postmark itself decided.
     ['HardBounce', FULL, 'mailbox_full'],
-    ['Blocked', 'smtp;550 5.1.1 user unknown', 'mailbox_not_found'],
-    ['SoftBounce', FULL, 'mailbox_full'],
     ['SoftBounce', FULL, 'mailbox_full', active],
-    ['Unknown', FULL, 'mailbox_full'],
     ['ManuallyDeactivated', FULL, 'provider_suppressed'],
     ['SMTPApiError', FULL, 'provider_suppressed'],
     ['DnsError', 'smtp;550 5.4.4 host not found', 'delayed', active],
@@ -153,7 +148,7 @@ describe('a bounce by its type', () => {
 
   for (const Type of [
     ...['Subscribe', 'AutoResponder', 'AddressChange', 'OpenRelayTest', 'ChallengeVerification', 'Unconfirmed'],
-    ...['InboundError', 'TemplateRenderingFailed', 'SomethingNew', 'toString', '', 7, null],
+    ...['SomethingNew', 'toString', '', 7, null],
   ]) {
     test(`${JSON.stringify(Type)} changes nothing and is kept`, () => {
       assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT);
@@ -192,9 +187,9 @@ describe('the sentence about a bounce', () => {
   });
 
   test('can be stored, whatever the server said', () => {
-    const said = sentence({ Details: `smtp;550 a\0b\uD800 ${'x'.repeat(10_000)}` }) ?? '';
-    assert.ok(said.isWellFormed() && !said.includes('\0'));
-    assert.ok(said.length < 2_100, `${said.length} characters`);
+    const error = sentence({ Details: `smtp;550 a\0b\uD800 ${'x'.repeat(10_000)}` }) ?? '';
+    assert.ok(error.isWellFormed() && !error.includes('\0'));
+    assert.ok(error.length < 2_100, `${error.length} characters`);
   });
 });
 
@@ -230,7 +225,7 @@ describe('two records are the same report', () => {
 });
 
 describe("a change of Postmark's own suppression list", () => {
-  const says = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
+  const read = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
   const change = (origin: string | null, isMarketing = true, claim = CLAIM) => ({
     is: 'suppression',
     suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, isMarketing, claim },
@@ -238,33 +233,33 @@ describe("a change of Postmark's own suppression list", () => {
   const MessageStream = 'outbound';
 
   test('by a bounce or a complaint goes to our list with its origin, on any stream', () => {
-    assert.deepEqual(says({ SuppressionReason: 'HardBounce' }), change('provider'));
-    assert.deepEqual(says({ SuppressionReason: 'SpamComplaint' }), change('complaint'));
-    assert.deepEqual(says({ SuppressionReason: 'HardBounce', MessageStream }), change('provider', false));
+    assert.deepEqual(read({ SuppressionReason: 'HardBounce' }), change('provider'));
+    assert.deepEqual(read({ SuppressionReason: 'SpamComplaint' }), change('complaint'));
+    assert.deepEqual(read({ SuppressionReason: 'HardBounce', MessageStream }), change('provider', false));
   });
 
   test('by hand concerns all email on the transactional stream, and only marketing email on the broadcast stream', () => {
     for (const Origin of ['Customer', 'Admin']) {
-      assert.deepEqual(says({ Origin, MessageStream }), change('provider', false));
-      assert.deepEqual(says({ Origin }), change('unsubscribe'));
+      assert.deepEqual(read({ Origin, MessageStream }), change('provider', false));
+      assert.deepEqual(read({ Origin }), change('unsubscribe'));
     }
   });
 
   test('that frees an address names the stream whose list it left', () => {
-    assert.deepEqual(says({ SuppressSending: false, SuppressionReason: null }), change(null));
-    assert.deepEqual(says({ SuppressSending: false, SuppressionReason: null, MessageStream }), change(null, false));
+    assert.deepEqual(read({ SuppressSending: false, SuppressionReason: null }), change(null));
+    assert.deepEqual(read({ SuppressSending: false, SuppressionReason: null, MessageStream }), change(null, false));
   });
 
   test('needs no message', () => {
     const claim = { messageId: '', isSigned: false };
-    assert.deepEqual(says({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, claim));
-    assert.equal(says({ MessageID: null }).is, 'feedback');
+    assert.deepEqual(read({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, claim));
+    assert.equal(read({ MessageID: null }).is, 'feedback');
   });
 
   test('that does not say what has changed, or about whom, is kept', () => {
-    assert.deepEqual(says({ SuppressSending: undefined }), KEPT);
-    assert.deepEqual(says({ SuppressSending: 'true' }), KEPT);
-    assert.deepEqual(says({ Recipient: '' }), KEPT);
+    assert.deepEqual(read({ SuppressSending: undefined }), KEPT);
+    assert.deepEqual(read({ SuppressSending: 'true' }), KEPT);
+    assert.deepEqual(read({ Recipient: '' }), KEPT);
   });
 });
 
@@ -283,28 +278,19 @@ describe('our signature of the email id', () => {
   }
 });
 
-describe('what is kept', () => {
+describe('a record that is ignored', () => {
   for (const [name, body] of [
     ['nothing', undefined],
-    ['null', null],
     ['a text', 'Delivery'],
-    ['a list', [DELIVERY]],
     ['another record type', { ...DELIVERY, RecordType: 'Inbound' }],
-    ['no record type', { ...DELIVERY, RecordType: undefined }],
     ['no metadata', { ...DELIVERY, Metadata: undefined }],
-    ['null for metadata', { ...DELIVERY, Metadata: null }],
     ['a text for metadata', { ...DELIVERY, Metadata: 'em_1' }],
-    ['metadata of others', { ...DELIVERY, Metadata: { order: '7' } }],
     ['an id that is no text', { ...DELIVERY, Metadata: { email: 7 } }],
-    ['an id that is empty', { ...DELIVERY, Metadata: { email: '' } }],
     ['an id that cannot be stored', { ...DELIVERY, Metadata: { email: 'em_\0' } }],
     ['no message id', { ...DELIVERY, MessageID: undefined }],
-    ['a recipient that is no text', { ...DELIVERY, Recipient: ['a@example.net'] }],
     ['a recipient that cannot be stored', { ...DELIVERY, Recipient: 'a\uD800@example.net' }],
-    ['no time', { ...DELIVERY, DeliveredAt: undefined }],
     ['a time that is none', { ...DELIVERY, DeliveredAt: 'yesterday' }],
     ['a bounce without an id', { ...BOUNCE, ID: undefined }],
-    ['a bounce with an id that is no number', { ...BOUNCE, ID: {} }],
     ['a bounce without an address', { ...BOUNCE, Email: null }],
   ] as const) {
     test(name, () => {

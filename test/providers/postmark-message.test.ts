@@ -8,7 +8,7 @@ import { CALL, simulator, TOKEN } from './simulator.ts';
 const MAX_BYTES = 10 * 1_048_576;
 
 /** The request that an email becomes. */
-async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>) {
+async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>, settings: object = {}) {
   let request: { path: string; token: unknown; bytes: number; message: Record<string, unknown> } | undefined;
   const url = await httpServer(t, (incoming, response) => {
     const chunks: Buffer[] = [];
@@ -21,31 +21,20 @@ async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>) {
       response.end('{"ErrorCode":0,"MessageID":"x"}');
     });
   });
-  await at(url).send([email], CALL);
+  await at(url, settings).send([email], CALL);
   assert.ok(request);
   return request;
 }
 
-function at(baseUrl: string) {
-  return postmark({ serverToken: TOKEN, baseUrl, messageStream: 'a-stream', broadcastStream: 'news' });
+function at(baseUrl: string, settings: object = {}) {
+  return postmark({ serverToken: TOKEN, baseUrl, messageStream: 'a-stream', broadcastStream: 'news', ...settings });
 }
 
 describe('a message', () => {
   test('has the email id in its metadata, signed', async (t) => {
-    const url = await httpServer(t, (incoming, response) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.once('end', () => {
-        metadata = (JSON.parse(Buffer.concat(chunks).toString()) as { Metadata: unknown }).Metadata;
-        response.end('{"ErrorCode":0,"MessageID":"x"}');
-      });
-    });
-    let metadata: unknown;
-    const streams = { messageStream: 's', broadcastStream: 'b' };
-    const signed = { serverToken: TOKEN, baseUrl: url, ...streams, signEmailId: (id: string) => `of ${id}` };
     const email = outgoing();
-    await postmark(signed).send([email], CALL);
-    assert.deepEqual(metadata, { email: email.id, call: CALL, sig: `of ${email.id}` });
+    const { message } = await requestOf(t, email, { signEmailId: (id: string) => `of ${id}` });
+    assert.deepEqual(message['Metadata'], { email: email.id, call: CALL, sig: `of ${email.id}` });
   });
 
   test('leaves out control headers of providers, which an older version accepted', async (t) => {
@@ -140,19 +129,6 @@ describe('a message', () => {
     assert.equal(message['Cc'], 'c@example.net');
     assert.ok(!('Bcc' in message));
   });
-
-  test('arrives as it was written', async (t) => {
-    const { postmarkUrl, inbox } = await simulator(t);
-    const email = outgoing({ subject: 'Über 👩‍👩‍👧', text: '.\r\n..\n\u2028"\\', headers: { 'X-One': 'ä', 'X-Two': 'b' } });
-    await at(postmarkUrl).send([email], CALL);
-    const [message] = await inbox();
-    assert.deepEqual([message?.subject, message?.text], [email.subject, email.text]);
-    assert.deepEqual(Object.entries(message?.headers ?? {}), [
-      ['Message-ID', email.messageId],
-      ['X-One', 'ä'],
-      ['X-Two', 'b'],
-    ]);
-  });
 });
 
 describe('Postmark does not carry', () => {
@@ -187,18 +163,8 @@ describe('Postmark does not carry', () => {
     });
   }
 
-  test('nothing else: all other characters of an address and a name pass', async (t) => {
-    const email = outgoing({ to: ["!#$%&'*+/=^_`{|}~-.x@example.net", '"Who? Me?" <a@example.net>'] });
-    assert.equal(refusal(email), undefined);
-    const { postmarkUrl } = await simulator(t);
-    assert.deepEqual(
-      (await at(postmarkUrl).send([email], CALL)).map(({ kind }) => kind),
-      ['sent'],
-    );
-  });
-
   // What one character takes: as it is, escaped by one sign, by a code, in two to four bytes.
-  for (const character of ['x', '"', '\n', '\u0001', 'ü', '漢', '👋']) {
+  for (const character of ['\n', '\u0001', '👋']) {
     test(`more than 10 MB as JSON, filled with ${JSON.stringify(character)}`, async (t) => {
       const width = Buffer.byteLength(JSON.stringify(character)) - 2;
       const filled = (n: number) => outgoing({ id: 'em_1', to: ['a@example.net'], text: character.repeat(n) });
@@ -211,17 +177,4 @@ describe('Postmark does not carry', () => {
       assert.equal(refusal(filled(n + 1)), `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes + width}.`);
     });
   }
-
-  test('more than 10 MB in both bodies together', () => {
-    const half = 'x'.repeat(MAX_BYTES / 2);
-    assert.match(refusal(outgoing({ html: half, text: half })) ?? '', /at most 10485760 bytes/);
-    assert.equal(refusal(outgoing({ html: half, text: 'x' })), undefined);
-  });
-
-  test('and is asked in no time about an ordinary email', () => {
-    const email = outgoing({ html: 'ü'.repeat(400_000), text: 'ü'.repeat(400_000) });
-    const began = process.cpuUsage();
-    for (let i = 0; i < 1_000; i++) refusal(email);
-    assert.ok(process.cpuUsage(began).user < 1_000_000);
-  });
 });

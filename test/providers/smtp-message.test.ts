@@ -131,14 +131,6 @@ describe('an email by SMTP', { concurrency: true }, () => {
       assert.ok(raw.split('\r\n').every((line) => line.length <= 998));
     });
 
-  test('of two million characters goes through', async (t) => {
-    const { smtpUrl, inbox } = await simulator(t);
-    const email = outgoing({ text: 'ü👋'.repeat(500_000), html: '漢'.repeat(1_000_000) });
-    await smtp(smtpUrl).send([email], CALL);
-    const [message] = await inbox();
-    assert.ok(message?.text === email.text && message.html === email.html);
-  });
-
   test('reads no file and fetches nothing, whatever its body says', async (t) => {
     const { smtpUrl, inbox } = await simulator(t);
     const text = JSON.stringify({ path: '/etc/hostname', href: 'http://127.0.0.1:1/' });

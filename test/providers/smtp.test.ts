@@ -5,9 +5,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { requiresTls, smtp } from '../../src/providers/smtp/smtp.ts';
 import { eventually } from '../support/eventually.ts';
-import { unstalledMs } from '../support/unstalled-time.ts';
 import { addresses, outgoing } from './outgoing.ts';
-import { closedPort, tcpServer } from './servers.ts';
 import { CALL, simulator } from './simulator.ts';
 import { type Script, smtpScript } from './smtp-script.ts';
 
@@ -52,8 +50,6 @@ describe('a reply of the server', { concurrency: true }, () => {
   const cases: [string, Script, SendOutcome['kind']][] = [
     ['4xx as greeting', { greeting: '421 too many connections' }, 'busy'],
     ['5xx as greeting', { greeting: '554 go away' }, 'account'],
-    ['421 to EHLO', { EHLO: '421 shutting down' }, 'busy'],
-    ['4xx to HELO', { ...both, HELO: '451 later' }, 'busy'],
     ['5xx to HELO', { ...both, HELO: '550 go away' }, 'account'],
     ['4xx to AUTH', { AUTH: '454 temporary failure' }, 'busy'],
     ['5xx to AUTH', { AUTH: '535 wrong password' }, 'account'],
@@ -61,12 +57,10 @@ describe('a reply of the server', { concurrency: true }, () => {
     ['5xx to MAIL FROM', { MAIL: '553 not your address' }, 'account'],
     ['4xx to RCPT TO', { RCPT: '450 greylisted' }, 'busy'],
     ['5xx to RCPT TO', { RCPT: '550 no such user' }, 'bounced'],
-    ['4xx to DATA', { DATA: '451 later' }, 'busy'],
     ['5xx to DATA', { DATA: '554 no valid recipients' }, 'bounced'],
     ['4xx to the message', { message: '451 4.7.1 later' }, 'busy'],
     ['5xx to the message', { message: '554 5.7.1 spam' }, 'bounced'],
     ['5xx without a reason to the message', { message: '554 no' }, 'rejected'],
-    ['421 to the message', { message: '421 shutting down' }, 'busy'],
   ];
   for (const [name, script, kind] of cases) {
     for (const pipelining of [false, true]) {
@@ -177,18 +171,6 @@ describe('a server that is silent', { concurrency: true }, () => {
     assert.deepEqual([(await sent).kind, server.messages.length], ['sent', 1]);
   });
 
-  test('never, but slow, is given up when the time for the transfer is over', async (t) => {
-    const port = await tcpServer(t, (socket) => {
-      // One byte at a time: never silent, never done.
-      const timer = setInterval(() => socket.write('2'), 50);
-      socket.once('close', () => clearInterval(timer));
-    });
-    const began = unstalledMs();
-    const outcome = await sendOne(`smtp://127.0.0.1:${port}`, outgoing(), { transferMs: 700, replyMs: 60_000 });
-    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
-    assert.ok(unstalledMs() - began < 30_000);
-  });
-
   test('but talks after the final dot leaves it unknown when the time for the reply is over', async (t) => {
     const trickle = () => 'silent';
     const server = await smtpScript(t, { message: trickle });
@@ -210,15 +192,6 @@ describe('a server that is silent', { concurrency: true }, () => {
 });
 
 describe('a server that cannot be reached', { concurrency: true }, () => {
-  test('because it refuses the connection', async () => {
-    assert.equal((await sendOne(`smtp://127.0.0.1:${await closedPort()}`)).kind, 'busy');
-  });
-
-  test('because its name is unknown', async () => {
-    const outcome = await sendOne('smtp://nobody.invalid');
-    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: host name not found.' });
-  });
-
   test('because it does not speak TLS', async (t) => {
     const server = await smtpScript(t, {});
     assert.equal((await sendOne(server.url.replace('smtp:', 'smtps:'))).kind, 'busy');
@@ -238,17 +211,13 @@ describe('a server that cannot be reached', { concurrency: true }, () => {
 describe('encryption of the connection', { concurrency: true }, () => {
   for (const [url, isRequired] of [
     ['smtp://smtp.example.com', true],
-    ['smtp://user:password@smtp.example.com:587', true],
-    ['smtp://10.0.0.5:25', true],
     ['smtp://localhost.example.com:25', true],
     ['smtp://[2001:db8::1]:25', true],
     ['smtp://smtp.example.com?requireTLS=true', true],
     ['smtp://localhost?requireTLS=true', true],
-    ['smtp://smtp.example.com?requireTLS=', true],
     ['smtp://smtp.example.com?requireTLS=false', false],
     ['smtp://localhost:2525', false],
     ['smtp://127.0.0.1:2525', false],
-    ['smtp://127.8.8.8:2525', false],
     ['smtp://[::1]:2525', false],
   ] as const)
     test(`${isRequired ? 'is required' : 'is not required'} by ${url}`, () =>
@@ -316,15 +285,6 @@ describe('connections', { concurrency: true }, () => {
     for (let i = 0; i < 3; i++) kinds.push((await provider.send([outgoing()], CALL))[0]?.kind);
     await sleep(300);
     assert.deepEqual([kinds, server.messages.length], [['sent', 'busy', 'sent'], 2]);
-  });
-
-  test('go on after an email was refused', async (t) => {
-    const server = await smtpScript(t, { RCPT: (line) => (line.includes('<no@') ? '550 no such user' : '250 ok') });
-    const provider = smtp(server.url);
-    const kinds = [];
-    for (const to of ['a@example.net', 'no@example.net', 'b@example.net'])
-      kinds.push((await provider.send([outgoing({ to: [to] })], CALL))[0]?.kind);
-    assert.deepEqual([kinds, server.messages.length], [['sent', 'bounced', 'sent'], 2]);
   });
 
   test('broken by one email of a call do not take the others along', async (t) => {

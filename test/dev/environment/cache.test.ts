@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { cached, cacheFolder } from '../../../dev/environment/cache.ts';
+import { cached } from '../../../dev/environment/cache.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const MODULE = fileURLToPath(new URL('../../../dev/environment/cache.ts', import.meta.url));
 const options = { onWait: () => undefined };
 
-test('the cache is the user’s, where XDG_CACHE_HOME says', () => {
-  assert.equal(cacheFolder({ XDG_CACHE_HOME: '/elsewhere' }), '/elsewhere/sendwright');
-  assert.equal(cacheFolder({ XDG_CACHE_HOME: '' }), join(homedir(), '.cache/sendwright'));
-});
-
-test('what many processes want at once is made by one of them, and is whole for all', async (t) => {
+test('builds a file in one of several concurrent processes, and shows it when it is complete', async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'cache', 'thing');
   const makers = join(folder, 'makers');
@@ -44,7 +38,7 @@ test('what many processes want at once is made by one of them, and is whole for 
   assert.deepEqual(await readdir(join(folder, 'cache')), ['thing']);
 });
 
-test('what could not be made leaves nothing, and is tried again the next time', async (t) => {
+test('leaves nothing after a failed build, and builds again the next time', async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'thing');
   const failing = cached(
@@ -59,17 +53,4 @@ test('what could not be made leaves nothing, and is tried again the next time', 
   assert.deepEqual(await readdir(folder), []);
   await cached(path, async (workspace) => workspace, options);
   assert.deepEqual(await readdir(folder), ['thing']);
-});
-
-test('the halves that killed makers have left are cleared away', async (t) => {
-  const folder = await temporaryFolder(t);
-  await mkdir(join(folder, 'thing.making-12345'));
-  await mkdir(join(folder, 'thing-2.making-12345'));
-  await cached(join(folder, 'thing'), async (workspace) => workspace, options);
-  assert.deepEqual((await readdir(folder)).sort(), ['thing', 'thing-2.making-12345']);
-});
-
-test('what is there is not made again', async (t) => {
-  const folder = await temporaryFolder(t);
-  await cached(folder, () => Promise.reject(new Error('made again')), options);
 });

@@ -10,7 +10,6 @@ import { promisify } from 'node:util';
 import { run } from '../../../dev/environment/command.ts';
 import { download } from '../../../dev/environment/download.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { unstalledMs } from '../../support/unstalled-time.ts';
 
 const ARTIFACT = { name: 'cli', version: 'v1.8.2', query: { format: 'tar.gz' } } as const;
 
@@ -31,40 +30,27 @@ async function attempt(t: TestContext, origin: string) {
   return { details, result: download(ARTIFACT, folder, step, undefined, origin) };
 }
 
-test('the program is taken out of the archive that the service names, with megabytes told', async (t) => {
+test('extracts the program from the archive and reports megabytes', async (t) => {
   const folder = await temporaryFolder(t);
   await mkdir(join(folder, 'inner'));
   await writeFile(join(folder, 'inner/temporal'), '#!/bin/sh\necho it runs\n');
   await chmod(join(folder, 'inner/temporal'), 0o755);
   await promisify(execFile)('tar', ['-czf', join(folder, 'a.tgz'), '-C', folder, 'inner']);
   const archive = await readFile(join(folder, 'a.tgz'));
-  const asked: string[] = [];
+  const requests: string[] = [];
   const origin = await serve(t, (request, response) => {
-    asked.push(request.url ?? '');
+    requests.push(request.url ?? '');
     if (request.url === '/archive') return response.end(archive);
     const archiveUrl = `http://${request.headers.host ?? ''}/archive`;
     return response.end(JSON.stringify({ archiveUrl, fileToExtract: 'inner/temporal' }));
   });
   const { result, details } = await attempt(t, origin);
   assert.equal(await run(await result, []), 'it runs');
-  assert.match(asked[0] ?? '', /^\/cli\/v1\.8\.2\?platform=(linux|darwin)&arch=(amd64|arm64)&format=tar\.gz$/);
+  assert.match(requests[0] ?? '', /^\/cli\/v1\.8\.2\?platform=(linux|darwin)&arch=(amd64|arm64)&format=tar\.gz$/);
   assert.match(details[0] ?? '', /^0\.0 of 0\.0 MB$|^0\.0 MB$/);
 });
 
-test('a refusal and a host that is not there are told in a few words', async (t) => {
-  const origin = await serve(t, (_request, response) => response.writeHead(403).end());
-  await assert.rejects((await attempt(t, origin)).result, /^Error: http.* answered 403$/);
-  await assert.rejects((await attempt(t, 'http://127.0.0.1:1')).result, /ECONNREFUSED|bad port/);
-});
-
-test('a host that does not answer is given up after 3 s', async (t) => {
-  const origin = await serve(t, () => undefined);
-  const before = unstalledMs();
-  await assert.rejects((await attempt(t, origin)).result, /no answer within 3 s/);
-  assert.ok(unstalledMs() - before < 3_900);
-});
-
-test('an archive that breaks off is no program', async (t) => {
+test('fails if the archive breaks off', async (t) => {
   const origin = await serve(t, (request, response) => {
     if (request.url !== '/archive') {
       const archiveUrl = `http://${request.headers.host ?? ''}/archive`;

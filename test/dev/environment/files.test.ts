@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import { writeAtomically } from '../../../dev/environment/atomic-file.ts';
 import { removeDevFile, writeDevFile } from '../../../dev/environment/dev-file.ts';
 import { type DevFile, readDevFile } from '../../../src/main/dev-file.ts';
-import { latestWrite } from '../../../dev/environment/latest-write.ts';
-import { freshLog, trimLogs } from '../../../dev/environment/logs.ts';
+import { trimLogs } from '../../../dev/environment/logs.ts';
 import { Problem } from '../../../dev/environment/problem.ts';
 import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -33,7 +32,7 @@ async function mode(path: string): Promise<string> {
   return ((await stat(path)).mode & 0o777).toString(8);
 }
 
-test('dev.json says what it was told, to its owner alone, and is gone when it is removed', async (t) => {
+test('writes dev.json for its owner only, and removes it', async (t) => {
   const path = join(await temporaryFolder(t), 'dev.json');
   assert.equal(await readDevFile(path), undefined);
   await writeDevFile(path, DEV);
@@ -60,37 +59,7 @@ test('a reader never finds half of a file that is being replaced', async (t) => 
   assert.deepEqual(await readdir(folder), ['file']);
 });
 
-test('of many values the newest is written, one at a time', async () => {
-  const written: number[] = [];
-  let atOnce = 0;
-  const { write, settled } = latestWrite(async (value: number) => {
-    assert.equal(++atOnce, 1);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    written.push(value);
-    atOnce--;
-  });
-  for (let value = 1; value <= 20; value++) write(value);
-  await settled();
-  assert.deepEqual(written, [1, 20]);
-  write(21);
-  await settled();
-  assert.deepEqual(written, [1, 20, 21]);
-});
-
-test('a write that failed is told to who asks, and the next one is made all the same', async () => {
-  const written: string[] = [];
-  const { write, settled } = latestWrite(async (value: string) => {
-    if (value === 'bad') throw new Error('disk full');
-    written.push(value);
-  });
-  write('bad');
-  await assert.rejects(settled(), /disk full/);
-  write('good');
-  await settled();
-  assert.deepEqual(written, ['good']);
-});
-
-test('secrets are made up once and kept, for their owner alone', async (t) => {
+test('generates secrets once, for their owner only', async (t) => {
   const path = join(await temporaryFolder(t), 'secrets.json');
   const first = await readSecrets(path);
   assert.deepEqual(await readSecrets(path), first);
@@ -104,7 +73,7 @@ test('secrets are made up once and kept, for their owner alone', async (t) => {
   assert.deepEqual(await readSecrets(path), { ...first, demo });
 });
 
-test('a secret that an older version did not know is made up and kept with the others', async (t) => {
+test('generates a secret that is missing in an older file', async (t) => {
   const path = join(await temporaryFolder(t), 'secrets.json');
   await writeFile(path, '{"database_password":"old"}');
   const completed = await readSecrets(path);
@@ -113,23 +82,14 @@ test('a secret that an older version did not know is made up and kept with the o
   assert.deepEqual(await readSecrets(path), completed);
 });
 
-test('secrets that are no JSON are left alone, with a sentence that says where', async (t) => {
+test('keeps a secrets file that is not JSON and names its path', async (t) => {
   const path = join(await temporaryFolder(t), 'secrets.json');
   await writeFile(path, '{"database_pass');
   await assert.rejects(readSecrets(path), (error: Error) => error instanceof Problem && error.message.startsWith(path));
   assert.equal(await readFile(path, 'utf8'), '{"database_pass');
 });
 
-test('a log begins empty, and what the start before it printed stands beside it', async (t) => {
-  const folder = await temporaryFolder(t);
-  const path = await freshLog(folder, 'api');
-  await writeFile(path, 'first');
-  assert.equal(await freshLog(folder, 'api'), path);
-  await writeFile(path, 'second');
-  assert.equal(await readFile(`${path}.1`, 'utf8'), 'first');
-});
-
-test('a log that has grown too large begins anew', async (t) => {
+test('rotates a log that is too large', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'api.log'), 'x'.repeat(101));
   await writeFile(join(folder, 'worker.log'), 'y'.repeat(100));

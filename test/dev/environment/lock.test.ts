@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { readFile, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Lock, tryLock, withLock } from '../../../dev/environment/lock.ts';
+import { type Lock, tryLock } from '../../../dev/environment/lock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const MODULE = fileURLToPath(new URL('../../../dev/environment/lock.ts', import.meta.url));
 
 async function taken(path: string): Promise<Lock> {
   const lock = await tryLock(path);
-  assert.ok('release' in lock, 'the lock is held by somebody');
+  assert.ok('release' in lock, 'the lock is held');
   return lock;
 }
 
@@ -27,7 +27,7 @@ function other(t: TestContext, script: string) {
   return child;
 }
 
-test('a lock has one holder, who is named, until it is released', async (t) => {
+test('has one holder, which is named, until it is released', async (t) => {
   const path = join(await temporaryFolder(t), 'lock');
   const lock = await taken(path);
   assert.deepEqual(pick(await tryLock(path)), { pid: process.pid, host: hostname() });
@@ -40,7 +40,7 @@ function pick(holder: object) {
   return { pid, host };
 }
 
-test('the lock of a process that was killed is taken over at once', async (t) => {
+test('takes over the lock of a killed process', async (t) => {
   const path = join(await temporaryFolder(t), 'lock');
   const holder = other(t, `await tryLock('${path}'); console.log('has it'); setInterval(() => {}, 1000)`);
   await once(holder.stdout, 'data');
@@ -50,7 +50,7 @@ test('the lock of a process that was killed is taken over at once', async (t) =>
   await (await taken(path)).release();
 });
 
-test('a holder on another machine is believed as long as it is heard of', async (t) => {
+test('respects a holder on another machine while it renews the lock', async (t) => {
   const path = join(await temporaryFolder(t), 'lock');
   await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere' }));
   assert.deepEqual(pick(await tryLock(path)), { pid: 1, host: 'elsewhere' });
@@ -59,17 +59,7 @@ test('a holder on another machine is believed as long as it is heard of', async 
   await taken(path);
 });
 
-test('releasing leaves the lock of a successor alone', async (t) => {
-  const folder = await temporaryFolder(t);
-  const path = join(folder, 'lock');
-  const lock = await taken(path);
-  await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), at: 'a successor' }));
-  await lock.release();
-  assert.match(await readFile(path, 'utf8'), /a successor/);
-  assert.deepEqual(await readdir(folder), ['lock']);
-});
-
-test('of several processes one at a time does its work', async (t) => {
+test('lets one process at a time work', async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'lock');
   const log = join(folder, 'log');
@@ -81,20 +71,4 @@ test('of several processes one at a time does its work', async (t) => {
     })`;
   await Promise.all([1, 2, 3, 4].map(() => once(other(t, script), 'exit')));
   assert.equal(await readFile(log, 'utf8'), '()'.repeat(12));
-});
-
-test('waiting for a lock is said once and can be given up', async (t) => {
-  const path = join(await temporaryFolder(t), 'lock');
-  await taken(path);
-  const giveUp = new AbortController();
-  const waits: number[] = [];
-  const waiting = withLock(
-    path,
-    ({ pid }) => waits.push(pid),
-    giveUp.signal,
-    () => Promise.reject(new Error('nobody has let it in')),
-  );
-  setTimeout(() => giveUp.abort(), 500);
-  await assert.rejects(waiting, { name: 'AbortError' });
-  assert.deepEqual(waits, [process.pid]);
 });

@@ -37,12 +37,6 @@ test('what another home has chosen and does not use yet is not chosen, until it 
   assert.ok('release' in (await tryLock(join(folder, `${other}.lock`))));
 });
 
-test('any port will do when 0 is wanted', async (t) => {
-  const ports = makePorts(await temporaryFolder(t));
-  const port = await ports.choose(0);
-  (await occupy(port)).close();
-});
-
 test('a home has the same ports at every start, and others than its neighbours', () => {
   assert.deepEqual(homePorts('/a/.sendwright'), homePorts('/a/.sendwright'));
   const homes = Array.from({ length: 20 }, (_, index) => homePorts(`/clone-${index}/.sendwright`));

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { classifyBounce } from '../../../src/domain/bounces/bounces.ts';
 import { BOUNCE_REASONS } from '../../../src/domain/email/email.ts';
 import type { Feedback } from '../../../src/domain/email/feedback.ts';
-import { groupBy } from '../../../src/lib/group.ts';
 import { parsePostmarkCallback } from '../../../src/providers/postmark/callbacks.ts';
 import { bounceOf } from '../../../dev/simulator/bounces.ts';
 import { at } from '../../providers/simulator.ts';
@@ -16,23 +15,19 @@ interface Hit {
   readonly url: string;
   readonly headers: Record<string, string | string[] | undefined>;
   readonly body: Record<string, unknown>;
-  readonly at: number;
 }
 
 /** Answers each callback with the next of these statuses, the last one for ever; 0 breaks the connection. */
 async function receiver(t: TestContext, ...statuses: number[]) {
   const hits: Hit[] = [];
-  const open = { now: 0, most: 0 };
   const server = createServer((request, response) => {
-    open.most = Math.max(open.most, ++open.now);
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
       const { url = '', headers } = request;
-      hits.push({ url, headers, body: JSON.parse(body) as Hit['body'], at: performance.now() });
+      hits.push({ url, headers, body: JSON.parse(body) as Hit['body'] });
       const status = statuses[Math.min(hits.length, statuses.length) - 1] ?? 200;
       setTimeout(() => {
-        open.now--;
         if (status === 0) request.socket.destroy();
         else response.writeHead(status).end('ok');
       }, 5);
@@ -44,7 +39,7 @@ async function receiver(t: TestContext, ...statuses: number[]) {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callbacks/postmark?a=1`;
-  return { hits, open, target: { url, user: 'postmark', password: 'pass:wörd' } };
+  return { hits, target: { url, user: 'postmark', password: 'pass:wörd' } };
 }
 
 /** Waits until so many callbacks have come, and then a moment for one too many. */
@@ -53,7 +48,7 @@ async function settled(hits: readonly unknown[], count: number): Promise<void> {
   await sleep(200);
 }
 
-test('a delivery is posted for each recipient that takes its mail, and no other', async (t) => {
+test('posts a delivery for each recipient whose server accepts', async (t) => {
   const { hits, target } = await receiver(t);
   const { postmark, mailer } = await start(t, { deliveryCallback: target });
   const { MessageID, SubmittedAt } = await postmark.sendEmail(
@@ -125,7 +120,7 @@ for (const [address, expected] of Object.entries({
   });
 }
 
-test('each reason for a bounce is read back from its record, and from its reply by SMTP', async (t) => {
+test('sends records and SMTP replies that are classified as the requested bounce reason', async (t) => {
   for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {
     const [record] = await postedAbout(t, `bounced+${reason}@example.net`, 1);
     const callback = parsePostmarkCallback(record, () => false, 'broadcast');
@@ -136,20 +131,7 @@ test('each reason for a bounce is read back from its record, and from its reply 
   assert.equal(classifyBounce(bounceOf('provider_suppressed').reply).reason, 'provider_suppressed');
 });
 
-test('a click leads to the first link of the HTML', async (t) => {
-  const link = async (HtmlBody: string) => {
-    const records = await postedAbout(t, 'clicked@example.net', 3, { HtmlBody });
-    return records.at(-1)?.['OriginalLink'];
-  };
-  assert.equal(
-    await link('<p><a class="x" HREF="https://a.example/?b=1&amp;c=2">a</a> <a href="https://b.example">'),
-    'https://a.example/?b=1&c=2',
-  );
-  assert.equal(await link("<a href='http://a.example/x'>"), 'http://a.example/x');
-  assert.equal(await link('<p>nothing'), 'https://example.com/');
-});
-
-test('what the details tell are the same reports as what is posted', async (t) => {
+test('returns the same reports in message details and callbacks', async (t) => {
   const { hits, target } = await receiver(t);
   const { postmark, postmarkUrl } = await start(t, { deliveryCallback: target });
   const locals = ['opened', 'clicked', 'complained', 'delayed', 'bounced+mailbox_full', 'bounced+unknown', 'plain'];
@@ -163,11 +145,11 @@ test('what the details tell are the same reports as what is posted', async (t) =
   await until(() => (hits.length >= 12 ? hits : undefined));
   const posted = hits.map(({ body }) => parsePostmarkCallback(body, () => false, 'broadcast'));
   const { reports } = at(postmarkUrl, 5, TOKEN);
-  const told = (await reports?.('em_1', sent.MessageID)) ?? [];
+  const reported = (await reports?.('em_1', sent.MessageID)) ?? [];
   const byKey = (a: Feedback, b: Feedback) => a.dedupeKey.localeCompare(b.dedupeKey);
-  assert.equal(told.length, 12);
+  assert.equal(reported.length, 12);
   assert.deepEqual(
-    told.toSorted(byKey),
+    reported.toSorted(byKey),
     posted
       .map((callback) => {
         const { claim, ...report } = (callback as { feedback: Feedback }).feedback;
@@ -178,38 +160,8 @@ test('what the details tell are the same reports as what is posted', async (t) =
   );
 });
 
-test('reports are repeated on demand', async (t) => {
-  const { hits, target } = await receiver(t);
-  const { postmark, behave } = await start(t, { deliveryCallback: target });
-  await behave({ repeat_reports: 4 });
-  await postmark.sendEmail(mail({ To: 'opened@example.net' }));
-  await settled(hits, 10);
-  assert.equal(hits.length, 10);
-  assert.equal(new Set(hits.map(({ body }) => JSON.stringify(body))).size, 2);
-  assert.equal(new Set(hits.map(({ headers }) => headers['x-pm-webhook-trace-id'])).size, 2);
-});
-
-test('reports come in any order on demand, each once and with its own time', async (t) => {
-  const { hits, target } = await receiver(t);
-  const { postmark, behave } = await start(t, { deliveryCallback: target });
-  await behave({ shuffle_reports: true });
-  await postmark.sendEmailBatch(Array.from({ length: 40 }, () => mail({ To: 'clicked@example.net' })));
-  await until(() => (hits.length === 120 ? hits : undefined));
-  const byMessage = groupBy(hits, ({ body }) => String(body['MessageID']));
-  const orders = [...byMessage.values()].map((of) => of.map(({ body }) => String(body['RecordType'])).join());
-  assert.ok(new Set(orders).size > 1, orders[0]);
-  for (const order of orders) assert.deepEqual(order.split(',').sort(), ['Click', 'Delivery', 'Open']);
-  for (const of of byMessage.values()) {
-    const time = (type: string) => {
-      const { DeliveredAt, ReceivedAt } = of.find(({ body }) => body['RecordType'] === type)?.body ?? {};
-      return Date.parse(String(DeliveredAt ?? ReceivedAt));
-    };
-    assert.ok(time('Delivery') < time('Open') && time('Open') < time('Click'));
-  }
-});
-
-test('a callback is tried again after 5xx, 429, 408 and a broken connection, with the same trace', async (t) => {
-  for (const status of [500, 503, 429, 408, 0]) {
+test('retries a callback after 500 and a broken connection, with the same trace id', async (t) => {
+  for (const status of [500, 0]) {
     const { hits, target } = await receiver(t, status, status, 204);
     const { postmark } = await start(t, { deliveryCallback: target });
     await postmark.sendEmail(mail());
@@ -221,16 +173,12 @@ test('a callback is tried again after 5xx, 429, 408 and a broken connection, wit
       hits.map(({ headers }) => headers['x-pm-retries-remaining']),
       ['2', '1', '0'],
     );
-    const [first, second, third] = hits.map(({ at }) => at) as [number, number, number];
-    assert.ok(second - first >= 18 && third - second >= 38, 'the waits grow');
   }
 });
 
-test('a callback is dropped at other 4xx, and when its tries are used up', async (t) => {
+test('drops a callback after 401, or after its last retry', async (t) => {
   for (const [status, hits] of [
     [401, 1],
-    [404, 1],
-    [422, 1],
     [500, 3],
   ] as const) {
     const target = await receiver(t, status);
@@ -239,13 +187,4 @@ test('a callback is dropped at other 4xx, and when its tries are used up', async
     await settled(target.hits, hits);
     assert.equal(target.hits.length, hits, `after ${status}`);
   }
-});
-
-test('many callbacks arrive, few at a time', async (t) => {
-  const { hits, open, target } = await receiver(t);
-  const { postmark } = await start(t, { deliveryCallback: target });
-  for (let i = 0; i < 3; i++) await postmark.sendEmailBatch(Array.from({ length: 500 }, () => mail()));
-  await until(() => (hits.length === 1_500 ? hits : undefined));
-  assert.equal(new Set(hits.map(({ body }) => body['MessageID'])).size, 1_500);
-  assert.ok(open.most <= 20, `${open.most} at a time`);
 });

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { chat, chatSimulator, FROM, metaAt, PHONE_NUMBER_ID, twilioAt } from '../../providers/chat.ts';
 
@@ -14,7 +11,7 @@ const components = [
 ];
 const template = { name: 'order_update', language: 'en_US', components };
 
-test('shows chat messages of every type as their providers got them', async (t) => {
+test('shows chat-app messages of every type as the provider received them', async (t) => {
   const { chatUrl, inboxUrl } = await chatSimulator(t);
   const contents = [
     { text: 'Hi.' },
@@ -65,7 +62,7 @@ test('shows chat messages of every type as their providers got them', async (t) 
   }
 });
 
-test('has a page for them, and lets nothing of them run', async (t) => {
+test('has pages for chat-app messages that do not run their scripts', async (t) => {
   const { chatUrl, inboxUrl, inbox } = await chatSimulator(t);
   const evil = '<script>alert(1)</script>"';
   await twilioAt(chatUrl).send(chat({ text: evil }, { to: TO }));
@@ -84,18 +81,4 @@ test('has a page for them, and lets nothing of them run', async (t) => {
   }
   const list = await (await fetch(inboxUrl)).text();
   for (const { id } of messages) assert.ok(list.includes(`href="/inbox/${encodeURIComponent(id)}"`));
-});
-
-test('keeps them beside email when it is started again', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const first = await chatSimulator(t, { folder });
-  const message = chat();
-  const outcome = await twilioAt(first.chatUrl).send(message);
-  await metaAt(first.chatUrl).send(chat());
-  const second = await chatSimulator(t, { folder });
-  assert.deepEqual(await second.inbox(), await first.inbox());
-  assert.equal((await second.inbox()).length, 2);
-  assert.ok(outcome.kind === 'sent');
-  assert.equal(await twilioAt(second.chatUrl).find?.(message, 0), outcome.messageId);
 });

@@ -15,7 +15,7 @@ async function search(url: string, query: string): Promise<Found> {
   return answer.json() as Promise<Found>;
 }
 
-test('messages are found by one field of their metadata', async (t) => {
+test('finds messages by one field of their metadata, newest first', async (t) => {
   const { postmark, postmarkUrl } = await start(t);
   const calls = ['call_a', 'call_b', 'call_a'];
   const ids: string[] = [];
@@ -40,40 +40,7 @@ test('messages are found by one field of their metadata', async (t) => {
   });
 });
 
-test('the SDK reads a found message in full', async (t) => {
-  const { postmark, mailer } = await start(t);
-  await mailer.sendMail({ from: 'a@example.com', to: 'to@example.net', subject: 'By SMTP', text: 'x' });
-  const { MessageID } = await postmark.sendEmail(
-    mail({ To: '"To, the" <to@example.net>', Cc: 'cc@example.net', Tag: 'welcome', MessageStream: 'news' }),
-  );
-  const { TotalCount, Messages } = await postmark.getOutboundMessages({
-    recipient: 'TO@example.net',
-    tag: 'welcome',
-    ...{ messagestream: 'news' },
-  });
-  assert.equal(TotalCount, 1);
-  const { ReceivedAt, ...message } = Messages[0] ?? { ReceivedAt: '' };
-  assert.match(ReceivedAt, /\.\d{7}Z$/);
-  assert.deepEqual(message, {
-    Tag: 'welcome',
-    MessageID,
-    MessageStream: 'news',
-    To: [{ Email: 'to@example.net', Name: 'To, the' }],
-    Cc: [{ Email: 'cc@example.net', Name: '' }],
-    Bcc: [],
-    Recipients: ['to@example.net', 'cc@example.net'],
-    From: 'sender@example.com',
-    Subject: 'Hello',
-    Attachments: [],
-    Status: 'Sent',
-    TrackOpens: false,
-    TrackLinks: 'None',
-    Metadata: {},
-    Sandboxed: false,
-  });
-});
-
-test('pages follow one another', async (t) => {
+test('returns pages by count and offset', async (t) => {
   const { postmark, postmarkUrl } = await start(t);
   await postmark.sendEmailBatch(
     Array.from({ length: 25 }, (_, i) => mail({ Subject: `${i}`, Tag: i < 20 ? 'x' : 'y' })),
@@ -88,58 +55,7 @@ test('pages follow one another', async (t) => {
   assert.deepEqual(await subjects('count=2&offset=25'), [25]);
 });
 
-test('a query that cannot be answered is an error that says why', async (t) => {
-  const { postmarkUrl } = await start(t);
-  for (const [query, reason] of [
-    ['offset=0', /count must be a whole number from 1 to 500/],
-    ['count=501&offset=0', /count/],
-    ['count=5&offset=-1', /offset/],
-    ['count=500&offset=9501', /at most 10000 together/],
-    ['count=5&offset=0&metadata_a=1&metadata_b=2', /only one metadata field/],
-    ['count=5&offset=0&subject=Hello', /cannot filter by subject/],
-    ['count=5&offset=0&tag=a&tag=b', /tag must be given once/],
-  ] as const) {
-    const { ErrorCode, Message } = await search(postmarkUrl, query);
-    assert.equal(ErrorCode, 700, query);
-    assert.match(Message ?? '', reason);
-  }
-});
-
-test('search lags behind by as much as the switch says', async (t) => {
-  const { postmark, postmarkUrl, behave } = await start(t);
-  await behave({ search_lag_ms: 150 });
-  await postmark.sendEmail(mail({ Metadata: { call: 'c' } }));
-  const query = 'count=1&offset=0&metadata_call=c';
-  assert.equal((await search(postmarkUrl, query)).TotalCount, 0);
-  const found = await until(async () => {
-    const answer = await search(postmarkUrl, query);
-    return answer.TotalCount === 1 ? answer : undefined;
-  });
-  assert.equal(found.Messages.length, 1);
-});
-
-test('details tell the events, from the moment they happen', async (t) => {
-  const { postmark } = await start(t, { times: { report: 3_000 } });
-  const { MessageID } = await postmark.sendEmail(
-    mail({ To: 'plain@example.net, bounced+mailbox_full@example.net', HtmlBody: '<p>x' }),
-  );
-  const early = await postmark.getOutboundMessageDetails(MessageID);
-  assert.deepEqual([early.TextBody, early.HtmlBody, early.MessageEvents], ['Hi.', '<p>x', []]);
-  const events = await until(async () => {
-    const { MessageEvents } = await postmark.getOutboundMessageDetails(MessageID);
-    return MessageEvents.length > 1 ? MessageEvents : undefined;
-  });
-  assert.deepEqual(
-    events.map(({ Recipient, Type }) => [Recipient, Type]),
-    [
-      ['plain@example.net', 'Delivered'],
-      ['bounced+mailbox_full@example.net', 'Bounced'],
-    ],
-  );
-  assert.equal(Date.parse(events[0]?.ReceivedAt ?? '') - Date.parse(early.ReceivedAt), 3_000);
-});
-
-test('a bounce is found by the number that the details give, once it has happened, and after a restart', async (t) => {
+test('returns a bounce by the id in the message details, after a restart too', async (t) => {
   const folder = await temporaryFolder(t);
   const first = await start(t, { folder, times: { report: 100 } });
   const To = 'plain@example.net, bounced+mailbox_full@example.net, complained@example.net';
@@ -163,13 +79,4 @@ test('a bounce is found by the number that the details give, once it has happene
   assert.equal((await postmark.getBounce(complaint)).Type, 'SpamComplaint');
   for (const id of [bounce - 1, 7, bounce + 64])
     await assert.rejects(postmark.getBounce(id), { code: 407, statusCode: 422 });
-});
-
-test('details of what is no Postmark message are an error', async (t) => {
-  const { postmark, mailer, inbox } = await start(t);
-  await mailer.sendMail({ from: 'a@example.com', to: 'b@example.net', subject: 'By SMTP', text: 'x' });
-  const [message] = await inbox();
-  for (const id of [message?.id ?? '', 'nothing']) {
-    await assert.rejects(postmark.getOutboundMessageDetails(id), { code: 701, statusCode: 422 });
-  }
 });

@@ -8,7 +8,7 @@ import { type SimulatorOptions, startSimulator } from '../../../dev/simulator/si
 export const log = pino({ level: 'silent' });
 export const TOKEN = 'server-token';
 
-/** A simulator on free ports whose waits are short, with clients for all of its doors. It ends with the test. */
+/** A simulator on free ports with short delays and a client for each protocol. It ends with the test. */
 export async function start(t: TestContext, options: Partial<SimulatorOptions> = {}) {
   const simulator = await startSimulator({
     host: '127.0.0.1',
@@ -66,13 +66,6 @@ export function mail(fields: object = {}): Message & { To: string } {
     TextBody: 'Hi.',
     ...fields,
   };
-}
-
-/** How long a piece of work took, in milliseconds. */
-export async function timed<T>(work: Promise<T>): Promise<{ result: T; took: number }> {
-  const before = performance.now();
-  const result = await work;
-  return { result, took: performance.now() - before };
 }
 
 /** Asks until the answer is there; the test's own time limit is the end of it. */
