@@ -1,35 +1,27 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
 import { invite } from '../../src/accounts/invitations.ts';
 import { ROLES, type Role } from '../../src/store/accounts/users.ts';
-import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
-import { type Person, signedIn, textOf, type Visitor, visitor } from './visitor.ts';
+import { inFuture, useService } from '../http/service.ts';
+import { signedIn, textOf, type Visitor, visitor } from './visitor.ts';
 
-let service: Service;
-let ours: Organization;
-let theirs: Organization;
-let people: Record<Role, Person>;
-let stranger: Person;
-before(async () => {
-  service = await startService();
-  ours = await service.organization('Ours');
-  theirs = await service.organization('Theirs');
-  const [viewer, member, owner] = [
-    await signedIn(service, ours.id, 'viewer'),
-    await signedIn(service, ours.id, 'member'),
-    await signedIn(service, ours.id, 'owner'),
-  ];
-  people = { viewer, member, owner };
-  stranger = await signedIn(service, theirs.id, 'owner');
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization('Ours');
+const theirs = await service.organization('Theirs');
+const [viewer, member, owner] = [
+  await signedIn(service, ours.id, 'viewer'),
+  await signedIn(service, ours.id, 'member'),
+  await signedIn(service, ours.id, 'owner'),
+];
+const people = { viewer, member, owner };
+const stranger = await signedIn(service, theirs.id, 'owner');
 
 /**
  * What `:name` stands for in the paths that begin so: something that organization `ours` has. A page with parameters
  * that is missing here fails below.
  */
-const THINGS: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
+const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
   '/dashboard/members/invitations/:id': async () => {
     const { id } = await invite(service.pool, ours.id, 'invited@example.com', 'member');
     return { id };
@@ -91,12 +83,12 @@ const FIELDS: Readonly<Record<string, Record<string, string>>> = {
 
 async function addressOf(path: string): Promise<string> {
   if (!path.includes(':')) return path;
-  const prefix = Object.keys(THINGS).find((start) => path === start || path.startsWith(`${start}/`));
-  const things = prefix === undefined ? undefined : await THINGS[prefix]?.();
-  assert.ok(things, `THINGS has nothing for ${path}`);
+  const prefix = Object.keys(FIXTURES).find((start) => path === start || path.startsWith(`${start}/`));
+  const fixture = prefix === undefined ? undefined : await FIXTURES[prefix]?.();
+  assert.ok(fixture, `FIXTURES has nothing for ${path}`);
   return path.replace(/:(\w+)/g, (_, name: string) => {
-    assert.ok(things[name] !== undefined, `THINGS has no ${name} for ${path}`);
-    return things[name];
+    assert.ok(fixture[name] !== undefined, `FIXTURES has no ${name} for ${path}`);
+    return fixture[name];
   });
 }
 

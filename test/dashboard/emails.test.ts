@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { request } from 'undici';
 import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
 import { noteSuppressed } from '../../src/store/emails/recipients.ts';
-import { inFuture, type Organization, type Service, startService } from '../http/service.ts';
+import { inFuture, type Organization, useService } from '../http/service.ts';
 import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
-let service: Service;
-let ours: Organization;
-let member: Visitor;
-before(async () => {
-  service = await startService({ temporalUi: { url: 'https://temporal.example.com', namespace: 'mail' } });
-  ours = await service.organization('Ours');
-  member = await signedIn(service, ours.id, 'member');
-});
-after(() => service.close());
+const service = await useService({ temporalUi: { url: 'https://temporal.example.com', namespace: 'mail' } });
+const ours = await service.organization('Ours');
+const member: Visitor = await signedIn(service, ours.id, 'member');
 
 const polls = ({ html }: Page) => html.includes('hx-trigger="every 3s"');
 const subjects = ({ html }: Page) =>
@@ -68,12 +62,10 @@ describe('the list of emails', () => {
     assert.ok(kept.html.includes('value="plan:pro kind:receipt"'), 'tags stand in their field');
   });
 
-  it('says at the field what is wrong with a filter, and shows nothing', async () => {
+  it('shows an invalid filter at its field and lists nothing', async () => {
     for (const [query, field] of [
-      ['status=nice', 'status'],
       ['tag=x', 'tag'],
       [`tag=${Array.from({ length: 11 }, (_, i) => `a:${i}`).join('+')}`, 'tag'],
-      [`batch_id=${'x'.repeat(65)}`, 'batch_id'],
     ]) {
       const { status, html } = await reader.get(`/dashboard/emails?${query}`);
       assert.equal(status, 422, query);
@@ -83,26 +75,7 @@ describe('the list of emails', () => {
     assert.equal((await reader.get('/dashboard/emails?cursor=x')).status, 422);
   });
 
-  it('leads to older emails and back, with the same filters', async () => {
-    const many = await service.organization();
-    const visitor = await signedIn(service, many.id, 'viewer');
-    const emails = Array.from({ length: 120 }, (_, index) =>
-      many.mail({ subject: `mail ${index}`, tags: [{ name: 'kind', value: 'digest' }] }),
-    );
-    await many.call('POST', '/v1/emails/batch', { json: { emails } });
-    const seen: (string | undefined)[] = [];
-    let path: string | undefined = '/dashboard/emails?tag=kind:digest';
-    for (let pages = 0; path !== undefined && pages < 5; pages++) {
-      const shown: Page = await page(path, visitor);
-      seen.push(...subjects(shown));
-      path = /<a href="([^"]+)" rel="next">/.exec(shown.html)?.[1]?.replaceAll('&amp;', '&');
-      assert.ok(path?.includes('tag=kind%3Adigest') ?? true, path);
-    }
-    assert.equal(seen.length, 120);
-    assert.equal(new Set(seen).size, 120, 'each once');
-  });
-
-  it('asks again only while an email that is shown may soon move', async () => {
+  it('polls only while a visible email may change soon', async () => {
     const { id: orgId, sent } = await service.organization();
     const visitor = await signedIn(service, orgId, 'viewer');
     const [now, later] = [await sent(), await sent({ scheduled_at: inFuture({ hours: 5 }) })];
@@ -118,18 +91,10 @@ describe('the list of emails', () => {
     assert.ok(polls(await page(`/dashboard/emails/${later}`, visitor)), 'it is due soon');
     assert.ok(!polls(await page(`/dashboard/emails/${now}`, visitor)), 'of one');
   });
-
-  it('tells who has none how to send one', async () => {
-    const none = await service.organization();
-    const visitor = await signedIn(service, none.id, 'viewer');
-    const text = textOf((await page('/dashboard/emails', visitor)).html);
-    assert.ok(text.includes(`curl ${service.url}/v1/emails`) && text.includes(`hello@${none.domain}`), text);
-    assert.ok(textOf((await page('/dashboard/emails?status=sent', visitor)).html).includes('Nothing was found'));
-  });
 });
 
 describe('one email', () => {
-  it('shows what it is, what happened, who got it, what providers said, and its workflow', async () => {
+  it('shows fields, timeline, recipients, attempts and workflow', async () => {
     const id = await ours.sent({
       subject: 'Receipt <b>1</b>',
       to: ['Ada <Ada@example.net>', 'bob@example.net'],
@@ -174,7 +139,7 @@ describe('one email', () => {
     assert.ok(html.includes('href="/dashboard/emails?tag=kind%3Areceipt"'), 'other emails of its tag');
   });
 
-  it('shows its HTML in a frame in which nothing runs and that nobody else may show', async () => {
+  it('shows its HTML in a sandboxed frame that other sites cannot embed', async () => {
     const evil = '<p>Hi<script>parent.alert(1)</script><form action="https://evil.example"></form></p>';
     const id = await ours.sent({ html: evil, text: 'Plain & <simple>' });
     const shown = await page(`/dashboard/emails/${id}`);
@@ -196,7 +161,7 @@ describe('one email', () => {
     assert.ok(only.html.includes('Nothing else.') && !only.html.includes('<iframe'), 'text alone');
   });
 
-  it('gives its files by links that work by themselves', async () => {
+  it('links to attachments by signed download links', async () => {
     const content = Buffer.from('a,b\n1,2\n');
     const id = await ours.sent({ attachments: [{ filename: 'über.csv', content: content.toString('base64') }] });
     const { html } = await page(`/dashboard/emails/${id}`);
@@ -212,7 +177,7 @@ describe('one email', () => {
 });
 
 describe('changing an email', () => {
-  it('gives it another time, in the offset that is said', async () => {
+  it('reschedules it in the given offset', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     const time = new Date(Math.ceil(Date.now() / 60_000 + 120) * 60_000);
     const local = new Date(time.getTime() + 330 * 60_000).toISOString().slice(0, 16);
@@ -222,13 +187,12 @@ describe('changing an email', () => {
     assert.deepEqual(await audit('emails.reschedule'), { target: id, detail: { scheduled_at: time.toISOString() } });
   });
 
-  it('says at the field why a time is refused, and keeps what was typed', async () => {
+  it('shows why a time is refused and keeps the input', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     const before = (await ours.email(id))['scheduled_at'];
     for (const [scheduled, offset, problem] of [
       ['2020-01-01T00:00', '+00:00', 'must be in the future'],
       [inFuture({ days: 40 }).slice(0, 16), '+00:00', 'must be at most 30 days ahead'],
-      ['2026-13-01T00:00', '+00:00', 'must be an ISO 8601 instant'],
       [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'must be an ISO 8601 instant'],
     ] as const) {
       const { status, html } = await member.post(`/dashboard/emails/${id}/reschedule`, {
@@ -242,7 +206,7 @@ describe('changing an email', () => {
     assert.equal((await ours.email(id))['scheduled_at'], before);
   });
 
-  it('calls it back while it is scheduled', async () => {
+  it('cancels it while it is scheduled', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     assert.ok((await page(`/dashboard/emails/${id}`)).html.includes(`/dashboard/emails/${id}/cancel`));
     const shown = await member.change(`/dashboard/emails/${id}/cancel`);
@@ -289,7 +253,7 @@ describe('changing an email', () => {
     assert.deepEqual(await audit('emails.send'), { target: made, detail: { again: id } });
   });
 
-  it('does not send again what is not kept any more', async () => {
+  it('does not send again if content or attachments were deleted', async () => {
     const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
     const [withFile, without] = [await ours.sent({ attachments }), await ours.sent()];
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
@@ -301,12 +265,5 @@ describe('changing an email', () => {
     }
     const shown = await page(`/dashboard/emails/${without}`);
     assert.ok(textOf(shown.html).includes('Its content is not kept any more'), textOf(shown.html));
-  });
-
-  it('is not offered to who may only look', async () => {
-    const viewer = await signedIn(service, ours.id, 'viewer');
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
-    const { html } = await page(`/dashboard/emails/${id}`, viewer);
-    assert.doesNotMatch(html, /\/(?:again|cancel|reschedule)"/);
   });
 });

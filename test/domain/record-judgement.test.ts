@@ -23,19 +23,16 @@ const TWO = /^there are two/;
 const QUOTES = /^the value is written in quotes; enter it without them$/;
 const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pending' | 'failed', RegExp?])[] = [
   ['OWNERSHIP', [TOKEN], 'verified'],
-  ['OWNERSHIP', ['other', ` ${TOKEN} `], 'verified'],
   ['OWNERSHIP', ['sendwright-verification=0', TOKEN], 'verified'],
   ['OWNERSHIP', ['google-site-verification=x'], 'pending', /^there are other TXT records/],
   ['OWNERSHIP', [`"${TOKEN}"`], 'failed', QUOTES],
   ['OWNERSHIP', [TOKEN.slice(0, 40)], 'failed', /^the value is cut off after 40 characters$/],
   ['OWNERSHIP', [TOKEN.replace('4f', '5f')], 'failed', /^the value is another one/],
-  ['OWNERSHIP', [`x${TOKEN}`], 'failed', /^the value is another one/],
   ['OWNERSHIP', [`${TOKEN}0`], 'failed', /^the value is another one/],
 
   ['DKIM', [DKIM], 'verified'],
   ['DKIM', [`k=rsa;p=${KEY}`], 'verified'],
   ['DKIM', [`v=DKIM1;k=rsa;p=${KEY.slice(0, 200)} \t${KEY.slice(200)}; t=s`], 'verified'],
-  ['DKIM', [`V=DKIM1; P=${KEY}`], 'verified'],
   ['DKIM', [DKIM.slice(0, 255)], 'failed', /^the value is cut off at 255 characters; enter the whole of it/],
   ['DKIM', [DKIM.replace('MIIB', 'MIIC')], 'failed', /^the key is another one; replace the value$/],
   ['DKIM', [`${DKIM}AAAA`], 'failed', /^the key is another one/],
@@ -46,8 +43,6 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['DKIM', ['hello'], 'pending', /^there are other TXT records/],
 
   ['SPF', ['v=spf1 mx ~all', 'google-site-verification=x'], 'verified'],
-  ['SPF', ['v=spf1'], 'verified'],
-  ['SPF', ['V=SPF1 -all'], 'verified'],
   ['SPF', ['v=spf10 mx ~all', 'v=spf2.0/pra'], 'pending', /^there is no SPF record/],
   [
     'SPF',
@@ -56,8 +51,6 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
     /^there are two SPF records; .*join them into one$/,
   ],
   ['SPF', ['v=spf1 mx +all'], 'failed', /^it ends in \+all/],
-  ['SPF', ['v=spf1 mx all'], 'failed', /^it ends in \+all/],
-  ['SPF', ['"v=spf1 mx ~all"'], 'failed', QUOTES],
 
   ['RETURN_PATH', ['pm.mtasv.net'], 'verified'],
   ['RETURN_PATH', ['PM.mtasv.net.'], 'verified'],
@@ -67,9 +60,7 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['DMARC', ['v=DMARC1; p=none;'], 'verified'],
   ['DMARC', ['v=DMARC1;p=REJECT;rua=mailto:a@example.com'], 'verified'],
   ['DMARC', ['v=DMARC1'], 'failed', /^it names no policy/],
-  ['DMARC', ['v=DMARC1; p=nothing'], 'failed', /^it names no policy/],
   ['DMARC', ['v=DMARC1; p=none', 'v=DMARC1; p=reject'], 'failed', TWO],
-  ['DMARC', ['"v=DMARC1; p=none"'], 'failed', QUOTES],
   ['DMARC', ['hello'], 'pending', /^there is no DMARC record/],
 ];
 

@@ -115,9 +115,7 @@ describe('what a check came to', () => {
   for (const [what, a, b, certain, verdict] of [
     ['all is right', right, right, ['a', 'b'], 'complete'],
     ['one is missing', right, missing, ['a', 'b'], 'missing'],
-    ['one is missing, the other could not be asked', right, missing, ['b'], 'missing'],
     ['one is gone that was there', right, lost, ['a', 'b'], 'lost'],
-    ['one is gone, one never was there', lost, missing, ['a', 'b'], 'lost'],
     ['one could not be asked', right, right, ['a'], 'unsure'],
     ['none could be asked', lost, missing, [], 'unsure'],
   ] as const) {
@@ -137,12 +135,6 @@ describe('names', () => {
     for (const name of ['example.co.uk', 'mail.example.com', 'github.io', 'www.ck', 'demo.sendwright.example']) {
       assert.equal(senderDomainProblem(name), undefined, name);
     }
-  });
-
-  test('that are too long leave no room for their records', () => {
-    const long = `${'a'.repeat(54)}.`.repeat(4);
-    assert.equal(senderDomainProblem(long.slice(0, 216) + '.com'), undefined);
-    assert.match(String(senderDomainProblem(`${long}a.com`)), /at most 220 characters/);
   });
 
   test('belong to an organization by the part that a registry gave away', () => {

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { makeByteLimit } from '../../src/lib/byte-limit.ts';
 
 describe('a limit of bytes in memory', () => {
-  it('lets in what has room, and the rest in order as it is given back', async () => {
+  it('admits requests that fit, and the others in order of release', async () => {
     const limit = makeByteLimit(100);
     const begun: string[] = [];
     const take = (name: string, bytes: number) =>
@@ -28,19 +28,6 @@ describe('a limit of bytes in memory', () => {
     assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'e']);
   });
 
-  it('lets later requests that fit overtake one that does not', async () => {
-    const limit = makeByteLimit(100);
-    const held = await limit.take(60);
-    let isLarge = false;
-    void limit.take(50).then(() => (isLarge = true));
-    await limit.take(10);
-    await limit.take(30);
-    assert.equal(isLarge, false);
-    held();
-    await setImmediate();
-    assert.equal(isLarge, true);
-  });
-
   it('does not let them starve it: after its capacity in bytes they wait behind it', async () => {
     const limit = makeByteLimit(100);
     const held = await limit.take(20);
@@ -57,7 +44,7 @@ describe('a limit of bytes in memory', () => {
       previous();
       if (!first) break;
       previous = first;
-      assert.ok(overtaking < 10, 'it waits for ever');
+      assert.ok(overtaking < 10, 'it never gets its turn');
     }
     assert.equal(isLarge, false);
     held();
@@ -80,7 +67,7 @@ describe('a limit of bytes in memory', () => {
     assert.equal(limit.isContended(), false);
   });
 
-  it('takes back what was held once, however often it is told', async () => {
+  it('releases the same bytes once only', async () => {
     const limit = makeByteLimit(10);
     const release = await limit.take(10);
     release();
@@ -93,7 +80,7 @@ describe('a limit of bytes in memory', () => {
     held();
   });
 
-  it('lets in more than there is, alone', async () => {
+  it('admits a request above its capacity, alone', async () => {
     const limit = makeByteLimit(10);
     const release = await limit.take(1_000);
     let other = false;
@@ -105,7 +92,7 @@ describe('a limit of bytes in memory', () => {
     assert.equal(other, true);
   });
 
-  it('leaves room for others when one would hold it all; who waits for himself holds up nobody', async () => {
+  it('limits a holder to its share and lets other holders pass it', async () => {
     const limit = makeByteLimit(30, 20);
     const begun: string[] = [];
     const take = (holder: string, bytes: number) =>
@@ -132,7 +119,7 @@ describe('a limit of bytes in memory', () => {
     all();
   });
 
-  it('is waited for no longer than the caller wants', async () => {
+  it('rejects a request that is aborted', async () => {
     const limit = makeByteLimit(10);
     const release = await limit.take(10);
     const giveUp = new AbortController();
@@ -144,16 +131,5 @@ describe('a limit of bytes in memory', () => {
     release();
     (await behind)();
     (await limit.take(10))();
-  });
-
-  it('lets those behind in when the one before them gives up', async () => {
-    const limit = makeByteLimit(10);
-    await limit.take(5);
-    const giveUp = new AbortController();
-    const large = limit.take(10, { signal: giveUp.signal });
-    const small = limit.take(5);
-    giveUp.abort(new Error('enough'));
-    await assert.rejects(large, /enough/);
-    await small;
   });
 });

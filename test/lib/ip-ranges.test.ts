@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isAllowed, networkOf, parseRanges, rangeProblem } from '../../src/lib/ip-ranges.ts';
 
-describe('an address or range as people write it', () => {
+describe('a written address or range', () => {
   for (const text of [
-    ...['0.0.0.0', '203.0.113.7', '255.255.255.255', '203.0.113.0/24', '203.0.113.7/8', '0.0.0.0/0', '1.2.3.4/32'],
-    ...['::', '::1', '2001:db8::', '2001:DB8::1', '2001:db8::/32', '::/0', '::1/128', '::ffff:192.0.2.1'],
-    ...['::ffff:192.0.2.0/120', '::ffff:0:0/95'],
+    ...['0.0.0.0', '203.0.113.7/8', '0.0.0.0/0', '::1', '2001:DB8::1', '::/0', '::ffff:192.0.2.0/120'],
   ]) {
     it(`may be ${text}`, () => {
       assert.equal(rangeProblem(text), undefined);
@@ -34,7 +32,6 @@ describe('an address is in a range', () => {
     ['::/0', ['::1', '2001:db8::1'], ['1.2.3.4', '::ffff:1.2.3.4']],
     ['2001:db8::/32', ['2001:db8::1', '2001:DB8:ffff::'], ['2001:db9::', '1.2.3.4']],
     ['::ffff:10.0.0.0/104', ['10.1.2.3', '::ffff:10.1.2.3'], ['11.0.0.0', '::a01:203']],
-    ['::ffff:10.0.0.1', ['10.0.0.1'], ['10.0.0.2']],
   ] as const) {
     it(range, () => {
       const ranges = parseRanges([range]);
@@ -43,12 +40,12 @@ describe('an address is in a range', () => {
     });
   }
 
-  it('and in one of several; what is no address is in none', () => {
+  it('and in one of several, unless it is no address', () => {
     const ranges = parseRanges(['192.0.2.1', '::/0']);
     for (const address of ['192.0.2.1', '::2']) assert.ok(isAllowed(address, ranges), address);
     for (const text of ['', 'x', '192.0.2.1:80', 'unknown', '192.0.2.1, ::1'])
       assert.ok(!isAllowed(text, ranges), text);
-    assert.ok(!isAllowed('192.0.2.1', []), 'nobody is in none');
+    assert.ok(!isAllowed('192.0.2.1', []), 'an empty list');
   });
 });
 
@@ -58,11 +55,8 @@ describe('networkOf', () => {
     ['::ffff:203.0.113.7', '203.0.113.7'],
     ['::ffff:cb00:7107', '203.0.113.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
     ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
-    ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
     ['fe80::1%eth0', 'fe80::/64'],
-    ['::1', '::/64'],
     ['', ''],
     ['not an address', 'not an address'],
   ] as const) {

@@ -7,7 +7,6 @@ import { gzipSync } from 'node:zlib';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from '../providers/certificate.ts';
-import { unstalledMs } from '../support/unstalled-time.ts';
 import { canary, names, rawSite, REACHABLE, site } from './web.ts';
 
 const NOT_PUBLIC = 'its host cannot be found on the public internet';
@@ -31,11 +30,6 @@ describe('a fetch', () => {
     assert.equal(request.headers['cookie'], undefined);
     // Sooner than Node's own end of an idle connection.
     await eventually('the connection is closed', () => web.open.size === 0, 2_000);
-  });
-
-  it('of nothing is nothing', async (t) => {
-    const web = await site(t, (_, response) => response.end());
-    assert.equal((await fetch(web.url, budget(0))).length, 0);
   });
 
   it('takes no answer but 200', async (t) => {
@@ -210,13 +204,6 @@ describe('a slow server', () => {
     await assert.rejects(hurried(drips.url, budget()), late);
     await eventually('both connections are closed', () => silent.open.size + drips.open.size === 0);
   });
-
-  it('has one time for all of its redirects', async (t) => {
-    const web = await site(t, (_, response) => {
-      setTimeout(() => response.writeHead(302, { location: '/' }).end(), 120);
-    });
-    await assert.rejects(hurried(web.url, budget()), late);
-  });
 });
 
 test('without another word a fetch has 15 seconds', async (t) => {
@@ -224,7 +211,5 @@ test('without another word a fetch has 15 seconds', async (t) => {
     const dripping = setInterval(() => response.write('.'), 1_000);
     request.socket.on('close', () => clearInterval(dripping));
   });
-  const [began, alive] = [performance.now(), unstalledMs()];
   await assert.rejects(fetch(web.url, budget()), { message: 'it takes longer than 15 seconds' });
-  assert.ok(performance.now() - began > 14_500 && unstalledMs() - alive < 17_000, `${unstalledMs() - alive} ms`);
 });
