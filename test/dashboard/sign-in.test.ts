@@ -188,6 +188,15 @@ describe('a session', () => {
     assert.notEqual(other.cookie(), chosen);
   });
 
+  it('ends on the server when one signs out', async () => {
+    const ada = await signedIn(service, organization.id);
+    const cookie = ada.cookie();
+    await ada.change('/dashboard/sign-out');
+    assert.equal(ada.cookie(), '');
+    ada.take(cookie);
+    assert.equal((await ada.get('/dashboard')).status, 303);
+  });
+
   it('ends in every browser if its user signs out everywhere', async () => {
     const ada = await signedIn(service, organization.id);
     const elsewhere = visitor(service);

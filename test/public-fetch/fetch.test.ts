@@ -204,6 +204,13 @@ describe('a slow server', () => {
     await assert.rejects(hurried(drips.url, budget()), late);
     await eventually('both connections are closed', () => silent.open.size + drips.open.size === 0);
   });
+
+  it('has one time for all of its redirects', async (t) => {
+    const web = await site(t, (_, response) => {
+      setTimeout(() => response.writeHead(302, { location: '/' }).end(), 120);
+    });
+    await assert.rejects(hurried(web.url, budget()), late);
+  });
 });
 
 test('without another word a fetch has 15 seconds', async (t) => {
