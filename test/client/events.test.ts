@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { BounceReason, WebhookEvent } from '../../client/index.ts';
 import { makeMetadataSigner } from '../../src/domain/email/metadata-signature.ts';
-import { office, ScriptedProvider } from '../delivery/office.ts';
+import { harness, ScriptedProvider } from '../delivery/harness.ts';
 import { CALLBACK, type Organization, SECRET_KEY, type Service, startService } from '../http/service.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
 import { assertPresent } from './always-present.ts';
@@ -67,7 +67,7 @@ for (const [type, detail] of [
     const provider = new ScriptedProvider();
     if (type === 'email.rejected') provider.acts.push({ kind: 'rejected', detail });
     else provider.refuses = () => detail;
-    const there = office(service.pool, ours.id, [provider]);
+    const there = harness(service.pool, ours.id, [provider]);
     const member = await there.accept({ from_domain: ours.domain, from: `hello@${ours.domain}` });
     await there.deliverOne(member);
     const data = (await eventsOf(member.id)).get(type);

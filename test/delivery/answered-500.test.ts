@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, simulator, TOKEN } from '../providers/simulator.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office } from './office.ts';
+import { harness } from './harness.ts';
 
 const CALLS = 20;
 const EMAILS_PER_CALL = 10;
@@ -18,8 +18,8 @@ async function countTaken(postmarkUrl: string): Promise<number> {
 for (const status of [500, 503])
   test(`emails of a call that Postmark takes and answers with ${status} arrive once`, async (t) => {
     const { postmarkUrl, behave } = await simulator(t);
-    const set = office(pool, orgId, []);
-    const { deliver } = office(pool, orgId, [], { ...set.deps, providers: [at(postmarkUrl, 30)] });
+    const set = harness(pool, orgId, []);
+    const { deliver } = harness(pool, orgId, [], { ...set.deps, providers: [at(postmarkUrl, 30)] });
     const members = await set.acceptMany(CALLS * EMAILS_PER_CALL);
     for (let call = 0; call < CALLS; call++) {
       const some = members.slice(call * EMAILS_PER_CALL, (call + 1) * EMAILS_PER_CALL);

@@ -10,13 +10,13 @@ import { type FileStore, FileStoreUnavailable } from '../../src/store/files/file
 import { newFileId } from '../store/files/store-contract.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { harness, ScriptedProvider, sent } from './harness.ts';
 
 const log = pino({ level: 'silent' });
 
 const { pool, orgId } = await organizationFixture(10);
 
-/** An office over a disk store, and a function that gives an email files. */
+/** A harness with a disk store, and a function that attaches files to an email. */
 async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
   const store = diskStore(await temporaryFolder(t));
   const provider = new ScriptedProvider();
@@ -25,7 +25,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     seen.push(email);
     return undefined;
   };
-  const there = office(pool, orgId, [provider], { largeEmails: makeLargeEmails(wrap(store), log) });
+  const set = harness(pool, orgId, [provider], { largeEmails: makeLargeEmails(wrap(store), log) });
   const attach = async (emailId: string, contents: Record<string, string>): Promise<string[]> => {
     const files = Object.entries(contents).map(([filename, content]) => ({
       id: newFileId(),
@@ -39,15 +39,15 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     await insertAttachments(pool, orgId, emailId, files);
     return files.map(({ id }) => id);
   };
-  return { store, provider, seen, attach, ...there };
+  return { store, provider, seen, attach, ...set };
 }
 
 describe('an email with files', () => {
-  test('is handed over with all of them, in order', async (t) => {
+  test('is sent with all of them, in order', async (t) => {
     const { accept, attach, deliverOne, seen, attempts } = await make(t);
     const member = await accept();
     await attach(member.id, { 'a.txt': 'one', 'inline.png': 'two', empty: '' });
-    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.deepEqual(await deliverOne(member), sent(member.id));
     const files = seen[0]?.files.map((file) => ({ ...file, content: String(file.content) }));
     assert.deepEqual(files, [
       { filename: 'a.txt', contentType: 'text/plain', contentId: null, content: 'one' },
@@ -57,7 +57,7 @@ describe('an email with files', () => {
     assert.equal((await attempts(member.id)).length, 1);
   });
 
-  test('goes alone, and the others of its group go together', async (t) => {
+  test('has its own call, and the others of its group share one', async (t) => {
     const { acceptMany, attach, deliver, provider } = await make(t);
     const members = await acceptMany(5);
     const [, second, , fourth] = members;
@@ -66,13 +66,10 @@ describe('an email with files', () => {
     const results = await deliver(...members);
     assert.deepEqual(results.map(({ id }) => id).sort(), members.map(({ id }) => id).sort());
     assert.ok(results.every((result) => result.state === 'ended' && result.status === 'sent'));
-    assert.deepEqual(
-      provider.calls.map(({ ids }) => ids.length),
-      [3, 1, 1],
-    );
+    assert.deepEqual(provider.callSizes, [3, 1, 1]);
   });
 
-  test('is looked up at its provider before it is sent again, as any other', async (t) => {
+  test('is searched at its provider before it is sent again', async (t) => {
     const { accept, attach, deliverOne, provider, seen } = await make(t);
     const member = await accept();
     await attach(member.id, { 'a.txt': 'x' });
@@ -81,14 +78,14 @@ describe('an email with files', () => {
       return { kind: 'unknown', detail: 'silence' };
     });
     assert.equal((await deliverOne(member)).state, 'again');
-    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.deepEqual(await deliverOne(member), sent(member.id));
     assert.equal(provider.took.length, 1);
     assert.equal(seen.length, 1);
   });
 });
 
 describe('files that cannot be read', () => {
-  test('hold the email back and cost no attempt; it goes when they can be', async (t) => {
+  test('postpone the email without an attempt', async (t) => {
     let away = true;
     const { accept, attach, deliverOne, attempts, email } = await make(t, (store) => ({
       ...store,
@@ -107,7 +104,7 @@ describe('files that cannot be read', () => {
     assert.equal((await deliverOne(member)).state, 'ended');
   });
 
-  test('may turn up for a day after the email was due; then it fails, since half of it is no email', async (t) => {
+  test('fail the email a day after it was due', async (t) => {
     const { store, accept, attach, deliverOne, attempts, email } = await make(t);
     for (const harm of ['missing', 'short']) {
       const member = await accept();
@@ -122,7 +119,7 @@ describe('files that cannot be read', () => {
     }
   });
 
-  test('do not hold others back', async (t) => {
+  test('do not block other emails', async (t) => {
     const { acceptMany, attach, deliver, store } = await make(t);
     const members = await acceptMany(3);
     const [id = ''] = await attach(members[1]?.id ?? '', { 'a.txt': 'x' });

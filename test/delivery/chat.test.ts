@@ -8,7 +8,7 @@ import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { deleteNumber } from '../../src/store/chat/numbers.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatOffice, ScriptedChat } from './chat-office.ts';
+import { chatHarness, ScriptedChat } from './chat-harness.ts';
 
 const { pool, orgId } = await organizationFixture(8);
 
@@ -17,15 +17,15 @@ async function accepted(name: 'twilio' | 'meta' = 'twilio', settings: Partial<Ch
   const number = await connect(pool, orgId, name);
   const id = await acceptText(pool, orgId, number.number);
   const provider = new ScriptedChat(name);
-  return { id, number, provider, ...chatOffice(pool, provider, settings) };
+  return { id, number, provider, ...chatHarness(pool, provider, settings) };
 }
 
-function told(id: string, change: ChatReport['change'], providerMessageId: string): ChatReport {
+function reportOf(id: string, change: ChatReport['change'], providerMessageId: string): ChatReport {
   return { change, messageId: id, providerMessageId, dedupeKey: `${providerMessageId} ${change}` };
 }
 
 describe('a message is handed over', () => {
-  test('whole, and is sent', async () => {
+  test('with all fields, and is sent', async () => {
     const { id, number, provider, deliver, outcomes } = await accepted();
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
     const { status, provider_message_id, look_in } = await chatRow(pool, id);
@@ -36,22 +36,17 @@ describe('a message is handed over', () => {
     assert.deepEqual([from, to, type, content?.text], [number.number, TO, 'text', 'Hello']);
   });
 
-  test('once, however often it is tried', async () => {
+  test('once by repeated and by concurrent deliveries', async () => {
     const { id, provider, deliver } = await accepted();
     await deliver(id);
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent' });
-    await Promise.all(Array.from({ length: 5 }, () => deliver(id)));
     assert.equal(provider.took.length, 1);
+    const { id: other, ...workers } = await accepted();
+    await Promise.all(Array.from({ length: 6 }, () => workers.deliver(other)));
+    assert.equal(workers.provider.took.length, 1);
   });
 
-  test('once by workers at the same time', async () => {
-    const { id, provider, deliver } = await accepted();
-    const results = await Promise.all(Array.from({ length: 6 }, () => deliver(id)));
-    assert.equal(provider.took.length, 1);
-    assert.ok(results.some(({ state }) => state === 'ended'));
-  });
-
-  test('with nothing of it in the log', async () => {
+  test('without its text and number in the log', async () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'refused', detail: `The number ${TO} is unknown.`, code: '63024' });
     await deliver(id);
@@ -60,7 +55,7 @@ describe('a message is handed over', () => {
   });
 });
 
-describe('what a provider answers', () => {
+describe('an answer of the chat-app provider:', () => {
   test('refused for good: failed at once, with its code', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'refused', detail: 'Twilio refused it: no.', code: '63016' });
@@ -71,7 +66,7 @@ describe('what a provider answers', () => {
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
   });
 
-  test('busy: again by policy, or when the provider says', async () => {
+  test('busy: retried by policy, or when the provider says', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', after: 7_000 });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.' });
@@ -80,14 +75,14 @@ describe('what a provider answers', () => {
     assert.deepEqual(await outcomes(id), ['again', 'again', 'sent']);
   });
 
-  test('our account: again in a minute, and logged as an error', async () => {
+  test('our account: retried in a minute, and logged as an error', async () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', afterMs: 60_000 });
     assert.match(lines.join(''), /"level":50.*refused our account/);
   });
 
-  test('anything: a NUL and an endless text can be written down', async () => {
+  test('a NUL and a long text: stored without NUL and cut', async () => {
     const { id, provider, deliver } = await accepted();
     provider.acts.push({ kind: 'refused', detail: `a\0b${'x'.repeat(5_000)}`, code: '1\0' });
     await deliver(id);
@@ -106,7 +101,7 @@ describe('a message that cannot be sent fails at once', () => {
     assert.equal(provider.given.length, 0);
   });
 
-  test('because its number is not connected any more', async () => {
+  test('because its number is disconnected', async () => {
     const { id, number, deliver } = await accepted();
     await deleteNumber(pool, orgId, number.id);
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
@@ -114,7 +109,7 @@ describe('a message that cannot be sent fails at once', () => {
   });
 });
 
-describe('a call whose end nobody saw', () => {
+describe('an ambiguous call of a chat-app message', () => {
   test('is found at Twilio and not sent again', async () => {
     const { id, provider, deliver, die, outcomes } = await accepted();
     await die(id, true);
@@ -125,7 +120,7 @@ describe('a call whose end nobody saw', () => {
     assert.deepEqual(await outcomes(id), ['sent']);
   });
 
-  test('is sent again when Twilio says no twice, a minute apart', async () => {
+  test('is sent again after two "not found" of Twilio, a minute apart', async () => {
     const { id, provider, deliver, die, age, outcomes } = await accepted();
     await die(id, false);
     assert.equal((await deliver(id)).state, 'again');
@@ -149,40 +144,30 @@ describe('a call whose end nobody saw', () => {
     assert.deepEqual(await outcomes(id), [null]);
   });
 
-  test('at Twilio, what is known as another message is not this one', async () => {
+  test('at Twilio, a match that is recorded for another message does not count', async () => {
     const { id, number, provider, deliver, die, deps } = await accepted();
     const twin = await acceptText(pool, orgId, number.number);
-    await chatOffice(pool, provider, deps).deliver(twin);
+    await chatHarness(pool, provider, deps).deliver(twin);
     await die(id, false);
-    // As Twilio's list has it: the same words to the same person, whoever's they are.
+    // Twilio's list contains the same text to the same number of another message.
     provider.find = async (_message, _since, isAnothers) =>
       (await isAnothers?.('twilio 1')) === true ? undefined : 'twilio 1';
     assert.equal((await deliver(id)).state, 'again');
   });
 
-  test('at Meta, is left alone for a minute, since a report may still tell', async () => {
+  test('at Meta, waits a minute for a report', async () => {
     const { id, provider, deliver, die } = await accepted('meta');
     await die(id, true);
     const result = await deliver(id);
     assert.ok(result.state === 'again' && (result.afterMs ?? 0) > 30_000 && (result.afterMs ?? 0) <= 60_000);
-    await projectChatReports(pool, 'meta', [told(id, 'delivered', 'meta 1')]);
+    await projectChatReports(pool, 'meta', [reportOf(id, 'delivered', 'meta 1')]);
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'delivered' });
     assert.equal(provider.took.length, 1);
     assert.equal((await chatRow(pool, id)).provider_message_id, 'meta 1');
   });
 
-  test('at Meta, is sent again after that when AMBIGUOUS_SEND says retry', async () => {
-    const { id, provider, deliver, die, age, outcomes, lines } = await accepted('meta');
-    await die(id, true);
-    await age(id, 61);
-    assert.equal((await deliver(id)).state, 'ended');
-    assert.equal(provider.took.length, 2);
-    assert.deepEqual(await outcomes(id), ['risked', 'sent']);
-    assert.match(lines.join(''), /cannot be looked up/);
-  });
-
   test('is sent again at most once at Meta, then fails with the reason', async () => {
-    const { id, provider, deliver, age, outcomes } = await accepted('meta');
+    const { id, provider, deliver, age, outcomes, lines } = await accepted('meta');
     for (let round = 0; round < 4; round++) {
       provider.acts.push((message) => {
         provider.take(message);
@@ -196,6 +181,7 @@ describe('a call whose end nobody saw', () => {
     const { status, error } = await chatRow(pool, id);
     assert.equal(status, 'failed');
     assert.match(error ?? '', /may have been delivered.*sent again once/);
+    assert.match(lines.join(''), /cannot be looked up/);
   });
 
   test('gives a message at Meta up when its attempts are used up, although the last one is ambiguous', async () => {
@@ -211,7 +197,7 @@ describe('a call whose end nobody saw', () => {
     assert.equal(await giveUp(), 'failed');
   });
 
-  test('at Meta, fails after that when AMBIGUOUS_SEND says fail', async () => {
+  test('at Meta, fails after a minute when AMBIGUOUS_SEND is fail', async () => {
     const { id, provider, deliver, die, age, outcomes } = await accepted('meta', { ambiguousSend: 'fail' });
     await die(id, true);
     await age(id, 61);
@@ -219,25 +205,14 @@ describe('a call whose end nobody saw', () => {
     assert.equal(provider.took.length, 1);
     assert.deepEqual(await outcomes(id), ['unknown']);
     assert.match((await chatRow(pool, id)).error ?? '', /may have taken it/);
-    await projectChatReports(pool, 'meta', [told(id, 'delivered', 'meta 1')]);
+    await projectChatReports(pool, 'meta', [reportOf(id, 'delivered', 'meta 1')]);
     const { status, error } = await chatRow(pool, id);
     assert.deepEqual([status, error], ['delivered', null], 'the truth is shown when it comes');
-  });
-
-  test('an answer that got lost is asked about', async () => {
-    const { id, provider, deliver } = await accepted();
-    provider.acts.push((message) => {
-      provider.take(message);
-      return { kind: 'unknown', detail: 'No answer.' };
-    });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'No answer.' });
-    assert.equal((await deliver(id)).state, 'ended');
-    assert.equal(provider.took.length, 1);
   });
 });
 
 describe('a number that sends as fast as it may', () => {
-  test('holds a message back for its turn', async () => {
+  test('delays a message until its slot', async () => {
     const waits = [30, 0];
     const { id, provider, deliver } = await accepted('twilio', { pace: { reserve: () => waits.shift() ?? 0 } });
     assert.equal((await deliver(id)).state, 'ended');
@@ -245,7 +220,7 @@ describe('a number that sends as fast as it may', () => {
     assert.equal(waits.length, 0);
   });
 
-  test('sends a message away that would wait for long, and that costs no attempt', async () => {
+  test('postpones a message with a long wait, without an attempt', async () => {
     const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
     const reason = 'Its number sends as fast as it may.';
     assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000 });
@@ -255,7 +230,7 @@ describe('a number that sends as fast as it may', () => {
 });
 
 describe('the activities', () => {
-  test('say what was not taken without its recipient, and when to try again', async () => {
+  test('throw NotTaken without the recipient, with the time of the retry', async () => {
     const { id, provider, deps } = await accepted();
     provider.acts.push({ kind: 'busy', detail: `${TO} is busy.`, after: 90_000 });
     const activities = makeChatActivities(deps);
@@ -272,7 +247,7 @@ describe('the activities', () => {
     });
   });
 
-  test('give a message up when its attempts are used up, with the last answer and its code', async () => {
+  test('fail a message when its attempts are used up, with the last answer and its code', async () => {
     const { id, provider, deps, deliver } = await accepted();
     const activities = makeChatActivities(deps);
     const giveUp = () => activities.giveUpChat({ id, maximumAttempts: 2 });
@@ -289,9 +264,9 @@ describe('the activities', () => {
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
   });
 
-  test('a message that was reported meanwhile is not given up', async () => {
+  test('do not fail a message that was reported meanwhile', async () => {
     const { id, deps } = await accepted();
-    await projectChatReports(pool, 'twilio', [told(id, 'read', 'SM1')]);
+    await projectChatReports(pool, 'twilio', [reportOf(id, 'read', 'SM1')]);
     assert.equal(await makeChatActivities(deps).giveUpChat({ id, maximumAttempts: 1 }), 'read');
   });
 });

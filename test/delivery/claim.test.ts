@@ -7,11 +7,11 @@ import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { force, inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, officeWithProvider, ScriptedProvider } from './office.ts';
+import { harness, harnessWithProvider, ScriptedProvider, sent } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 
-const make = (settings?: Partial<EmailDeps>) => officeWithProvider(pool, orgId, settings);
+const make = (settings?: Partial<EmailDeps>) => harnessWithProvider(pool, orgId, settings);
 
 /** Moves a scheduled email's time to a second ago, as if it had waited. */
 const makeDue = (id: string) =>
@@ -21,12 +21,7 @@ describe('an email is claimed', () => {
   test('when it is queued', async () => {
     const { accept, deliverOne, provider, email, timeline, attempts } = make();
     const member = await accept();
-    assert.deepEqual(await deliverOne(member), {
-      id: member.id,
-      state: 'ended',
-      status: 'sent',
-      provider: 'postmark',
-    });
+    assert.deepEqual(await deliverOne(member), sent(member.id));
     const row = await email(member.id);
     assert.deepEqual([row.status, row.provider, row.provider_message_id], ['sent', 'postmark', 'postmark 1']);
     assert.deepEqual(await timeline(member.id), ['queued', 'sent']);
@@ -36,7 +31,7 @@ describe('an email is claimed', () => {
     assert.deepEqual(provider.took, [{ id: member.id, call: attempt?.call, messageId: 'postmark 1' }]);
   });
 
-  test('when it was scheduled and is due: queued while the call is under way', async () => {
+  test('when it was scheduled and is due: it is queued during the call', async () => {
     const { accept, deliverOne, provider, email, timeline } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     await makeDue(member.id);
@@ -61,7 +56,7 @@ describe('an email is claimed', () => {
     assert.deepEqual(provider.calls, []);
   });
 
-  test('not at a version that is out of date, even when it is due', async () => {
+  test('not at an outdated version, even when it is due', async () => {
     const { accept, deliverOne, provider } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     await projectReschedule(pool, orgId, member.id, inMs(7_200_000));
@@ -102,7 +97,7 @@ describe('an email is claimed', () => {
     assert.deepEqual(provider.calls, []);
   });
 
-  test('by an attempt that is on record, for all to see, before its provider is called', async () => {
+  test('by an attempt that is committed before its provider is called', async () => {
     const { accept, deliverOne, provider, attempts } = make();
     const member = await accept();
     provider.acts.push(async (mail, call) => {
@@ -121,7 +116,7 @@ describe('an email is claimed', () => {
 describe('the provider of an email', () => {
   function two() {
     const [first, second] = [new ScriptedProvider('postmark'), new ScriptedProvider('smtp', false)];
-    return { first, second, ...office(pool, orgId, [first, second]) };
+    return { first, second, ...harness(pool, orgId, [first, second]) };
   }
 
   test('is the first that can carry it', async () => {
@@ -129,25 +124,12 @@ describe('the provider of an email', () => {
     first.refuses = ({ subject }) => (subject === 'large' ? 'Postmark carries at most 3 bytes.' : undefined);
     const [small, large] = [await accept(), await accept({ subject: 'large' })];
     const results = await deliver(small, large);
-    assert.deepEqual(
-      new Map(results.map((result) => [result.id, 'provider' in result && result.provider])),
-      new Map([
-        [small.id, 'postmark'],
-        [large.id, 'smtp'],
-      ]),
-    );
-    assert.deepEqual(
-      first.took.map(({ id }) => id),
-      [small.id],
-    );
-    assert.deepEqual(
-      second.took.map(({ id }) => id),
-      [large.id],
-    );
+    assert.equal(results.filter((result) => result.state === 'ended' && result.status === 'sent').length, 2);
+    assert.deepEqual([first.tookIds, second.tookIds], [[small.id], [large.id]]);
     assert.notEqual(first.calls[0]?.call, second.calls[0]?.call);
   });
 
-  test('is nobody when none can: it fails at once and says every limit', async () => {
+  test('is none when all refuse it: the email fails with every limit', async () => {
     const { first, second, accept, deliverOne, email, timeline, attempts } = two();
     first.refuses = () => 'Postmark carries at most 3 bytes, not 4.';
     second.refuses = () => 'SMTP carries nothing today.';
@@ -167,7 +149,7 @@ describe('the provider of an email', () => {
     assert.deepEqual([first.calls, second.calls, await attempts(member.id)], [[], [], []]);
   });
 
-  test('does not matter when our own rules have changed: it fails and holds up nobody', async () => {
+  test('is not called for an email that cannot be parsed: it fails and blocks no other', async () => {
     const { accept, deliver, email } = two();
     const [broken, fine] = [await accept(), await accept()];
     await pool.query(`UPDATE emails SET "to" = '["not an address"]' WHERE id = $1`, [broken.id]);
@@ -183,7 +165,7 @@ describe('the provider of an email', () => {
 });
 
 describe('a worker that was frozen between its claim and its call', () => {
-  test('does not send any more', async (t) => {
+  test('does not send', async (t) => {
     const { accept, deliverOne, provider, attempts } = make();
     const member = await accept();
     const real = performance.now.bind(performance);
@@ -205,18 +187,9 @@ describe('a worker that was frozen between its claim and its call', () => {
     assert.equal((await deliverOne(member)).state, 'ended');
     assert.equal(provider.took.length, 1);
   });
-
-  test('sends as long as its claim holds', async (t) => {
-    const { accept, deliverOne } = make();
-    const member = await accept();
-    const real = performance.now.bind(performance);
-    let calls = 0;
-    t.mock.method(performance, 'now', () => real() + (calls++ === 0 ? 0 : 19_000));
-    assert.equal((await deliverOne(member)).state, 'ended');
-  });
 });
 
-test('a claim expires by the clock on which more time has passed: the monotonic one stands still while a machine is suspended', () => {
+test('a claim expires by the later of the monotonic and the system clock', () => {
   const [claimedAt, claimedAtUnixMs] = [performance.now(), Date.now()];
   assert.equal(isClaimExpired({ claimedAt, claimedAtUnixMs }), false);
   assert.equal(isClaimExpired({ claimedAt, claimedAtUnixMs: claimedAtUnixMs - 20_001 }), true);

@@ -5,7 +5,7 @@ import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { serveIsolated } from '../../src/main/isolated-server.ts';
 import { makeIsolation } from '../../src/main/isolation.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { harness, ScriptedProvider } from './harness.ts';
 
 /**
  * A worker whose provider kills its process for one email: `killing-worker.ts <database> <organization> <ids>` delivers
@@ -22,7 +22,7 @@ class KillingProvider extends ScriptedProvider {
 }
 
 // The provider does not have a call that ended its worker; its first "not found" counts.
-const { deps, lines } = office(pool, orgId, [new KillingProvider()], { confirmNotFoundAfterMs: -1 });
+const { deps, lines } = harness(pool, orgId, [new KillingProvider()], { confirmNotFoundAfterMs: -1 });
 
 if (ids[0] === 'isolated') {
   serveIsolated((member) => deliver(deps, [member]));

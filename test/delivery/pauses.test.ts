@@ -7,8 +7,8 @@ import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatOffice, ScriptedChat } from './chat-office.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { chatHarness, ScriptedChat } from './chat-harness.ts';
+import { harness, ScriptedProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 afterEach(async () => {
@@ -17,15 +17,15 @@ afterEach(async () => {
 
 const REFUSED: SendOutcome = { kind: 'account', detail: 'The token is wrong.' };
 
-/** Workers of their own, each with what it knows of pauses, that use the same providers. */
+/** Workers with the same providers, each with its own cache of pauses. */
 function workers(count: number, ...names: ('postmark' | 'smtp')[]) {
   const providers = (names.length > 0 ? names : (['postmark'] as const)).map((name) => new ScriptedProvider(name));
   const [provider, other] = providers as [ScriptedProvider, ScriptedProvider];
-  const all = Array.from({ length: count }, () => office(pool, orgId, providers));
+  const all = Array.from({ length: count }, () => harness(pool, orgId, providers));
   return { provider, other, all, ...(all[0] as (typeof all)[0]) };
 }
 
-/** What has been read of pauses is a second old at most. */
+/** Empties the cache of pauses. */
 async function forget(...deps: { deps: { pauses: unknown } }[]): Promise<void> {
   for (const each of deps)
     Object.assign(each.deps, { pauses: makeProviderPauses(pool, { error() {}, info() {}, warn() {} }) });
@@ -38,7 +38,7 @@ async function pauses(): Promise<unknown[]> {
 }
 
 describe('an account that the provider refuses', () => {
-  test('is paused: further emails wait without an attempt', async () => {
+  test('is paused, and further emails wait without an attempt', async () => {
     const { accept, deliverOne, provider, attempts, email } = workers(1);
     provider.acts.push(REFUSED);
     await deliverOne(await accept());
@@ -52,7 +52,7 @@ describe('an account that the provider refuses', () => {
     assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 0 }]);
   });
 
-  test('is probed by one email at a time, whichever worker sends it, and resumes when that succeeds', async () => {
+  test('is probed by one email of all workers, and resumes when that is sent', async () => {
     const { all, provider } = workers(4);
     const [first] = all as [(typeof all)[0]];
     provider.acts.push(REFUSED);
@@ -65,7 +65,7 @@ describe('an account that the provider refuses', () => {
     const running = Promise.all(all.map((worker, i) => worker.deliver(...members.slice(i * 10, i * 10 + 10))));
     const given = () => provider.given.length;
     while (given() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-    const waiting = await office(pool, orgId, [provider]).deliverOne(await first.accept());
+    const waiting = await harness(pool, orgId, [provider]).deliverOne(await first.accept());
     assert.equal(waiting.state, 'again');
     assert.equal(given(), 2, 'the email that was refused, and one probe');
     answer({ kind: 'sent', messageId: 'probe' });
@@ -77,7 +77,7 @@ describe('an account that the provider refuses', () => {
     assert.equal((await first.deliverOne(await first.accept())).state, 'ended');
   });
 
-  test('stays paused after a probe that fails, and is probed less often', async () => {
+  test('stays paused after a failed probe, and is probed less often', async () => {
     const { accept, deliverOne, provider, deps } = workers(1);
     provider.acts.push(REFUSED, REFUSED);
     const member = await accept();
@@ -95,7 +95,7 @@ describe('an account that the provider refuses', () => {
     assert.equal(provider.calls.length, 2);
   });
 
-  test('is left out while another provider can carry the email', async () => {
+  test('is replaced by another provider', async () => {
     const { accept, deliverOne, provider, other } = workers(1, 'postmark', 'smtp');
     provider.acts.push(REFUSED);
     const member = await accept();
@@ -109,9 +109,9 @@ describe('an account that the provider refuses', () => {
     assert.equal(provider.calls.length, 1);
   });
 
-  test('for one sender holds up no other sender', async () => {
+  test('for one sender pauses no other sender', async () => {
     const { accept, deliverOne, provider } = workers(1);
-    const theirs = office(pool, await organization(pool, 'unconfirmed.example'), [provider]);
+    const theirs = harness(pool, await organization(pool, 'unconfirmed.example'), [provider]);
     const unconfirmed = (local: string) => ({
       ...{ from: `${local}@unconfirmed.example`, from_domain: 'unconfirmed.example' },
     });
@@ -127,8 +127,8 @@ describe('an account that the provider refuses', () => {
 describe('a message stream that the provider refuses', () => {
   const streamOf = ({ marketing }: { marketing: boolean }) => (marketing ? 'broadcast' : 'outbound');
 
-  test('pauses the email on it, and no other email', async () => {
-    const { accept, deliverOne, provider } = workers(1);
+  test('pauses the email on it, and no other email, until an email on it is sent', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
     Object.assign(provider, { streamOf });
     provider.acts.push({ ...REFUSED, scope: 'stream' });
     await deliverOne(await accept({ marketing: true }));
@@ -136,21 +136,13 @@ describe('a message stream that the provider refuses', () => {
     assert.equal((await deliverOne(await accept({ marketing: true }))).state, 'again');
     assert.equal((await deliverOne(await accept())).state, 'ended');
     assert.equal((await pauses()).length, 1, 'email on another stream does not end the pause');
-  });
-
-  test('resumes when an email on it is sent', async () => {
-    const { accept, deliverOne, provider, deps } = workers(1);
-    Object.assign(provider, { streamOf });
-    provider.acts.push({ ...REFUSED, scope: 'stream' });
-    const member = await accept({ marketing: true });
-    await deliverOne(member);
     await probeNow();
     await forget({ deps });
-    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.equal((await deliverOne(await accept({ marketing: true }))).state, 'ended');
     assert.deepEqual(await pauses(), []);
   });
 
-  test('has calls of its own within a group', async () => {
+  test('has separate calls within a group', async () => {
     const { acceptMany, deliver, provider } = workers(1);
     Object.assign(provider, { streamOf });
     const members = await acceptMany(6, (i) => ({ marketing: i % 2 === 0 }));
@@ -168,7 +160,7 @@ describe('a message stream that the provider refuses', () => {
 });
 
 describe('the wait for an account', () => {
-  test('uses up no attempts, and ends in failed after ACCOUNT_RETRY_FOR', async () => {
+  test('uses up no attempts, and fails the email after ACCOUNT_RETRY_FOR', async () => {
     const { accept, deliverOne, provider, deps, email, attempts } = workers(1);
     const member = await accept();
     for (let i = 0; i < 20; i++) {
@@ -190,7 +182,7 @@ describe('the wait for an account', () => {
     assert.equal((await email(member.id)).error, 'The token is wrong. Given up after 72 hours.');
   });
 
-  test('ends likewise for an email that was never attempted', async () => {
+  test('fails an email that was never attempted after ACCOUNT_RETRY_FOR', async () => {
     const { accept, deliverOne, provider, deps, email } = workers(1);
     provider.acts.push(REFUSED);
     await deliverOne(await accept());
@@ -209,7 +201,7 @@ describe('the wait for an account', () => {
 test('a chat-app number whose account is refused is paused, and no other number', async () => {
   const [refused, other] = [await connect(pool, orgId), await connect(pool, orgId)];
   const provider = new ScriptedChat('twilio');
-  const { deps, deliver } = chatOffice(pool, provider);
+  const { deps, deliver } = chatHarness(pool, provider);
   provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
   await deliver(await acceptText(pool, orgId, refused.number));
   assert.deepEqual(await pauses(), [{ provider: 'twilio', sender: refused.id, probes: 0 }]);

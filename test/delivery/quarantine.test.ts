@@ -7,7 +7,7 @@ import type { Isolation, MemberResult } from '../../src/delivery/email/contract.
 import { countCrash, markSuspects } from '../../src/store/emails/suspects.ts';
 import { quarantined } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { harness, ScriptedProvider } from './harness.ts';
 
 const { pool, orgId, url } = await organizationFixture(10);
 
@@ -24,7 +24,7 @@ async function runWorker(ids: readonly string[]): Promise<MemberResult[] | strin
 
 describe('an email that ends the process that delivers it', () => {
   test('ends one worker, is quarantined, and all others of its call are sent', async () => {
-    const { acceptMany, email, outcomes } = office(pool, orgId, []);
+    const { acceptMany, email, outcomes } = harness(pool, orgId, []);
     const members = await acceptMany(12, (i) => ({ subject: i === 5 ? 'poison' : 'Hello' }));
     const ids = members.map(({ id }) => id);
     const poison = ids[5] as string;
@@ -48,18 +48,18 @@ describe('an email that ends the process that delivers it', () => {
   });
 });
 
-/** An office with an isolated process that does as it is told. */
+/** A harness with an isolated process that answers as given. */
 function make(answer: Awaited<ReturnType<Isolation['deliver']>> | 'deliver', canBeAsked = true) {
   const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
   const isolatedIds: string[] = [];
-  const inside = office(pool, orgId, [provider], { confirmNotFoundAfterMs: -1 });
+  const inside = harness(pool, orgId, [provider], { confirmNotFoundAfterMs: -1 });
   const isolation: Isolation = {
     deliver: async (member) => {
       isolatedIds.push(member.id);
       return answer === 'deliver' ? inside.deliverOne(member) : answer;
     },
   };
-  return { provider, isolatedIds, ...office(pool, orgId, [provider], { confirmNotFoundAfterMs: -1, isolation }) };
+  return { provider, isolatedIds, ...harness(pool, orgId, [provider], { confirmNotFoundAfterMs: -1, isolation }) };
 }
 
 const crashesOf = async (id: string): Promise<unknown> => {
@@ -69,8 +69,8 @@ const crashesOf = async (id: string): Promise<unknown> => {
   return rows[0];
 };
 
-describe('an attempt whose end no worker has recorded', () => {
-  test('is looked up first; what the provider has is not delivered again', async () => {
+describe('an attempt without an outcome', () => {
+  test('is searched first, and an email that the provider has is not delivered again', async () => {
     const { provider, accept, die, deliverOne, isolatedIds } = make('deliver');
     const member = await accept();
     await die(member, provider, 'call_taken', true);
@@ -87,13 +87,10 @@ describe('an attempt whose end no worker has recorded', () => {
     const results = await deliver(...members);
     assert.deepEqual(new Set(results.map((result) => 'status' in result && result.status)), new Set(['sent']));
     assert.deepEqual(isolatedIds.toSorted(), suspects.map(({ id }) => id).toSorted());
-    assert.deepEqual(
-      provider.calls.map(({ ids }) => ids.length),
-      [2, 1, 1, 1],
-    );
+    assert.deepEqual(provider.callSizes, [2, 1, 1, 1]);
   });
 
-  test('is nothing to suspect an email for when the provider answered too late', async () => {
+  test('does not make a suspect when the provider did not answer', async () => {
     const { provider, accept, deliverOne, isolatedIds } = make('deliver');
     const member = await accept();
     provider.acts.push({ kind: 'unknown', detail: 'silence' });
@@ -104,7 +101,7 @@ describe('an attempt whose end no worker has recorded', () => {
 });
 
 describe('a suspect', () => {
-  test('that the provider cannot take now is none any more', async () => {
+  test('that reached a provider is no suspect any longer', async () => {
     const { provider, accept, deliverOne, isolatedIds } = make('deliver');
     const member = await accept();
     await markSuspects(pool, [member.id]);
@@ -151,7 +148,7 @@ describe('a suspect', () => {
     assert.ok(lines.some((line) => line.includes('"email quarantined"') && line.includes(member.id)));
   });
 
-  test('is looked up at its provider before it is quarantined, where that can be asked', async () => {
+  test('is searched at its provider before it is quarantined, if that can be asked', async () => {
     for (const canBeAsked of [true, false]) {
       const { provider, accept, die, deliverOne } = make('deliver', canBeAsked);
       const member = await accept();
@@ -168,7 +165,7 @@ test('a large email whose content ended its worker before there was an attempt i
   const { accept, deps, deliverOne, attempts } = make('busy');
   const member = await accept({ text: 'x'.repeat(100_000) });
   const { largeEmails } = deps;
-  const dying = office(pool, orgId, deps.providers as ScriptedProvider[], {
+  const dying = harness(pool, orgId, deps.providers as ScriptedProvider[], {
     largeEmails: { use: (db, emails) => largeEmails.use(db, emails, () => Promise.reject(new Error('out of memory'))) },
   });
   await assert.rejects(dying.deliverOne(member), /out of memory/);

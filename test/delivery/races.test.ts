@@ -6,16 +6,16 @@ import { insertOutbox } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { harnessWithProvider } from './harness.ts';
 
-/** How often each race is run, with other delays each time. */
+/** The runs of each race, with different delays. */
 const RUNS = 200;
-/** How many of them run at once. */
+/** The number of concurrent runs. */
 const LANES = 4;
 
 const { pool, orgId } = await organizationFixture(20);
 
-/** A moment, often none at all. */
+/** A short random delay, often none. */
 const moment = (longest = 4) => sleep(Math.max(0, Math.random() * longest * 2 - longest));
 
 async function race(run: (i: number) => Promise<void>): Promise<void> {
@@ -27,13 +27,10 @@ async function race(run: (i: number) => Promise<void>): Promise<void> {
   );
 }
 
-function make(canBeAsked = true) {
-  const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
-  return { provider, ...office(pool, orgId, [provider]) };
-}
+const make = (canBeAsked = true) => harnessWithProvider(pool, orgId, {}, canBeAsked ? 'postmark' : 'smtp');
 
 for (const canBeAsked of [true, false])
-  test(`an email that several workers deliver at once is sent once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
+  test(`an email that several workers deliver concurrently is sent once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
     await race(async () => {
       const { provider, accept, deliverOne, outcomes, timeline, email } = make(canBeAsked);
       const member = await accept();
@@ -58,7 +55,7 @@ for (const canBeAsked of [true, false])
   });
 
 for (const canBeAsked of [true, false])
-  test(`an attempt that several workers find lost at once is made again once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
+  test(`a lost attempt that several workers find concurrently is repeated once (${canBeAsked ? 'asked' : 'not asked'})`, async () => {
     await race(async () => {
       const { provider, accept, deliverOne, die, age, outcomes, timeline } = make(canBeAsked);
       const member = await accept();
@@ -78,7 +75,7 @@ for (const canBeAsked of [true, false])
     });
   });
 
-test('a group that several workers deliver at once is sent once, and each of them gets a result for everyone', async () => {
+test('a group that several workers deliver concurrently is sent once, and each worker gets all results', async () => {
   const { provider, acceptMany, deliver, timeline } = make();
   const members = await acceptMany(100);
   const results = await Promise.all([deliver(...members), deliver(...[...members].reverse()), deliver(...members)]);
@@ -88,10 +85,10 @@ test('a group that several workers deliver at once is sent once, and each of the
 });
 
 describe('when an email falls due at the very moment at which', () => {
-  /** How many of the runs the API won. */
+  /** The number of runs that the API won. */
   const won = { cancel: 0, reschedule: 0 };
 
-  test('it is canceled, either it is canceled and never sent, or sent and the caller is told no', async () => {
+  test('it is canceled, it is either canceled and never sent, or sent and the cancel refused', async () => {
     await race(async () => {
       const { provider, accept, deliverOne, email, timeline } = make();
       const member = await accept({ scheduled_at: inMs(60_000) });
@@ -118,7 +115,7 @@ describe('when an email falls due at the very moment at which', () => {
     });
   });
 
-  test('it is moved, either it waits for its new time, or it is sent and the caller is told no', async () => {
+  test('it is rescheduled, it either waits for its new time, or is sent and the reschedule refused', async () => {
     await race(async () => {
       const { provider, accept, deliverOne, email, timeline } = make();
       const member = await accept({ scheduled_at: inMs(60_000) });
@@ -143,13 +140,13 @@ describe('when an email falls due at the very moment at which', () => {
     });
   });
 
-  test('these runs have seen both sides win', () => {
+  test('each side has won some of these runs', () => {
     for (const [name, wins] of Object.entries(won))
       assert.ok(wins > 0 && wins < RUNS, `${name} won ${wins} of ${RUNS}`);
   });
 });
 
-test('a report that overtakes our own record of the hand-over loses neither', async () => {
+test('a report that arrives before the outcome is recorded loses neither', async () => {
   await race(async () => {
     const { provider, accept, deliverOne, email, timeline } = make();
     const member = await accept();

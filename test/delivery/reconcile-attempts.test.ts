@@ -3,22 +3,21 @@ import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { project } from '../../src/projection/emails.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, ScriptedProvider } from './office.ts';
+import { harness, harnessWithProvider, ScriptedProvider, sent } from './harness.ts';
 
 const LOST: SendOutcome = { kind: 'unknown', detail: 'connection lost' };
 const CALL = 'call_1';
 
 const { pool, orgId } = await organizationFixture(10);
 
-function make(canBeAsked: boolean, settings: Parameters<typeof office>[3] = {}) {
-  const provider = new ScriptedProvider(canBeAsked ? 'postmark' : 'smtp', canBeAsked);
-  return { provider, ...office(pool, orgId, [provider], settings) };
+function make(canBeAsked: boolean, settings: Parameters<typeof harnessWithProvider>[2] = {}) {
+  return harnessWithProvider(pool, orgId, settings, canBeAsked ? 'postmark' : 'smtp');
 }
-type Office = ReturnType<typeof make>;
-type Member = Awaited<ReturnType<Office['accept']>>;
+type Harness = ReturnType<typeof make>;
+type Member = Awaited<ReturnType<Harness['accept']>>;
 
-/** The two ways to an attempt whose end nobody saw; `took` says whether its provider has the email. */
-const WAYS: Readonly<Record<string, (office: Office, member: Member, took: boolean) => Promise<void>>> = {
+/** The causes of an ambiguous attempt; `took` is whether the provider has the email. */
+const CAUSES: Readonly<Record<string, (harness: Harness, member: Member, took: boolean) => Promise<void>>> = {
   'no answer came': async ({ provider, deliverOne }, member, took) => {
     provider.acts.push((email, call) => {
       if (took) provider.take(email, call);
@@ -29,18 +28,13 @@ const WAYS: Readonly<Record<string, (office: Office, member: Member, took: boole
   'the worker died': ({ provider, die }, member, took) => die(member, provider, CALL, took),
 };
 
-for (const [way, happen] of Object.entries(WAYS))
-  describe(`after a call of which ${way}`, () => {
-    test('the provider is asked, and what it has is sent and not sent again', async () => {
+for (const [cause, happen] of Object.entries(CAUSES))
+  describe(`after an ambiguous call: ${cause}`, () => {
+    test('the provider is asked, and an email that it has is not sent again', async () => {
       const set = make(true);
       const member = await set.accept();
       await happen(set, member, true);
-      assert.deepEqual(await set.deliverOne(member), {
-        id: member.id,
-        state: 'ended',
-        status: 'sent',
-        provider: 'postmark',
-      });
+      assert.deepEqual(await set.deliverOne(member), sent(member.id));
       assert.deepEqual([set.provider.calls.length, set.provider.took.length, set.provider.asked], [1, 1, 1]);
       const row = await set.email(member.id);
       assert.deepEqual([row.status, row.provider, row.provider_message_id], ['sent', 'postmark', 'postmark 1']);
@@ -48,7 +42,7 @@ for (const [way, happen] of Object.entries(WAYS))
       assert.deepEqual(await set.outcomes(member.id), ['sent']);
     });
 
-    test('what the provider does not have is asked for again a minute later, and not sent before that', async () => {
+    test('an email that is not found is searched again a minute later, and not sent before', async () => {
       const set = make(true);
       const member = await set.accept();
       await happen(set, member, false);
@@ -72,7 +66,7 @@ for (const [way, happen] of Object.entries(WAYS))
       assert.deepEqual(await set.timeline(member.id), ['queued', 'sent']);
     });
 
-    test('what its search shows only after a while is not sent again', async () => {
+    test('an email that the search shows late is not sent again', async () => {
       const set = make(true);
       const member = await set.accept();
       await happen(set, member, true);
@@ -85,7 +79,7 @@ for (const [way, happen] of Object.entries(WAYS))
       assert.deepEqual(await set.outcomes(member.id), ['sent']);
     });
 
-    test('a provider that cannot be asked now is asked again by policy; each time counts, and none is a no', async () => {
+    test('a failed search is retried by policy and counted, and is no "not found"', async () => {
       const set = make(true);
       const { provider } = set;
       const member = await set.accept();
@@ -106,7 +100,7 @@ for (const [way, happen] of Object.entries(WAYS))
       assert.deepEqual([provider.calls.length, provider.took.length], [1, 1]);
     });
 
-    test('the other end of the call may still be told by its own report: then nobody is asked', async () => {
+    test('a report of the provider ends it without a search', async () => {
       const set = make(true);
       const member = await set.accept();
       await happen(set, member, true);
@@ -115,37 +109,18 @@ for (const [way, happen] of Object.entries(WAYS))
       assert.equal(set.provider.asked, 0);
     });
 
-    test('a provider that is no longer among the settings is one that cannot be asked', async () => {
-      const set = make(true);
-      const member = await set.accept();
-      await happen(set, member, false);
-      const other = new ScriptedProvider('smtp', false);
-      const later = office(pool, orgId, [other]);
-      await set.age(member.id, 76);
-      assert.equal((await later.deliverOne(member)).state, 'ended');
-      assert.deepEqual(await set.outcomes(member.id), ['risked', 'sent']);
-      assert.deepEqual([set.provider.asked, other.took.length], [0, 1]);
-    });
-
-    test('where nobody can be asked it is sent again, counted and listed, when the operator says so', async () => {
+    test('sends it again without a search, and logs it, when AMBIGUOUS_SEND is retry', async () => {
       const set = make(false);
-      const member = await set.accept();
-      await happen(set, member, true);
-      await set.age(member.id, 721);
-      assert.equal((await set.deliverOne(member)).state, 'ended');
-      const [first, second] = await set.attempts(member.id);
-      assert.deepEqual(
-        [first?.outcome, first?.detail, second?.outcome],
-        ['risked', 'Nobody can say whether it was taken; it is sent again.', 'sent'],
-      );
+      const { id, version } = await set.accept();
+      await happen(set, { id, version }, true);
+      await set.age(id, 721);
+      assert.equal((await set.deliverOne({ id, version })).state, 'ended');
+      assert.deepEqual(await set.outcomes(id), ['risked', 'sent']);
+      assert.equal((await set.attempts(id))[0]?.detail, 'Nobody can say whether it was taken; it is sent again.');
       assert.equal(set.provider.calls.length, 2);
-      const warning = set.lines
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .find(({ level }) => level === 40);
-      assert.deepEqual(
-        [warning?.['emails'], warning?.['provider'], warning?.['policy']],
-        [[member.id], 'smtp', 'retry'],
-      );
+      const lines = set.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      const { emails, provider, policy } = lines.find(({ level }) => level === 40) ?? {};
+      assert.deepEqual([emails, provider, policy], [[id], 'smtp', 'retry']);
     });
 
     for (const [repeats, times] of [
@@ -163,7 +138,7 @@ for (const [way, happen] of Object.entries(WAYS))
             set.provider.take(email, call);
             return LOST;
           });
-          if (way === 'the worker died' && round === 0) await set.die(member, set.provider, CALL, true);
+          if (cause === 'the worker died' && round === 0) await set.die(member, set.provider, CALL, true);
           await set.age(member.id, 3_600);
           results.push(await set.deliverOne(member));
         }
@@ -176,24 +151,33 @@ for (const [way, happen] of Object.entries(WAYS))
         assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
       });
 
-    test('where nobody can be asked it is given up when the operator says so', async () => {
+    test('fails it without a search when AMBIGUOUS_SEND is fail', async () => {
       const set = make(false, { ambiguousSend: 'fail' });
       const member = await set.accept();
       await happen(set, member, true);
       await set.age(member.id, 721);
       assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
-      const { status, error } = await set.email(member.id);
-      assert.deepEqual(
-        [status, error],
-        ['failed', 'The provider may have taken it, but cannot say so; it was not sent again.'],
-      );
+      const { error } = await set.email(member.id);
+      assert.equal(error, 'The provider may have taken it, but cannot say so; it was not sent again.');
       assert.deepEqual([await set.outcomes(member.id), set.provider.calls.length], [['unknown'], 1]);
       assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
     });
   });
 
-describe('a call that may still be under way', () => {
-  test('is left alone for twelve minutes where nobody can be asked, since its worker may be slow, not dead', async () => {
+describe('a call that may still be in flight', () => {
+  test('is handled by AMBIGUOUS_SEND when its provider is removed from the settings', async () => {
+    const set = make(true);
+    const member = await set.accept();
+    await set.die(member, set.provider, CALL, false);
+    const other = new ScriptedProvider('smtp', false);
+    const later = harness(pool, orgId, [other]);
+    await set.age(member.id, 76);
+    assert.equal((await later.deliverOne(member)).state, 'ended');
+    assert.deepEqual(await set.outcomes(member.id), ['risked', 'sent']);
+    assert.deepEqual([set.provider.asked, other.took.length], [0, 1]);
+  });
+
+  test('is not repeated for twelve minutes at a provider that cannot be asked', async () => {
     const set = make(false);
     const member = await set.accept();
     await set.die(member, set.provider, CALL, false);
@@ -209,7 +193,7 @@ describe('a call that may still be under way', () => {
     assert.equal(set.provider.calls.length, 2);
   });
 
-  test('is over at once when its worker said that no answer came', async () => {
+  test('is repeated immediately when its worker recorded that no answer came', async () => {
     const set = make(false);
     const member = await set.accept();
     set.provider.acts.push(LOST);
@@ -218,7 +202,7 @@ describe('a call that may still be under way', () => {
     assert.deepEqual(await set.outcomes(member.id), ['risked', 'sent']);
   });
 
-  test('is not judged for its whole group by one that is over', async () => {
+  test('is judged for each email of its group', async () => {
     const set = make(false);
     const [young, old] = await set.acceptMany(2);
     assert.ok(young && old);
@@ -230,8 +214,8 @@ describe('a call that may still be under way', () => {
   });
 });
 
-describe('a group whose call nobody saw the end of', () => {
-  test('is asked about once for each call, and each of its emails by itself', async () => {
+describe('an ambiguous call of a group', () => {
+  test('is searched once for each call, and reconciled for each email', async () => {
     const set = make(true);
     const [found, notFound, confirmed, fresh, other] = await set.acceptMany(5);
     assert.ok(found && notFound && confirmed && fresh && other);

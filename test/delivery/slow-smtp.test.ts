@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { EmailDeps, Member } from '../../src/delivery/email/contract.ts';
@@ -9,13 +8,13 @@ import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office } from './office.ts';
+import { harness } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 
 /** Stored emails that share a group, at an SMTP server. */
 async function group(count: number, url: string, fields: (i: number) => { subject: string }) {
-  const set = office(pool, orgId, []);
+  const set = harness(pool, orgId, []);
   const id = newId('grp', Date.now());
   const members = await set.acceptMany(count, fields);
   const ids = members.map((member) => member.id);
@@ -41,11 +40,11 @@ async function group(count: number, url: string, fields: (i: number) => { subjec
 
 const subjectOf = (message: string): string => /^Subject: (.*)$/im.exec(message)?.[1] ?? '';
 
-test('a server that takes an email and never confirms it gets it twice at most, then the email fails with the reason', async (t) => {
+test('sends an email at most twice to a server that never confirms it, then fails it', async (t) => {
   const server = await smtpScript(t, { message: 'silent' });
-  const set = office(pool, orgId, [], {});
+  const set = harness(pool, orgId, [], {});
   const deps = { ...set.deps, providers: [smtp(server.url, { transferMs: 30_000, replyMs: 300 })] };
-  const { deliverOne, email } = office(pool, orgId, [], deps);
+  const { deliverOne, email } = harness(pool, orgId, [], deps);
   const member = await set.accept();
   for (let round = 0; round < 5 && (await email(member.id)).status === 'queued'; round++) await deliverOne(member);
   const { status, error } = await email(member.id);
@@ -55,7 +54,7 @@ test('a server that takes an email and never confirms it gets it twice at most, 
   assert.deepEqual(await set.outcomes(member.id), ['risked', 'unknown']);
 });
 
-test('one email that its server is slow with does not hold up the others of its group, nor their results', async (t) => {
+test('a slow email does not delay the others of its group', async (t) => {
   const server = await smtpScript(t, {
     message: (message) => (subjectOf(message) === 'slow' ? 'silent' : '250 taken'),
   });
@@ -69,7 +68,7 @@ test('one email that its server is slow with does not hold up the others of its 
   assert.equal(server.messages.length, 80);
 });
 
-test('a worker that is told to stop in the middle of a group claims no more and records what was taken: nothing is sent twice', async (t) => {
+test('a worker that stops during a group claims no more and records all outcomes, and nothing is sent twice', async (t) => {
   const server = await smtpScript(t, { message: 'silent' });
   // Each reply takes a second.
   const answered = new WeakMap<object, number>();
@@ -98,9 +97,8 @@ test('a worker that is told to stop in the middle of a group claims no more and 
     'SELECT count(*)::int AS attempts FROM attempts WHERE message_id = ANY ($1)',
     [members.map(({ id }) => id)],
   );
-  assert.equal(rows[0]?.attempts, taken, 'what was left to others cost no attempt');
+  assert.equal(rows[0]?.attempts, taken, 'emails that are left have no attempt');
   await deliver();
-  await sleep(100);
   assert.deepEqual(await statuses(), { sent: 150 });
   const ids = server.messages.map((message) => /^Message-ID: (.*)$/im.exec(message)?.[1]);
   assert.deepEqual([ids.length, new Set(ids).size], [150, 150]);

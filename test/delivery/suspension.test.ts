@@ -8,15 +8,15 @@ import { readDue } from '../../src/store/emails/waiting.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatOffice, ScriptedChat } from './chat-office.ts';
-import { office, officeWithProvider } from './office.ts';
+import { chatHarness, ScriptedChat } from './chat-harness.ts';
+import { harness, harnessWithProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 afterEach(() => resumeOrganization(pool, orgId));
 
 const suspend = () => suspendOrganization(pool, orgId, null);
 const resume = () => resumeOrganization(pool, orgId);
-const make = () => officeWithProvider(pool, orgId);
+const make = () => harnessWithProvider(pool, orgId);
 
 describe('email of a suspended organization', () => {
   test('waits without an attempt when it is due, and is sent once after the organization is resumed', async () => {
@@ -38,15 +38,12 @@ describe('email of a suspended organization', () => {
     );
     await resume();
     for (const member of [queued, scheduled]) assert.equal((await deliverOne(member)).state, 'ended');
-    assert.deepEqual(
-      provider.took.map(({ id }) => id),
-      [queued.id, scheduled.id],
-    );
+    assert.deepEqual(provider.tookIds, [queued.id, scheduled.id]);
   });
 
-  test('does not keep email of other organizations in its group from being sent', async () => {
+  test('does not block email of other organizations in its group', async () => {
     const { provider, accept, deliver } = make();
-    const theirs = office(pool, await organization(pool, 'others.example'), [provider]);
+    const theirs = harness(pool, await organization(pool, 'others.example'), [provider]);
     const members = [
       await accept(),
       await theirs.accept({ from: 'a@others.example', from_domain: 'others.example' }),
@@ -60,7 +57,7 @@ describe('email of a suspended organization', () => {
     );
   });
 
-  test('that may have been sent before is reconciled, and not sent again', async () => {
+  test('is reconciled if it is ambiguous, and not sent again', async () => {
     const { provider, accept, die, deliverOne, age, email } = make();
     const [taken, untaken] = [await accept(), await accept()];
     await die(taken, provider, 'call_taken', true);
@@ -76,7 +73,7 @@ describe('email of a suspended organization', () => {
     assert.equal((await email(untaken.id)).status, 'queued');
   });
 
-  test('is not given up because of the time for which it waits', async () => {
+  test('is not failed because of its waiting time', async () => {
     const { provider, accept, deliverOne, deps, email } = make();
     const member = await accept();
     provider.acts.push({ kind: 'account', detail: 'The token is wrong.' });
@@ -90,7 +87,7 @@ describe('email of a suspended organization', () => {
     assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'failed');
   });
 
-  test('is neither overdue nor a backlog while it waits', async () => {
+  test('is neither overdue nor part of the backlog', async () => {
     await pool.query('DELETE FROM outbox; DELETE FROM emails');
     const { acceptMany } = make();
     const [queued, scheduled] = await acceptMany(2);
@@ -110,9 +107,9 @@ describe('email of a suspended organization', () => {
   });
 });
 
-test('a chat-app message of a suspended organization waits, is not given up, and is sent after it is resumed', async () => {
+test('a chat-app message of a suspended organization waits, is not failed, and is sent after it is resumed', async () => {
   const provider = new ScriptedChat();
-  const { deps, deliver, outcomes, age } = chatOffice(pool, provider);
+  const { deps, deliver, outcomes, age } = chatHarness(pool, provider);
   const { number } = await connect(pool, orgId);
   const [fresh, tried] = [await acceptText(pool, orgId, number), await acceptText(pool, orgId, number)];
   provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });

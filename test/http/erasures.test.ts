@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { office, ScriptedProvider } from '../delivery/office.ts';
+import { harness, ScriptedProvider } from '../delivery/harness.ts';
 import { insertAudit } from '../../src/store/accounts/audit.ts';
 import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { project } from '../../src/projection/emails.ts';
@@ -131,7 +131,7 @@ describe('erasing a recipient', () => {
 
   it('sends nothing to the address any more: neither what was scheduled nor what is accepted later', async () => {
     const provider = new ScriptedProvider();
-    const { deliverOne, email } = office(service.pool, ours.id, [provider], { contents: service.deps.contents });
+    const { deliverOne, email } = harness(service.pool, ours.id, [provider], { contents: service.deps.contents });
     const later = await ours.sent({ to: ADDRESS.toUpperCase() });
     const shared = await ours.sent({ to: [ADDRESS, 'c@example.net'] });
     const { rows } = await service.pool.query<{ id: string }>(
@@ -148,7 +148,7 @@ describe('erasing a recipient', () => {
       provider.given.map(({ to }) => to.map(({ address }) => address)),
       [['c@example.net']],
     );
-    const elsewhere = office(service.pool, theirs.id, [provider], { contents: service.deps.contents });
+    const elsewhere = harness(service.pool, theirs.id, [provider], { contents: service.deps.contents });
     const foreign = await theirs.sent({ to: ADDRESS });
     await elsewhere.deliverOne({ id: foreign, version: 0 });
     assert.equal((await elsewhere.email(foreign)).status, 'sent', 'another organization goes on');

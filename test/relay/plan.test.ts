@@ -30,13 +30,13 @@ function row(fields: Partial<EmailRow> = {}): EmailRow {
 const rows = (n: number, fields: Partial<EmailRow> = {}) => Array.from({ length: n }, () => row(fields));
 const sizes = (groups: readonly (readonly unknown[])[]) => groups.map((group) => group.length);
 
-describe('which emails share a workflow', () => {
-  test('while the budget reaches for all that waits, each has its own', () => {
+describe('plan', () => {
+  test('below the limit each email has its own workflow', () => {
     const waiting = [...rows(25), ...rows(25, { batch_id: 'bt_1' })];
     assert.deepEqual(plan(waiting, 50), { alone: waiting, groups: [], deferred: 0 });
   });
 
-  test('one more than the budget, and all of them share one', () => {
+  test('with one more than the limit all share one workflow', () => {
     const { alone, groups, deferred } = plan(rows(51), 50);
     assert.deepEqual([alone.length, sizes(groups), deferred], [0, [51], 0]);
   });
@@ -46,7 +46,7 @@ describe('which emails share a workflow', () => {
     assert.deepEqual([alone.length, sizes(groups), deferred], [0, Array(20).fill(GROUP_SIZE), 0]);
   });
 
-  test('what the budget does not reach for waits, batches before single emails', () => {
+  test('above the limit batches wait before single emails', () => {
     const [bulk, singles] = [rows(700, { batch_id: 'bt_1' }), rows(600)];
     const { groups, deferred } = plan([...bulk, ...singles], 3);
     assert.deepEqual(sizes(groups), [500, 100, 500]);
@@ -54,7 +54,7 @@ describe('which emails share a workflow', () => {
     assert.equal(deferred, 200);
   });
 
-  test('single emails have their own beside a batch, while the budget reaches for them and its groups', () => {
+  test('single emails beside a batch have their own workflow while the limit allows them and its groups', () => {
     const waiting = [...rows(1_200, { batch_id: 'bt_1' }), ...rows(4)];
     const { alone, groups, deferred } = plan(waiting, 7);
     assert.deepEqual(alone, waiting.slice(1_200));
@@ -62,23 +62,19 @@ describe('which emails share a workflow', () => {
     assert.deepEqual(sizes(plan(waiting, 6).groups), [4, 500, 500, 200]);
   });
 
-  test('together, they share one also while the budget reaches for each', () => {
+  test('in mode group they share one also below the limit', () => {
     const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'group');
     assert.deepEqual([alone.length, sizes(groups), deferred], [3, [20], 0]);
   });
 
-  test('later, only what needs no budget goes', () => {
+  test('in mode defer only rows without a token start', () => {
     const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'defer');
     assert.deepEqual([alone, groups, deferred], [waiting.slice(2), [], 2]);
   });
 
-  test('without budget nothing starts', () => {
-    assert.deepEqual(plan(rows(3), 0), { alone: [], groups: [], deferred: 3 });
-  });
-
-  test('a batch shares a workflow for each instant at which its emails are due', () => {
+  test('a batch has one workflow for each due time', () => {
     const bulk = { batch_id: 'bt_1' };
     const waiting = [
       ...rows(3, bulk),
@@ -90,14 +86,14 @@ describe('which emails share a workflow', () => {
     assert.deepEqual(sizes(plan(waiting, 10).groups), [9, 4, 5]);
   });
 
-  test('one that is left by itself needs no group', () => {
+  test('a single remaining email needs no group', () => {
     const waiting = [...rows(2), row({ batch_id: 'bt_1' })];
     const { alone, groups } = plan(waiting, 2);
     assert.deepEqual(sizes(groups), [2]);
     assert.deepEqual(alone, waiting.slice(2));
   });
 
-  test('single emails for later, changes and emails that have ended need no budget', () => {
+  test('scheduled single emails, changes and ended emails need no token', () => {
     const free = [
       row({ due_at: LATER, waits: true }),
       row({ action: 'reschedule' }),
@@ -110,12 +106,12 @@ describe('which emails share a workflow', () => {
     assert.deepEqual(plan([...free, ...rows(3)], 1).alone, free);
   });
 
-  test('emails of one organization stay together', () => {
+  test('groups contain one organization where possible', () => {
     const waiting = Array.from({ length: 1_000 }, (_, i) => row({ org_id: `org_${i % 2}` }));
     for (const group of plan(waiting, 2).groups) assert.equal(new Set(group.map(({ org_id }) => org_id)).size, 1);
   });
 
-  test('nothing is lost, doubled or over the budget, whatever waits', () => {
+  test('no row is lost, doubled or above the limit', () => {
     const anyRow = fc.record({
       action: fc.constantFrom('start' as const, 'start' as const, 'leave' as const, 'cancel' as const),
       batch_id: fc.constantFrom(null, 'bt_1'),

@@ -1,227 +1,140 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Writable } from 'node:stream';
-import { afterEach, describe, test } from 'node:test';
-import { pino } from 'pino';
-import { type Relay, type RelayDeps, startRelay, TemporalUnreachable } from '../../src/relay/relay.ts';
+import { describe, test } from 'node:test';
+import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import type { GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
+import type { QueryConfig } from 'pg';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
-import { lived } from '../support/lived.ts';
+import { useRelays } from './harness.ts';
 
 const { pool, url } = await useDatabase(20);
 const orgId = await organization(pool);
 
+const { start, pools, rowsLeft, isEmpty } = useRelays(pool);
+/** The numbers of members of the groups that were dispatched. */
+const groupSizes = (rows: readonly OutboxRow[]) =>
+  rows.flatMap((row) => (row.action === 'group' ? [row.members.length] : []));
+
 describe('the relay', () => {
-  const relays: Relay[] = [];
-  const pools: Pool[] = [];
-
-  afterEach(async () => {
-    await Promise.all(relays.splice(0).map((relay) => relay.stop()));
-    await Promise.all(pools.splice(0).map((each) => each.end()));
-    await pool.query('DELETE FROM outbox');
-  });
-
-  interface Line {
-    level: number;
-    msg: string;
-    message?: string;
-  }
-
-  /** A relay that carries out by `act`, and what it has carried. */
-  function start(act: (row: OutboxRow) => Promise<void> = async () => undefined, deps: Partial<RelayDeps> = {}) {
-    const carried: string[] = [];
-    const lines: Line[] = [];
-    const out = new Writable({ write: (line, _, done) => done(void lines.push(JSON.parse(String(line)) as Line)) });
-    const relay = startRelay({
-      pool,
-      log: pino({ level: 'info' }, out),
-      dispatch: async (row) => {
-        await act(row);
-        carried.push(row.message_id);
-      },
-      startsPerSecond: 1_000_000,
-      ...deps,
-    });
-    relays.push(relay);
-    return { relay, carried, lines, warnings: () => lines.filter(({ level }) => level === 40) };
-  }
-
-  async function leave(n = 1): Promise<string[]> {
+  async function store(n = 1): Promise<string[]> {
     const emails = Array.from({ length: n }, () => newEmail());
     await accept(pool, orgId, emails);
     return emails.map(({ id }) => id);
   }
 
-  const left = async () => {
-    const { rows } = await pool.query<{ message_id: string; tries: number; retry_at: string | null }>(
-      'SELECT message_id, tries, retry_at FROM outbox ORDER BY id',
-    );
-    return rows;
-  };
-  const empty = () => eventually('the outbox is empty', async () => (await left()).length === 0);
-
-  test('carries out what it finds when it begins, the oldest first, each once', async () => {
-    const ids = await leave(250);
-    const { carried } = start();
-    await empty();
-    assert.deepEqual([...carried].sort(), ids);
-    assert.deepEqual(new Set(carried.slice(0, 100)), new Set(ids.slice(0, 100)));
+  test('dispatches the rows that it finds at its start once, oldest first', async () => {
+    const ids = await store(250);
+    const { ids: dispatched } = start();
+    await isEmpty();
+    assert.deepEqual(dispatched().sort(), ids);
+    assert.deepEqual(new Set(dispatched().slice(0, 100)), new Set(ids.slice(0, 100)));
   });
 
-  test('carries a row at once when it is woken', async () => {
-    const { relay, carried } = start();
-    for (let i = 0; i < 5; i++) {
-      await sleep(30);
-      const [id] = await leave();
-      const began = lived();
-      relay.wake();
-      await eventually('carried', () => carried.includes(id as string));
-      assert.ok(lived() - began < 500, `${lived() - began} ms`);
-    }
-  });
-
-  test('carries a row within about a second when nobody wakes it', async () => {
-    const { carried } = start();
-    await sleep(100);
-    await leave();
-    await eventually('carried', () => carried.length === 1, 2_000);
-  });
-
-  test('has a chore done that somebody asks for, once for all who have asked by then', async () => {
-    const rows: OutboxRow[] = [];
-    const ask = (times: number) =>
+  test('dispatches several requests for a maintenance task once', async () => {
+    const request = (times: number) =>
       pool.query(`INSERT INTO outbox (message_id, action) SELECT 'sweep', 'chore' FROM generate_series(1, $1)`, [
         times,
       ]);
-    await ask(5);
-    start(async (row) => void rows.push(row));
-    await empty();
+    await request(5);
+    const { rows } = start();
+    await isEmpty();
+    await request(1);
+    await isEmpty();
     assert.deepEqual(
       rows.map(({ action, message_id }) => [action, message_id]),
-      [['chore', 'sweep']],
+      [
+        ['chore', 'sweep'],
+        ['chore', 'sweep'],
+      ],
     );
-    await ask(1);
-    await empty();
-    assert.equal(rows.length, 2);
   });
 
-  test('misses no wake that comes while it works', async () => {
+  test('does not miss a wake during a dispatch', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
-    await leave();
-    const { relay, carried } = start(async () => (carried.length === 0 ? held : undefined));
+    await store();
+    const { wake, ids: dispatched } = start(async () => (dispatched().length === 0 ? held : undefined));
     await sleep(100);
-    const [second] = await leave();
-    relay.wake();
+    const [second] = await store();
+    wake();
     release();
-    const began = lived();
-    await eventually('carried', () => carried.includes(second as string));
-    assert.ok(lived() - began < 500);
+    await eventually('the second row is dispatched', () => dispatched().includes(second as string));
   });
 
-  test('looks once for many wakes', async () => {
-    let looks = 0;
-    const counting = { connect: () => (looks++, pool.connect()) } as unknown as Pool;
-    const { relay } = start(undefined, { pool: counting });
+  test('polls soon and once for many wakes', async () => {
+    let polls = 0;
+    const counting = {
+      connect: () => (polls++, pool.connect()),
+      query: (query: QueryConfig) => (polls++, pool.query(query)),
+    } as unknown as Pool;
+    const { wake } = start(undefined, { pool: counting });
     await sleep(100);
-    const before = looks;
-    for (let i = 0; i < 10_000; i++) relay.wake();
+    const before = polls;
+    for (let i = 0; i < 10_000; i++) wake();
     await sleep(200);
-    assert.ok(looks - before <= 2, `${looks - before} looks`);
+    // The next poll without a wake is a second after the start.
+    assert.ok(polls > before && polls - before <= 2, `${polls - before} polls`);
   });
 
-  test('shares the outbox with others: each row is carried, and while nothing fails only once', async () => {
+  test('shares the outbox with other relays: each row is dispatched once', async () => {
     const both = Array.from({ length: 4 }, () => start(() => sleep(Math.random() * 5)));
-    const ids = await leave(1_000);
-    for (const { relay } of both) relay.wake();
-    await empty();
-    const carried = both.flatMap((each) => each.carried);
-    assert.deepEqual([...carried].sort(), ids);
-    const busy = both.filter((each) => each.carried.length > 0);
-    assert.ok(busy.length > 1, 'several of them worked');
+    const ids = await store(1_000);
+    for (const { wake } of both) wake();
+    await isEmpty();
+    const all = both.flatMap((each) => each.ids());
+    assert.deepEqual(all.sort(), ids);
+    const busy = both.filter((each) => each.rows.length > 0);
+    assert.ok(busy.length > 1, 'several relays dispatched rows');
   });
 
-  test('puts together what its budget does not reach for, and carries the rest as the budget allows', async () => {
-    const ids = await leave(1_200);
-    const groups: GroupRow[] = [];
-    const act = async (row: OutboxRow) => {
-      if (row.action === 'group') groups.push(row);
-    };
-    const { carried } = start(act, { startsPerSecond: 1 });
-    await empty();
-    const members = groups.flatMap((group) => group.members.map(({ id }) => id));
+  test('groups emails above its rate limit', async () => {
+    const ids = await store(1_200);
+    const { rows } = start(undefined, { startsPerSecond: 1 });
+    await isEmpty();
+    const members = rows.flatMap((row) => (row.action === 'group' ? row.members.map(({ id }) => id) : []));
     assert.deepEqual(members.sort(), ids);
-    assert.deepEqual(
-      groups.map((group) => group.members.length),
-      [500, 500, 200],
-    );
-    assert.equal(carried.length, 3);
+    assert.deepEqual(groupSizes(rows), [500, 500, 200]);
+    assert.equal(rows.length, 3);
   });
 
-  test('a group takes one start out of the budget, and what is left waits for the next', async () => {
-    await leave(600);
-    const waiting: unknown[] = [];
-    const act = async () => {
-      const { rows } = await pool.query(`SELECT count(*)::int AS n FROM outbox WHERE action = 'start'`);
-      waiting.push(rows[0]);
-    };
-    start(act, { startsPerSecond: 0.4 });
-    await empty();
-    assert.deepEqual(waiting, [{ n: 100 }, { n: 0 }]);
-  });
-
-  test('starts each by itself while the budget reaches', async () => {
-    const ids = await leave(50);
-    const { carried } = start(undefined, { startsPerSecond: 20 });
-    await empty();
-    assert.deepEqual(carried.sort(), ids);
-  });
-
-  test('an email that came singly does not stand behind a batch of thousands', async () => {
+  test('dispatches a single email before a large batch', async () => {
     for (let part = 0; part < 5; part++) {
       const members = Array.from({ length: 1_000 }, () => newEmail({ batch_id: 'bt_large' }));
       await accept(pool, orgId, members);
     }
-    const [single] = await leave(1);
-    const { carried } = start(undefined, { startsPerSecond: 20 });
-    await empty();
-    assert.equal(carried[0], single);
-    assert.equal(carried.length, 1 + 10, 'and the batch makes ten groups');
+    const [single] = await store(1);
+    const { ids: dispatched } = start(undefined, { startsPerSecond: 20 });
+    await isEmpty();
+    assert.equal(dispatched()[0], single);
+    assert.equal(dispatched().length, 1 + 10, 'and the batch makes ten groups');
   });
 
-  test('in a flood all that comes in a tenth of a second shares one, also where the budget would reach', async () => {
-    const groups: GroupRow[] = [];
-    const act = async (row: OutboxRow) => {
-      if (row.action === 'group') groups.push(row);
-    };
+  test('groups the emails of 100 ms in a burst, also below the rate limit', async () => {
     let time = 0;
-    await leave(60);
-    const { relay, carried } = start(act, { startsPerSecond: 20, now: () => time });
-    await empty();
+    await store(60);
+    const { wake, rows, ids: dispatched } = start(undefined, { startsPerSecond: 20, now: () => time });
+    await isEmpty();
     for (let round = 0; round < 3; round++) {
       time += 100;
-      await leave(10);
-      relay.wake();
-      await empty();
+      await store(10);
+      wake();
+      await isEmpty();
     }
     time += 100;
-    assert.deepEqual(
-      groups.map((group) => group.members.length),
-      [60, 10, 10, 10],
-    );
-    const few = await leave(2);
-    relay.wake();
-    await empty();
-    assert.deepEqual(carried.slice(4).sort(), few, 'it is over when no more come than may have their own');
+    assert.deepEqual(groupSizes(rows), [60, 10, 10, 10]);
+    const few = await store(2);
+    wake();
+    await isEmpty();
+    assert.deepEqual(dispatched().slice(4).sort(), few, 'the burst has ended');
   });
 
-  test('a group whose start failed is started again with the same id and members', async () => {
-    await leave(60);
+  test('retries a group with the same id and members', async () => {
+    await store(60);
     const tried: GroupRow[] = [];
     start(
       async (row) => {
@@ -231,98 +144,93 @@ describe('the relay', () => {
       },
       { startsPerSecond: 20 },
     );
-    await empty();
+    await isEmpty();
     const [first, ...again] = tried;
     assert.equal(again.length, 2);
     for (const each of again) assert.deepEqual(each, first);
     assert.equal(first?.members.length, 60);
   });
 
-  test('keeps rows while Temporal is away, uncounted, and carries them when it is back', async () => {
+  test('keeps rows while Temporal is unreachable, without counting tries', async () => {
     let away = true;
-    const ids = await leave(3);
-    const { carried, lines, warnings } = start(async () => {
+    const ids = await store(3);
+    const {
+      ids: dispatched,
+      lines,
+      warnings,
+    } = start(async () => {
       if (away) throw new TemporalUnreachable('Temporal cannot be reached');
     });
     await eventually('it has noticed', () => warnings().length === 1);
     await sleep(1_500);
     assert.deepEqual(
-      (await left()).map(({ tries, retry_at }) => [tries, retry_at]),
+      (await rowsLeft()).map(({ tries, retry_at }) => [tries, retry_at]),
       ids.map(() => [0, null]),
     );
     away = false;
-    await empty();
-    assert.deepEqual([...carried].sort(), ids);
+    await isEmpty();
+    assert.deepEqual(dispatched().sort(), ids);
     assert.equal(warnings().length, 1, 'one warning for the whole time');
     await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
   });
 
-  test('does not repeat what went through before Temporal went away', async () => {
-    const ids = await leave(10);
+  test('does not repeat rows that were dispatched before Temporal became unreachable', async () => {
+    const ids = await store(10);
     let away = true;
-    const { carried } = start(async ({ message_id }) => {
+    const { ids: dispatched } = start(async ({ message_id }) => {
       if (away && message_id >= (ids[5] as string)) throw new TemporalUnreachable('away');
     });
-    await eventually('half of it is done', async () => (await left()).length === 5);
+    await eventually('half of it is done', async () => (await rowsLeft()).length === 5);
     away = false;
-    await empty();
-    assert.deepEqual([...carried].sort(), ids);
+    await isEmpty();
+    assert.deepEqual(dispatched().sort(), ids);
   });
 
-  test('puts a row off that Temporal refuses, says so, and goes on with the others', async () => {
-    const ids = await leave(120);
+  test('defers and logs a row that Temporal refuses, and dispatches the others', async () => {
+    const ids = await store(120);
     const poison = ids[3] as string;
     let mended = false;
-    const { carried, lines, warnings } = start(async ({ message_id }) => {
+    const {
+      ids: dispatched,
+      lines,
+      warnings,
+    } = start(async ({ message_id }) => {
       if (message_id === poison && !mended) throw new Error('search attribute is missing');
     });
-    await eventually('the others are gone', async () => (await left()).length === 1);
-    const [row] = await left();
-    assert.deepEqual([row?.message_id, row?.tries, carried.length], [poison, 1, 119]);
+    await eventually('the others are gone', async () => (await rowsLeft()).length === 1);
+    const [row] = await rowsLeft();
+    assert.deepEqual([row?.message_id, row?.tries, dispatched().length], [poison, 1, 119]);
     assert.notEqual(row?.retry_at, null);
     const error = lines.find(({ level }) => level === 50);
     assert.deepEqual([error?.message, error?.msg], [poison, 'Temporal refused an outbox row']);
     assert.equal(warnings().length, 0);
     mended = true;
-    await empty();
-    assert.deepEqual([...carried].sort(), ids);
+    await isEmpty();
+    assert.deepEqual(dispatched().sort(), ids);
   });
 
-  test('finishes the rows it holds when it is stopped, and takes no more', async () => {
+  test('finishes its locked rows when it is stopped, and locks no more', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
-    await leave(150);
-    const { relay, carried } = start(() => held);
+    await store(150);
+    const { stop, ids: dispatched } = start(() => held);
     await sleep(200);
     let stopped = false;
-    const stopping = relay.stop().then(() => (stopped = true));
+    const stopping = stop().then(() => (stopped = true));
     await sleep(200);
     assert.equal(stopped, false);
     release();
     await stopping;
-    assert.equal(carried.length, 100);
-    assert.equal((await left()).length, 50);
+    assert.equal(dispatched().length, 100);
+    assert.equal((await rowsLeft()).length, 50);
   });
 
-  test('stops at once while it waits, and while it backs off', async () => {
-    const waiting = start();
-    const failing = start(async () => {
-      throw new TemporalUnreachable('away');
-    });
-    await leave();
-    failing.relay.wake();
-    await sleep(200);
-    const began = lived();
-    await Promise.all([waiting.relay.stop(), failing.relay.stop()]);
-    assert.ok(lived() - began < 600);
-  });
-
-  test('carries a row again whose transaction was lost in the middle, and lives on', async () => {
+  test('dispatches a row again after its transaction was lost', async () => {
     const broken = makePool(url, 'relay test', 2, () => undefined);
     pools.push(broken);
-    const [id] = await leave();
+    const [id] = await store();
     let killed = false;
-    const { carried } = start(
+    const { ids: dispatched } = start(
       async () => {
         if (killed) return;
         killed = true;
@@ -333,18 +241,18 @@ describe('the relay', () => {
       },
       { pool: broken },
     );
-    await empty();
-    assert.deepEqual(carried, [id, id]);
+    await isEmpty();
+    assert.deepEqual(dispatched(), [id, id]);
   });
 
-  test('hands a row over when another relay vanishes in the middle of its transaction and its connection stays open', async (t) => {
+  test('dispatches a row after another relay vanished during its transaction with an open connection', async (t) => {
     const proxy = await databaseProxy(url);
     t.after(() => proxy.close());
     const vanishing = makePool(`${proxy.url}?query_timeout=1000`, 'vanishing', 1, () => undefined, 2_000);
     pools.push(vanishing);
     let asked = false;
     const over = new AbortController();
-    const [id] = await leave();
+    const [id] = await store();
     start(
       async () => {
         asked = true;
@@ -354,24 +262,24 @@ describe('the relay', () => {
       { pool: vanishing },
     );
     await eventually('the relay that vanishes holds the row', () => asked);
-    const { carried } = start();
-    await eventually('the other relay has carried the row', () => carried.includes(id as string), 60_000);
+    const { ids: dispatched } = start();
+    await eventually('the other relay has carried the row', () => dispatched().includes(id as string), 60_000);
     over.abort();
   });
 
-  test('waits for a database that is away', async () => {
+  test('waits for an unreachable database', async () => {
     const proxy = await databaseProxy(url);
     const far = makePool(proxy.url, 'relay test', 2, () => undefined);
     pools.push(far);
-    const { carried, lines, warnings } = start(undefined, { pool: far });
+    const { stop, ids: dispatched, lines, warnings } = start(undefined, { pool: far });
     await proxy.close();
     await eventually('it has noticed', () => warnings().length === 1);
-    const [id] = await leave();
+    const [id] = await store();
     await proxy.open();
-    await eventually('carried', () => carried.length === 1);
-    assert.deepEqual(carried, [id]);
+    await eventually('carried', () => dispatched().length === 1);
+    assert.deepEqual(dispatched(), [id]);
     await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
-    await relays.splice(0)[0]?.stop();
+    await stop();
     await proxy.close();
   });
 });

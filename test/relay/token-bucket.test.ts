@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { makeTokenBucket } from '../../src/relay/token-bucket.ts';
 
 describe('the token bucket of workflow starts', () => {
-  test('begins with 2.5 seconds of income and never saves more', () => {
+  test('starts with 2.5 seconds of tokens, and holds no more', () => {
     let now = 0;
     const bucket = makeTokenBucket(20, () => now);
     assert.equal(bucket.available(), 50);
@@ -12,7 +12,7 @@ describe('the token bucket of workflow starts', () => {
     assert.equal(bucket.available(), 50);
   });
 
-  test('gets its income evenly', () => {
+  test('refills evenly', () => {
     let now = 0;
     const bucket = makeTokenBucket(20, () => now);
     bucket.take(50);
@@ -27,7 +27,7 @@ describe('the token bucket of workflow starts', () => {
     assert.equal(bucket.available(), 21);
   });
 
-  test('holds one token at least, however slow it is', () => {
+  test('holds at least one token at a low rate', () => {
     let now = 0;
     const bucket = makeTokenBucket(0.1, () => now);
     assert.equal(bucket.available(), 1);
@@ -37,7 +37,7 @@ describe('the token bucket of workflow starts', () => {
     assert.equal(bucket.available(), 1);
   });
 
-  test('over any time, no more is spent than what it began with and what came in', () => {
+  test('never gives more than its burst and its refill', () => {
     const steps = fc.array(fc.record({ wait: fc.nat(500), want: fc.nat(100) }), { maxLength: 100 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000 }), steps, (perSecond, wanted) => {

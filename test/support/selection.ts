@@ -13,7 +13,7 @@ const SLOW = new Set(
   [
     ...['client/client', 'client/package', 'docs', 'intake/rate-limits', 'accounts/sign-in-limits'],
     ...['layers', 'projection/feedback', 'providers/attachments', 'providers/http-trace', 'providers/postmark'],
-    ...['providers/smtp', 'providers/twilio-find', 'relay/chat', 'relay/relay', 'relay/temporal'],
+    ...['providers/smtp', 'providers/twilio-find', 'relay/channels', 'relay/relay', 'relay/temporal'],
     ...['store/email-hours', 'store/email-lists', 'store/email-paging', 'store/files/s3', 'store/key-cache'],
     ...['store/migrate', 'store/pool', 'store/roles'],
     ...[

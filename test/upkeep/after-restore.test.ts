@@ -7,10 +7,10 @@ import { doubtChats, doubtEmails, wakeAll } from '../../src/store/upkeep/after-r
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
-import { chatOffice, ScriptedChat } from '../delivery/chat-office.ts';
+import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
 import type { Member } from '../../src/delivery/email/contract.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { office, ScriptedProvider } from '../delivery/office.ts';
+import { harness, ScriptedProvider, sent } from '../delivery/harness.ts';
 
 /** What is done once when a backup was restored; each test has the only messages that are open. */
 const { pool, orgId } = await organizationFixture(8);
@@ -22,7 +22,7 @@ const AGAIN: SendOutcome = { kind: 'busy', detail: 'not now' };
 
 function make() {
   const provider = new ScriptedProvider();
-  return { provider, ...office(pool, orgId, [provider]) };
+  return { provider, ...harness(pool, orgId, [provider]) };
 }
 
 async function outbox(): Promise<[action: string, messageId: string][]> {
@@ -38,7 +38,7 @@ describe('an email that was open when the backup was made', () => {
     const member = await accept();
     provider.take(member, 'call_forgotten');
     assert.equal(await doubtEmails(pool, 'postmark'), 1);
-    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'sent', provider: 'postmark' });
+    assert.deepEqual(await deliverOne(member), sent(member.id));
     assert.deepEqual([provider.calls.length, provider.took.length, provider.asked], [0, 1, 1]);
     assert.deepEqual(await outcomes(member.id), ['sent']);
   });
@@ -91,7 +91,7 @@ describe('an email that was open when the backup was made', () => {
     assert.equal((await deliverOne(member)).state, 'again');
     await age(member.id, 60);
     assert.equal((await deliverOne(member)).state, 'ended');
-    assert.deepEqual(provider.took.map(({ id }) => id).sort(), [`${member.id}.0`, `${member.id}.1`]);
+    assert.deepEqual(provider.tookIds.sort(), [`${member.id}.0`, `${member.id}.1`]);
   });
 
   test('is sent, and not again, when it was scheduled and its time has come since: cancel is too late', async () => {
@@ -104,12 +104,7 @@ describe('an email that was open when the backup was made', () => {
     assert.equal((await row(member.id)).status, 'queued', 'claimed, so neither moved nor canceled any more');
     provider.sees = true;
     provider.take(member, 'call_forgotten');
-    assert.deepEqual(await deliverOne(rescheduled(member)), {
-      id: member.id,
-      state: 'ended',
-      status: 'sent',
-      provider: 'postmark',
-    });
+    assert.deepEqual(await deliverOne(rescheduled(member)), sent(member.id));
     assert.equal((await row(member.id)).status, 'sent');
     assert.deepEqual(await timeline(member.id), ['scheduled', 'sent']);
     assert.equal((await deliverOne(rescheduled(member))).state, 'ended');
@@ -248,7 +243,7 @@ describe('a chat-app message that was open when the backup was made', () => {
     await outbox();
     assert.equal(await doubtChats(pool), 1);
     assert.deepEqual(await outbox(), [['chat_again', id]]);
-    return { id, provider, ...chatOffice(pool, provider) };
+    return { id, provider, ...chatHarness(pool, provider) };
   }
 
   test('is not sent again when Twilio has it, and is when Twilio denies it', async () => {

@@ -9,7 +9,7 @@ import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
-import { ScriptedChat } from '../delivery/chat-office.ts';
+import { ScriptedChat } from '../delivery/chat-harness.ts';
 
 const { pool } = await useDatabase(5);
 const orgId = await organization(pool);
@@ -67,7 +67,7 @@ describe('messages of which Twilio has reported nothing', () => {
   test('are asked about after two minutes, and what it says is noted', async () => {
     const { provider, reconcileChats } = make();
     const id = await taken(3);
-    provider.says = (messageId) => {
+    provider.reportOf = (messageId) => {
       assert.equal(messageId, `SM of ${id}`);
       return { change: 'delivered', messageId: id, providerMessageId: messageId, dedupeKey: `${messageId} delivered` };
     };
@@ -110,7 +110,7 @@ describe('messages of which Twilio has reported nothing', () => {
   test('that cannot be asked about hold up no other', async () => {
     const { provider, reconcileChats } = make();
     const [first, second] = [await taken(4), await taken(3)];
-    provider.says = (messageId) => {
+    provider.reportOf = (messageId) => {
       if (messageId.endsWith(first)) throw new Error('not now');
       return { change: 'read', messageId: second, providerMessageId: messageId, dedupeKey: `${messageId} read` };
     };

@@ -17,30 +17,30 @@ import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, timeline } from '../store/mail.ts';
 
-/** What a scripted provider does with one email. A function may look around first. */
+/** The outcome of a scripted provider for one email. A function may read the database first. */
 export type Act = SendOutcome | ((email: OutgoingEmail, call: string) => SendOutcome | Promise<SendOutcome>);
 
-/** A provider that does what it is told, and keeps a ledger of what it took. */
+/** A provider with scripted outcomes, and a ledger of the emails that it took. */
 export class ScriptedProvider implements EmailProvider {
   readonly name: EmailProviderName;
   callSize = 500;
   overlap = 0;
-  /** What it does with the next emails; it takes them when nothing is left. */
+  /** Outcomes of the next emails; it takes those without one. */
   readonly acts: Act[] = [];
   /** Its calls in their order, with the ids of their emails. */
   readonly calls: { call: string; ids: string[] }[] = [];
   /** Every email or copy of one that it ever took, once for each time, by its `copyKey`. */
   readonly took: { id: string; call: string; messageId: string }[] = [];
-  /** What it was given, in its order. */
+  /** The emails of all calls, in their order. */
   readonly given: OutgoingEmail[] = [];
   refuses: (email: OutgoingEmail) => string | undefined = () => undefined;
-  /** Whether its search sees what it took. */
+  /** Whether its search finds the emails that it took. */
   sees = true;
   find?: NonNullable<EmailProvider['find']>;
-  /** How often it was asked. */
+  /** The number of searches. */
   asked = 0;
 
-  /** @param canBeAsked whether it has a search, as Postmark has and SMTP has not */
+  /** @param canBeAsked whether it has a search, like Postmark and unlike SMTP */
   constructor(name: EmailProviderName = 'postmark', canBeAsked = true) {
     this.name = name;
     if (canBeAsked) {
@@ -50,6 +50,16 @@ export class ScriptedProvider implements EmailProvider {
         return new Map(found.map(({ id, messageId }) => [id, messageId]));
       };
     }
+  }
+
+  /** The keys of what it took, in its order. */
+  get tookIds(): string[] {
+    return this.took.map(({ id }) => id);
+  }
+
+  /** The number of emails of each call. */
+  get callSizes(): number[] {
+    return this.calls.map(({ ids }) => ids.length);
   }
 
   refusal(email: OutgoingEmail): string | undefined {
@@ -92,13 +102,13 @@ export interface AttemptRow {
   ended_at: string | null;
 }
 
-/** A store that nothing was ever put into. */
+/** An empty file store. */
 export const NO_STORE = diskStore('/nowhere');
 
 const contents = makeEmailContents('a secret key for tests, and long enough');
 
-/** Everything around `deliver` in one test: an organization's emails, providers and a log that can be read. */
-export function office(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
+/** The dependencies of `deliver` for one organization, with scripted providers and a captured log. */
+export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
   const deps: EmailDeps = {
@@ -152,7 +162,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
     timeline: (id: string) => timeline(pool, id),
     /** The outcomes of an email's attempts. */
     outcomes: async (id: string): Promise<(string | null)[]> => (await attempts(id)).map(({ outcome }) => outcome),
-    /** Lets time pass for an email's attempts. */
+    /** Ages the attempts of an email. */
     age: async (id: string, seconds: number): Promise<void> => {
       await pool.query(
         `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
@@ -160,7 +170,7 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
         [id, seconds],
       );
     },
-    /** Leaves an email as a worker does that dies in its call: claimed, with an attempt that never ends. */
+    /** Leaves an email like a worker that dies during its call: claimed, with an attempt without an outcome. */
     die: async (member: Member, provider: ScriptedProvider, call: string, took: boolean): Promise<void> => {
       await pool.query(`UPDATE emails SET status = 'queued' WHERE id = $1`, [member.id]);
       await pool.query(
@@ -174,8 +184,18 @@ export function office(pool: Pool, orgId: string, providers: ScriptedProvider[],
   };
 }
 
-/** The same with one provider that takes everything, unless its `acts` say otherwise. */
-export function officeWithProvider(pool: Pool, orgId: string, settings: Partial<EmailDeps> = {}) {
-  const provider = new ScriptedProvider();
-  return { provider, ...office(pool, orgId, [provider], settings) };
+/** A harness with one scripted provider: Postmark, or SMTP, which cannot be asked. */
+export function harnessWithProvider(
+  pool: Pool,
+  orgId: string,
+  settings: Partial<EmailDeps> = {},
+  name: EmailProviderName = 'postmark',
+) {
+  const provider = new ScriptedProvider(name, name === 'postmark');
+  return { provider, ...harness(pool, orgId, [provider], settings) };
+}
+
+/** The result of an email that was sent by Postmark. */
+export function sent(id: string): MemberResult {
+  return { id, state: 'ended', status: 'sent', provider: 'postmark' };
 }

@@ -9,26 +9,26 @@ import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 
-/** What a scripted provider does with one message. A function may look around first. */
+/** The outcome of a scripted provider for one message. A function may read the database first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
 
-/** A chat-app provider that does what it is told, and keeps a ledger of what it took. */
+/** A chat-app provider with scripted outcomes, and a ledger of the messages that it took. */
 export class ScriptedChat implements ChatProvider {
   readonly name: ChatProviderName;
-  /** What it does with the next messages; it takes them when nothing is left. */
+  /** Outcomes of the next messages; it takes those without one. */
   readonly acts: ChatAct[] = [];
   /** Every message that it ever took, once for each time. */
   readonly took: { id: string; messageId: string }[] = [];
   readonly given: OutgoingChat[] = [];
   refuses: (message: OutgoingChat) => string | undefined = () => undefined;
-  /** Whether its list shows what it took. */
+  /** Whether its list contains the messages that it took. */
   sees = true;
-  /** How often it was asked. */
+  /** The number of searches and report requests. */
   asked = 0;
   find?: NonNullable<ChatProvider['find']>;
   report?: NonNullable<ChatProvider['report']>;
-  /** What it says when it is asked about a message that it took. */
-  says: (messageId: string) => ChatReport | undefined = () => undefined;
+  /** Its report of a message that it took. */
+  reportOf: (messageId: string) => ChatReport | undefined = () => undefined;
 
   /** Twilio can be asked, Meta cannot. */
   constructor(name: ChatProviderName = 'twilio') {
@@ -40,7 +40,7 @@ export class ScriptedChat implements ChatProvider {
     };
     this.report = async (_, messageId) => {
       this.asked++;
-      return this.says(messageId);
+      return this.reportOf(messageId);
     };
   }
 
@@ -61,8 +61,8 @@ export class ScriptedChat implements ChatProvider {
   }
 }
 
-/** Everything around `deliver` in one test: a provider and a log that can be read. */
-export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial<ChatDeps> = {}) {
+/** The dependencies of `deliver` with a scripted provider and a captured log. */
+export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partial<ChatDeps> = {}) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
   const deps: ChatDeps = {
@@ -92,7 +92,7 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
       );
       return rows.map(({ outcome }) => outcome);
     },
-    /** Lets time pass for a message's attempts. */
+    /** Ages the attempts of a message. */
     age: async (id: string, seconds: number): Promise<void> => {
       await pool.query(
         `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
@@ -100,7 +100,7 @@ export function chatOffice(pool: Pool, provider: ScriptedChat, settings: Partial
         [id, seconds],
       );
     },
-    /** Leaves a message as a worker does that dies in its call. */
+    /** Leaves a message like a worker that dies during its call. */
     die: async (id: string, took: boolean): Promise<void> => {
       await pool.query(
         `INSERT INTO attempts (message_id, n, call, provider)
