@@ -27,7 +27,6 @@ import {
   rotateSecret,
 } from '../store/webhooks/endpoints.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
-import { requireOrganization } from './organizations.ts';
 
 export interface WebhookIntakeDeps {
   readonly pool: Db;
@@ -77,22 +76,8 @@ export async function createEndpoint(
   const secret = newSecret();
   const newEndpoint = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
   const endpoint = await insertEndpoint(deps.pool, orgId, newEndpoint, deps.seal.close(secret, id));
-  if (!endpoint) throw new Error('the statement that stores an endpoint answered nothing');
+  if (!endpoint) throw new Error('insertEndpoint returned no row');
   return { ...endpoint, secret: showSecret(secret) };
-}
-
-/**
- * Creates an endpoint for the operator.
- * @throws ServiceError not_found for the organization, and the errors of createEndpoint
- */
-export async function addEndpoint(
-  deps: WebhookIntakeDeps,
-  orgId: string,
-  request: EndpointRequest,
-): Promise<{ id: string; secret: string }> {
-  await requireOrganization(deps.pool, orgId);
-  const { id, secret } = await createEndpoint(deps, orgId, request);
-  return { id, secret };
 }
 
 /** Changes to an endpoint; undefined fields are unchanged. */

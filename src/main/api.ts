@@ -106,7 +106,7 @@ const deps = {
     credentials: user && password ? { user, password } : null,
     broadcastStream: config.POSTMARK_BROADCAST_STREAM,
   },
-  senderDomains: makeSenderDomains(pool, secretKeysOf(config), log),
+  senderDomains: makeSenderDomains(config, pool, secretKeysOf(config), log),
   verifyNumber: makeVerifyNumber(config),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,

@@ -57,7 +57,7 @@ void checkDatabase(pool, log);
 const files = await openAttachmentStore(config);
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 const secretKeys = secretKeysOf(config);
-const senderDomains = makeSenderDomains(pool, secretKeys, log);
+const senderDomains = makeSenderDomains(config, pool, secretKeys, log);
 
 const ending = new AbortController();
 const notify = makeNotifier(pool);
@@ -85,7 +85,7 @@ const FLEETS = {
   ],
   /** Calls to email providers, which are I/O-bound. Groups have few slots, since each has many emails in memory. */
   email: (): QueueOptions[] => {
-    void updateCredentialPauses(pool, log);
+    void updateCredentialPauses(config, pool, log);
     const deps = {
       ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
       isolation,
@@ -156,8 +156,8 @@ const FLEETS = {
         pool,
         files,
         bodyRetentionDays: config.BODY_RETENTION_DAYS,
-        askPostmark: makeAskPostmark(),
-        removeFromProvider: makeRemoveFromProvider(),
+        askPostmark: makeAskPostmark(config),
+        removeFromProvider: makeRemoveFromProvider(config),
         removeFromPostmark: senderDomains.postmark?.remove,
         providerOf: makeChatProviders(pool, config, log),
         workflows: openWorkflows(() => client as Client),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import { readSettings } from '../../src/main/env.ts';
 import { updateCredentialPauses } from '../../src/main/wiring/credential-pauses.ts';
 import { makeEmailProviders } from '../../src/main/wiring/email-providers.ts';
 import { openPauses, readPauses } from '../../src/store/upkeep/provider-pauses.ts';
@@ -23,7 +24,7 @@ describe('an email provider without credentials', () => {
   test('makes email wait as a refused account does, and the log names the setting', async (t) => {
     setEnvironment(t, { EMAIL_PROVIDERS: 'postmark,smtp' });
     const lines: unknown[] = [];
-    const providers = makeEmailProviders({ error: (line: unknown) => void lines.push(line) });
+    const providers = makeEmailProviders(readSettings(), { error: (line: unknown) => void lines.push(line) });
     assert.deepEqual(lines, [
       { provider: 'postmark', set: ['POSTMARK_SERVER_TOKEN'] },
       { provider: 'smtp', set: ['SMTP_URL'] },
@@ -37,7 +38,7 @@ describe('an email provider without credentials', () => {
   test('names each setting that would do, and the file that holds it, when no provider is chosen', async (t) => {
     setEnvironment(t, { POSTMARK_SERVER_TOKEN_FILE: POSTMARK_FILE });
     const lines: unknown[] = [];
-    const [provider] = makeEmailProviders({ error: (line: unknown) => void lines.push(line) });
+    const [provider] = makeEmailProviders(readSettings(), { error: (line: unknown) => void lines.push(line) });
     const set = [`POSTMARK_SERVER_TOKEN (file ${POSTMARK_FILE})`, 'SMTP_URL'];
     assert.deepEqual(lines, [{ provider: 'postmark', set }]);
     const [outcome] = (await provider?.send([outgoing()], CALL)) ?? [];
@@ -53,14 +54,14 @@ describe('an email provider without credentials', () => {
     const log = { warn: (fields: object) => assert.fail(JSON.stringify(fields)) };
     const paused = async () => (await readPauses(pool)).map(({ provider, sender }) => [provider, sender].join(' '));
     setEnvironment(t, { EMAIL_PROVIDERS: 'postmark,smtp' });
-    await updateCredentialPauses(pool, log);
+    await updateCredentialPauses(readSettings(), pool, log);
     await openPauses(pool, [{ provider: 'postmark', sender: 'a.example', reason: 'The domain is not confirmed.' }]);
     assert.deepEqual(await paused(), ['postmark ', 'postmark a.example', 'smtp ']);
     Object.assign(process.env, { POSTMARK_SERVER_TOKEN: 'token' });
-    await updateCredentialPauses(pool, log);
+    await updateCredentialPauses(readSettings(), pool, log);
     assert.deepEqual(await paused(), ['postmark a.example', 'smtp ']);
     await openPauses(pool, [{ provider: 'postmark', sender: '', reason: 'The token is wrong.' }]);
-    await updateCredentialPauses(pool, log);
+    await updateCredentialPauses(readSettings(), pool, log);
     assert.deepEqual(await paused(), ['postmark ', 'postmark a.example', 'smtp ']);
   });
 });

@@ -11,7 +11,8 @@ import {
 } from '../../accounts/domains.ts';
 import { type Domain, listDomains } from '../../store/domains/domains.ts';
 import type { Db, Pool } from '../../store/postgres/pool.ts';
-import { makeSenderDomains, readSenders } from '../wiring/sender-domains.ts';
+import { readSettings } from '../env.ts';
+import { makeSenderDomains, sendersOf } from '../wiring/sender-domains.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { addGroup, allRows, onDatabase, organizationOption, required } from './command.ts';
@@ -57,7 +58,7 @@ async function addByHand(
   const change = { organization, action: 'domains.create', detail: { name, trusted } };
   const domain = await audited(pool, change, () => addDomain(pool, organization, name, trusted));
   if (trusted) return domain;
-  const { records } = await showDomain({ pool, senders: readSenders() }, organization, domain.id);
+  const { records } = await showDomain({ pool, senders: sendersOf(readSettings()) }, organization, domain.id);
   return { ...domain, records };
 }
 
@@ -68,13 +69,13 @@ async function listByHand(db: Db, organization: string): Promise<Domain[]> {
 
 async function showByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
   const id = await findDomainId(pool, organization, name);
-  return showDomain({ pool, senders: readSenders() }, organization, id);
+  return showDomain({ pool, senders: sendersOf(readSettings()) }, organization, id);
 }
 
 async function verifyByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
   const id = await findDomainId(pool, organization, name);
   const { secretKey } = await webhookSettings();
-  const deps = makeSenderDomains(pool, secretKey, pino({ level: 'silent' }));
+  const deps = makeSenderDomains(readSettings(), pool, secretKey, pino({ level: 'silent' }));
   return audited(pool, { organization, action: 'domains.verify' }, () =>
     checkDomain({ ...deps, wakeRelay: wakeNobody }, organization, id),
   );

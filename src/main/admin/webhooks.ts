@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
-import { addEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
+import { createEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
@@ -41,9 +41,11 @@ async function add(
 ): Promise<unknown> {
   const { secretKey, allowedCidrs } = await webhookSettings();
   const intake = makeWebhookIntake(pool, wakeNobody, secretKey, allowedCidrs);
-  return audited(pool, { organization, action: 'webhooks.create' }, () =>
-    addEndpoint(intake, organization, { url, events, description: null }),
-  );
+  await requireOrganization(pool, organization);
+  return audited(pool, { organization, action: 'webhooks.create' }, async () => {
+    const { id, secret } = await createEndpoint(intake, organization, { url, events, description: null });
+    return { id, secret };
+  });
 }
 
 async function list(pool: Pool, { organization }: { organization: string }): Promise<Endpoint[]> {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { ChatProviderName } from '../../domain/chat/chat.ts';
@@ -31,7 +32,7 @@ export function makeChatProviders(
   const seal = chatSeal(secretKeysOf(config));
   const contents = makeContents(pool, log);
   const callbacksUrl = twilioCallbacksUrl(config);
-  const cache = new Map<string, ChatProvider>();
+  const cache = new LRUCache<string, ChatProvider>({ max: MAX_CACHED_PROVIDERS });
 
   function make(number: SendingNumber): ChatProvider {
     let own: string | undefined;
@@ -72,7 +73,6 @@ export function makeChatProviders(
     const { id, phone_number_id, account_sid, credentials } = number;
     const key = [id, phone_number_id, account_sid, credentials?.toString('base64')].join(' ');
     const provider = cache.get(key) ?? observedChat(make(number), tracer);
-    if (cache.size >= MAX_CACHED_PROVIDERS) cache.clear();
     cache.set(key, provider);
     return provider;
   };

@@ -27,7 +27,7 @@ export function makeEmailDeps(
   return {
     pool,
     contents: makeEmailContents(secretKeys),
-    providers: makeEmailProviders(log, tracer),
+    providers: makeEmailProviders(config, log, tracer),
     maxIntervalMs: config.SEND_MAX_INTERVAL,
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,

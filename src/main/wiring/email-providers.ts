@@ -8,16 +8,15 @@ import { postmark, type PostmarkSettings } from '../../providers/postmark/postma
 import { postmarkSuppressions } from '../../providers/postmark/suppressions.ts';
 import { smtp } from '../../providers/smtp/smtp.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
-import { readSettings } from '../env.ts';
 
 /**
  * The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. Logs an error for each without
  * credentials: its emails wait.
  */
-export function makeEmailProviders(log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
-  const config = readSettings();
+export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
   return emailProviderNames(config).map((name) => {
-    if (hasCredentials(config, name)) return observedEmail(MAKERS[name](), tracer);
+    const provider = makeProvider(config, name);
+    if (provider) return observedEmail(provider, tracer);
     const detail = missingCredentials(config, name);
     log.error({ provider: name, set: settingsToSet(config, name) }, 'email provider without credentials: email waits');
     return observedEmail(unready(name, detail), tracer);
@@ -25,14 +24,11 @@ export function makeEmailProviders(log: Pick<Logger, 'error'>, tracer?: Tracer):
 }
 
 /** What the providers that this worker uses lack, for `updateCredentialPauses`. */
-export function credentialProblems(): ReadonlyMap<EmailProviderName, string | undefined> {
-  const config = readSettings();
-  return new Map(
-    emailProviderNames(config).map((name) => [
-      name,
-      hasCredentials(config, name) ? undefined : missingCredentials(config, name),
-    ]),
-  );
+export function credentialProblems(config: Config): readonly (readonly [EmailProviderName, string | undefined])[] {
+  return emailProviderNames(config).map((name) => [
+    name,
+    config[CREDENTIALS[name]] === undefined ? missingCredentials(config, name) : undefined,
+  ]);
 }
 
 /** Returns their names, also of those without credentials. */
@@ -44,19 +40,27 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
 }
 
 /** Fetches Postmark's reports, also if new email is sent by another provider; undefined without its token. */
-export function makeAskPostmark(): EmailProvider['reports'] | undefined {
-  return readSettings().POSTMARK_SERVER_TOKEN === undefined ? undefined : observedEmail(MAKERS.postmark()).reports;
+export function makeAskPostmark(config: Config): EmailProvider['reports'] | undefined {
+  const provider = makeProvider(config, 'postmark');
+  return provider && observedEmail(provider).reports;
 }
 
 /** Removes addresses from Postmark's list, also if new email is sent by another provider; undefined without its token. */
-export function makeRemoveFromProvider(): ((address: string) => Promise<boolean>) | undefined {
-  if (readSettings().POSTMARK_SERVER_TOKEN === undefined) return undefined;
-  const lists = postmarkSuppressions(postmarkSettings());
-  return (address) => lists.removeSuppression(address);
+export function makeRemoveFromProvider(config: Config): ((address: string) => Promise<boolean>) | undefined {
+  const settings = postmarkSettings(config);
+  const lists = settings && postmarkSuppressions(settings);
+  return lists && ((address) => lists.removeSuppression(address));
 }
 
-function postmarkSettings(): PostmarkSettings {
-  const config = readSettings('POSTMARK_SERVER_TOKEN');
+/** Undefined without credentials. */
+function makeProvider(config: Config, name: EmailProviderName): EmailProvider | undefined {
+  if (name === 'smtp') return config.SMTP_URL === undefined ? undefined : smtp(config.SMTP_URL);
+  const settings = postmarkSettings(config);
+  return settings && postmark(settings);
+}
+
+function postmarkSettings(config: Config): PostmarkSettings | undefined {
+  if (config.POSTMARK_SERVER_TOKEN === undefined) return undefined;
   return {
     serverToken: config.POSTMARK_SERVER_TOKEN,
     baseUrl: config.POSTMARK_BASE_URL,
@@ -66,20 +70,11 @@ function postmarkSettings(): PostmarkSettings {
   };
 }
 
-const MAKERS: Readonly<Record<EmailProviderName, () => EmailProvider>> = {
-  postmark: () => postmark(postmarkSettings()),
-  smtp: () => smtp(readSettings('SMTP_URL').SMTP_URL),
-};
-
 /** The start of the reason of pauses because of missing credentials. */
 export const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
 
 /** The setting without which a provider cannot be called. */
 const CREDENTIALS = { postmark: 'POSTMARK_SERVER_TOKEN', smtp: 'SMTP_URL' } as const;
-
-function hasCredentials(config: Config, name: EmailProviderName): boolean {
-  return config[CREDENTIALS[name]] !== undefined;
-}
 
 /**
  * The settings of which one has to be set before email is sent, each with the file that may hold it. Without

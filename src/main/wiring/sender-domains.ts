@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
 import type { Senders } from '../../domain/senders/sender-records.ts';
 import { makeDns } from '../../providers/dns.ts';
 import { postmarkDomains } from '../../providers/postmark/domains.ts';
 import { dkimSeal, type SenderDomainDeps } from '../../sender-domains/deps.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { emailProviderNames } from './email-providers.ts';
-import { readSettings } from '../env.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
 /** The dependencies of domain checks. */
-export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {
-  const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = readSettings();
-  const senders = readSenders();
+export function makeSenderDomains(config: Config, pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {
+  const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = config;
+  const senders = sendersOf(config);
   const isManaged = senders.postmark && accountToken !== undefined;
   return {
     pool,
@@ -24,8 +24,7 @@ export function makeSenderDomains(pool: Pool, secretKey: SecretKeys, log: Logger
 }
 
 /** The providers through which email is sent, whose DNS records are needed. */
-export function readSenders(): Senders {
-  const config = readSettings();
+export function sendersOf(config: Config): Senders {
   const names = emailProviderNames(config);
   const smtpUrl = names.includes('smtp') ? config.SMTP_URL : undefined;
   return {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
 import { fetchTwilioTemplates, type TwilioContent } from '../../providers/twilio/templates.ts';
@@ -18,7 +19,7 @@ export function makeContents(
   log: Logger,
   fetchTemplates: typeof fetchTwilioTemplates = fetchTwilioTemplates,
 ): (numberId: string, account: TwilioAccount, name: string, language: string) => Promise<TwilioContent | undefined> {
-  const fetches = new Map<string, { readonly at: number; readonly done: Promise<void> }>();
+  const fetches = new LRUCache<string, Promise<void>>({ max: MAX_TRACKED_NUMBERS, ttl: FETCH_INTERVAL_MS });
 
   async function fill(numberId: string, account: TwilioAccount): Promise<void> {
     const templates = await fetchTemplates(account);
@@ -29,14 +30,10 @@ export function makeContents(
   return async (numberId, account, name, language) => {
     const stored = await findContent(pool, numberId, name, language);
     if (stored) return stored;
-    let last = fetches.get(numberId);
-    if (!last || performance.now() - last.at > FETCH_INTERVAL_MS) {
-      if (fetches.size >= MAX_TRACKED_NUMBERS) fetches.clear();
-      last = { at: performance.now(), done: fill(numberId, account) };
-      fetches.set(numberId, last);
-    }
+    let fetching = fetches.get(numberId);
+    if (!fetching) fetches.set(numberId, (fetching = fill(numberId, account)));
     try {
-      await last.done;
+      await fetching;
     } catch (error) {
       // The next message repeats the fetch.
       fetches.delete(numberId);
