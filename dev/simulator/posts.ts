@@ -1,81 +1,87 @@
 import { randomInt } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent, request } from 'undici';
 
-/** A report of a chat provider's on its way to whoever wants to know. */
+/** A report on its way to a callback URL. */
 export interface Post {
-  /** Of the message it speaks of; for the log. */
+  /** The message's id, for the log. */
   readonly id: string;
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
   /** Unix milliseconds. */
   readonly at: number;
-  /** Milliseconds before each further try. */
+  /** Milliseconds before each further attempt. */
   readonly retries: readonly number[];
+  /** Made for each attempt. */
+  readonly content: (retriesLeft: number) => {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
+  /** Whether an error status is retried; by default each is. No answer is always retried. */
+  readonly isRetried?: (status: number) => boolean;
 }
 
-const IN_FLIGHT = 20;
-/** More than these are not remembered: the newest are dropped. */
-const WAITING = 100_000;
+const CONNECTIONS_PER_TARGET = 20;
+const MAX_PENDING = 500_000;
 
-/** Posts reports when they are due, also to several addresses. What still waits when the process ends is lost. */
+/** Posts reports when they are due. Pending ones are lost when the process ends. */
 export class Posts {
   readonly #log: Logger;
   readonly #agent = new Agent({
-    connections: IN_FLIGHT,
+    connections: CONNECTIONS_PER_TARGET,
     headersTimeout: 10_000,
     bodyTimeout: 10_000,
     connect: { timeout: 5_000 },
   });
-  readonly #ending = new AbortController();
-  #waiting = 0;
+  #pending = 0;
+  #isClosed = false;
 
   constructor(log: Logger) {
     this.#log = log;
-    setMaxListeners(0, this.#ending.signal);
   }
 
   add(posts: readonly Post[]): void {
     for (const post of posts) {
-      if (this.#waiting >= WAITING) this.#log.warn({ message: post.id }, 'report dropped: too many are waiting');
-      else void this.#carry(post);
+      if (this.#pending >= MAX_PENDING) {
+        this.#log.warn({ message: post.id }, 'report dropped: too many are waiting');
+        continue;
+      }
+      this.#pending++;
+      this.#schedule(post, post.at - Date.now(), post.retries);
     }
   }
 
   async close(): Promise<void> {
-    this.#ending.abort();
+    this.#isClosed = true;
     await this.#agent.destroy();
   }
 
-  async #carry({ id, url, headers, body, at, retries }: Post): Promise<void> {
-    this.#waiting++;
-    try {
-      const { signal } = this.#ending;
-      let status: number | undefined;
-      for (const wait of [at - Date.now(), ...retries]) {
-        await sleep(Math.max(0, wait), undefined, { signal });
-        status = await this.#try(url, headers, body).catch(() => undefined);
-        if (status !== undefined && status < 400) return;
-      }
-      if (!signal.aborted) this.#log.warn({ message: id, status }, 'report dropped');
-    } catch {
-      // The simulator ends.
-    } finally {
-      this.#waiting--;
-    }
+  #schedule(post: Post, delayMs: number, retries: readonly number[]): void {
+    setTimeout(() => void this.#post(post, retries), Math.max(0, delayMs)).unref();
   }
 
-  async #try(url: string, headers: Post['headers'], body: string): Promise<number> {
-    const { statusCode, body: answer } = await request(url, { method: 'POST', headers, body, dispatcher: this.#agent });
-    await answer.dump();
+  async #post(post: Post, retries: readonly number[]): Promise<void> {
+    const status = await this.#attempt(post, retries.length).catch(() => undefined);
+    if (this.#isClosed) return;
+    const isAccepted = status !== undefined && status < 400;
+    const [delayMs, ...later] = retries;
+    const isRetried = status === undefined || (post.isRetried?.(status) ?? true);
+    if (!isAccepted && isRetried && delayMs !== undefined) {
+      this.#schedule(post, delayMs, later);
+      return;
+    }
+    this.#pending--;
+    if (!isAccepted) this.#log.warn({ message: post.id, status }, 'report dropped');
+  }
+
+  async #attempt({ url, content }: Post, retriesLeft: number): Promise<number> {
+    const options = { method: 'POST', ...content(retriesLeft), dispatcher: this.#agent } as const;
+    const { statusCode, body } = await request(url, options);
+    await body.dump();
     return statusCode;
   }
 }
 
-/** A copy in any order (Fisher and Yates). */
+/** A copy in random order (Fisher and Yates). */
 export function shuffled<T>(items: readonly T[]): T[] {
   const copy = [...items];
   for (let i = copy.length - 1; i > 0; i--) {

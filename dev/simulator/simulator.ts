@@ -8,7 +8,7 @@ import { inboxRoutes } from './inbox/routes.ts';
 import { FailedOnce } from './magic.ts';
 import { MetaReports, type MetaTarget } from './meta/callbacks.ts';
 import { metaRoutes } from './meta/routes.ts';
-import { Callbacks, type CallbackTarget } from './postmark/callbacks.ts';
+import { type CallbackTarget, makeExpectReports } from './postmark/callbacks.ts';
 import { postmarkRoutes } from './postmark/routes.ts';
 import { Suppressions } from './postmark/suppressions.ts';
 import { Posts } from './posts.ts';
@@ -77,12 +77,14 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const bytes = folder === null ? 512 * 1_048_576 : 4_096 * 1_048_576;
   const inbox = new Inbox(folder, { messages: 200_000, bytes, ...options.keep }, log);
   const ending = new AbortController();
-  const callbacks = deliveryCallback && new Callbacks(deliveryCallback, times.report, times.callbackRetries, log);
+  const posts = new Posts(log);
+  const expectReports =
+    deliveryCallback && makeExpectReports(deliveryCallback, times.report, times.callbackRetries, posts);
   const parts = {
     inbox,
     switches: new Switches(),
     failedOnce: new FailedOnce(),
-    callbacks,
+    expectReports,
     suppressions: new Suppressions(),
     slow: times.slow,
     reportAfter: times.report,
@@ -93,7 +95,6 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     log,
   };
 
-  const posts = new Posts(log);
   const chat = { ...parts, posts, retries: times.callbackRetries };
   const { twilioAccount: account = null, metaToken: accessToken = null, metaCallback } = options;
   const reports = metaCallback ? new MetaReports(metaCallback, chat) : null;
@@ -118,7 +119,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     inboxUrl: `${url}/inbox`,
     async close() {
       ending.abort();
-      await Promise.all([app.close(), smtp.close(), callbacks?.close(), posts.close()]);
+      await Promise.all([app.close(), smtp.close(), posts.close()]);
       inbox.close();
     },
   };

@@ -47,7 +47,7 @@ export class MetaReports {
           'x-hub-signature-256': `sha256=${signature}`,
         };
         const at = Math.max(...dues.map((due) => due.at));
-        return { id: message.id, url: this.#target.url, headers, body, at, retries };
+        return { id: message.id, url: this.#target.url, at, retries, content: () => ({ headers, body }) };
       }),
     );
   }

@@ -4,7 +4,7 @@ import { garbage, pause, reset } from '../fates.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf } from '../magic.ts';
 import { type Acceptable, judge, MESSAGE_BYTES } from './accept.ts';
-import type { Callbacks } from './callbacks.ts';
+import type { ExpectReports } from './callbacks.ts';
 import { CODE, type PostmarkError, Refusal } from './errors.ts';
 import { reportsOf, toReported } from './reports.ts';
 import type { Suppressions } from './suppressions.ts';
@@ -20,7 +20,7 @@ export interface SendParts {
   readonly inbox: Inbox;
   readonly switches: Switches;
   readonly failedOnce: FailedOnce;
-  readonly callbacks: Callbacks | null;
+  readonly expectReports: ExpectReports | null;
   readonly suppressions: Suppressions;
   /** Milliseconds between a message and the first report about it. */
   readonly reportAfter: number;
@@ -99,7 +99,7 @@ async function call(
   const accepted = items.filter((item) => item.is === 'accepted').map(({ mail }) => mail);
   inbox.add(accepted);
   for (const { head } of accepted) parts.suppressions.expect(head, reportsOf(head, parts.reportAfter));
-  parts.callbacks?.expect(accepted.map(toReported), behaviour);
+  parts.expectReports?.(accepted.map(toReported), behaviour);
 
   if (fate === 'reset_after_accept') return reset(reply);
   if (fate === 'hang') return reply.hijack();

@@ -34,7 +34,7 @@ export function expectStatuses(
         'user-agent': 'TwilioProxy/1.1',
         'x-twilio-signature': sign(account.token, url, params),
       };
-      return { id: chat.id, url, headers, body: params.toString(), at, retries };
+      return { id: chat.id, url, at, retries, content: () => ({ headers, body: params.toString() }) };
     }),
   );
 }
