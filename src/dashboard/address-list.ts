@@ -1,7 +1,7 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import { type CsvRow, readCsv } from './csv.ts';
 
-/** A line that holds no address, or a wrong one. */
+/** A line without an address, or with an invalid one. */
 export interface RefusedLine {
   /** Counted from 1. */
   readonly line: number;
@@ -9,7 +9,6 @@ export interface RefusedLine {
   readonly problem: string;
 }
 
-/** What a list of addresses holds, as people and spreadsheets write one. */
 export interface AddressList {
   /** Bare, in lower case, each once. */
   readonly addresses: readonly string[];
@@ -29,11 +28,11 @@ export function readAddresses(text: string, param: string): AddressList {
   const column = begin < 0 ? -1 : headingOf(lines[begin] ?? '');
   const addresses = new Set<string>();
   const refused: RefusedLine[] = [];
-  const take = (line: number, wished: readonly string[], whole: string): void => {
-    if (wished.length === 0) refused.push({ line, text: whole, problem: 'holds no address' });
-    for (const wish of wished) {
-      const mailbox = parseMailbox(wish);
-      if (typeof mailbox === 'string') refused.push({ line, text: wish, problem: mailbox });
+  const take = (line: number, candidates: readonly string[], whole: string): void => {
+    if (candidates.length === 0) refused.push({ line, text: whole, problem: 'holds no address' });
+    for (const candidate of candidates) {
+      const mailbox = parseMailbox(candidate);
+      if (typeof mailbox === 'string') refused.push({ line, text: candidate, problem: mailbox });
       else addresses.add(mailbox.address.toLowerCase());
     }
   };
@@ -49,13 +48,13 @@ export function readAddresses(text: string, param: string): AddressList {
   return { addresses: [...addresses], refused };
 }
 
-/** Which column of values holds addresses, by their heading; -1 for a line that is none. */
+/** The index of the column with addresses; -1 if the line is no heading. */
 function headingOf(line: string): number {
   const cells = line.includes('@') ? [] : (tryCsv(line)?.cells ?? []);
   return cells.findIndex((cell) => HEADING.test(cell));
 }
 
-/** What of a line may be addresses; a name before one may hold commas and quotation marks. */
+/** The possible addresses of a line; a display name may contain commas and quotation marks. */
 function addressesIn(line: string): readonly string[] {
   if (typeof parseMailbox(line) !== 'string') return [line];
   const cells = tryCsv(line)?.cells ?? [line];

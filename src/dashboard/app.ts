@@ -32,12 +32,11 @@ import * as webhooks from './pages/webhooks.tsx';
 import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSessionCookie } from './session.ts';
 
 const ROOT = '/dashboard';
-/** Bytes of the largest form, unless its page says otherwise. */
+/** In bytes; pages may set another limit. */
 const FORM_LIMIT = 102_400;
-/** Sessions that are not refused for what others of their network do. */
 const MAX_KNOWN_SESSIONS = 10_000;
 
-/** Only what is served from here is loaded, no style or script stands in a page, and nobody may frame it. */
+/** Pages load only our own files, contain no inline style or script, and cannot be framed. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -50,10 +49,7 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/**
- * Every page: method, path, who may open it, and what it does. Each group's rows stand in its own file.
- * `:name` in a path is the id of something of the organization.
- */
+/** The route table: method, path, required role and page. */
 export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...invitations.rows,
@@ -79,7 +75,7 @@ export const PAGES: readonly PageRow[] = [
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who looks at what, on a path of the route table. */
+    /** Set on paths of the route table. */
     visit: Visit | null;
   }
   interface FastifyContextConfig {
@@ -87,7 +83,7 @@ declare module 'fastify' {
   }
 }
 
-/** The dashboard, to be registered with the prefix `/dashboard`. It brings its own error pages and reads forms only. */
+/** The dashboard, to be registered with the prefix `/dashboard`. It has its own error pages and accepts forms only. */
 export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
   return async (app) => {
     const assets = loadAssets(`${ROOT}/assets`);
@@ -98,7 +94,7 @@ export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
       done(null, readFields(body as string));
     });
     app.addHook('onRequest', async (request, reply) => admit(site, request, reply));
-    app.addHook('onSend', async (_request, reply) => dress(reply));
+    app.addHook('onSend', async (_request, reply) => setSecurityHeaders(reply));
     app.setErrorHandler((error, request, reply) => showTrouble(site, error, request, reply));
     app.setNotFoundHandler((request, reply) =>
       showTrouble(site, new ServiceError('not_found', 'there is nothing at this address'), request, reply),
@@ -145,7 +141,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
     url,
     config: { page: row },
     bodyLimit: page.bodyLimit ?? FORM_LIMIT,
-    // Forms are checked here, and their pages told what is wrong; the schema says that there is one.
+    // `answerOf` validates the form; the schema states that there is one.
     schema: { hide: true, ...(method === 'POST' && { body: {} }) },
     handler: async (request, reply) => {
       if (!request.visit) throw new Error('a page was opened without a visit');
@@ -159,7 +155,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
   });
 }
 
-/** Who opens a page, and may he: before a byte of a form is read. */
+/** Authenticates and authorizes before the form is read. */
 async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const row = request.routeOptions.config.page;
   if (!row) return undefined;
@@ -220,7 +216,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
 function askToSignIn(method: string, visit: Visit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = method === 'GET' && visit.url !== ROOT ? `?next=${encodeURIComponent(visit.url)}` : '';
   const path = `${ROOT}/sign-in${next}`;
-  // A part of a page that is renewed must not become the page to sign in.
+  // A live part must not be replaced by the sign-in page.
   if (request.headers['hx-request'] !== undefined) return reply.code(401).header('hx-redirect', path).send('');
   return reply.redirect(path, 303);
 }
@@ -267,13 +263,13 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
     .send(typeof content === 'string' && content.startsWith('<html') ? `<!doctype html>${content}` : content);
 }
 
-/** Headers of every answer, unless it has brought its own. */
-function dress(reply: FastifyReply): void {
+/** Does not replace headers that the answer has set. */
+function setSecurityHeaders(reply: FastifyReply): void {
   const headers = {
     'content-security-policy': POLICY,
     'cache-control': 'no-store',
     'cross-origin-opener-policy': 'same-origin',
-    // With no-referrer browsers would name no origin for forms, which is how we know our own pages.
+    // With no-referrer, browsers send no `Origin` with forms, which isFromOurPage needs.
     'referrer-policy': 'same-origin',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',

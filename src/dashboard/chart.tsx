@@ -5,7 +5,7 @@ import type { Html } from './page.ts';
 
 type Counts = Partial<Record<EmailStatus, number>>;
 
-/** Statuses that are shown as one, from the ground up: thirteen colours nobody could tell apart. */
+/** Groups of statuses, from the bottom up: thirteen colors could not be distinguished. */
 const SERIES: readonly (readonly [name: string, tone: string, statuses: readonly EmailStatus[]])[] = [
   ['delivered, opened or clicked', 'good', ['delivered', 'opened', 'clicked']],
   ['sent', 'moving', ['sent']],
@@ -17,13 +17,13 @@ const SERIES: readonly (readonly [name: string, tone: string, statuses: readonly
 
 interface MailChartProps {
   readonly statuses: EmailHours['statuses'];
-  /** Unix milliseconds of the first and the last hour or day, and how long each is. */
+  /** Unix milliseconds of the first and last bar; `step` is the length of a bar in milliseconds. */
   readonly first: number;
   readonly last: number;
   readonly step: number;
 }
 
-/** Emails by when they were accepted and the status they have now, as stacked bars and as a table. */
+/** Emails by acceptance time and current status, as stacked bars and as a table. */
 export function MailChart({ statuses, first, last, step }: MailChartProps): Html {
   const times: number[] = [];
   for (let at = first; at <= last; at += step) times.push(at);
@@ -60,7 +60,7 @@ export function MailChart({ statuses, first, last, step }: MailChartProps): Html
   );
 }
 
-/** Only hours with email, and only statuses that occur. */
+/** Omits hours without email and statuses that do not occur. */
 function CountTable({ times, counts }: { times: readonly number[]; counts: readonly Counts[] }): Html {
   const statuses = EMAIL_STATUSES.filter((status) => counts.some((each) => (each[status] ?? 0) > 0));
   const busy = times.map((at, index) => ({ at, each: counts[index] ?? {} })).filter(({ each }) => sumOf(each) > 0);
@@ -84,7 +84,6 @@ function CountTable({ times, counts }: { times: readonly number[]; counts: reado
   );
 }
 
-/** How many there are of each status, with links to them. */
 export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] }): Html {
   const sums: Counts = {};
   for (const each of statuses.values()) {
@@ -116,7 +115,7 @@ export function sumOf(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** A part in percent, with one digit behind the point where it is small. */
+/** A percentage, with one decimal below 10. */
 export function partInWords(part: number, total: number): string {
   const percent = (100 * part) / total;
   return `${percent >= 10 || percent === 0 ? Math.round(percent) : percent.toFixed(1)} %`;

@@ -2,14 +2,13 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { ServiceError } from '../domain/errors.ts';
 
-/** A record of a file of comma-separated values. */
 export interface CsvRow {
   /** Counted from 1. */
   readonly line: number;
   readonly cells: readonly string[];
 }
 
-/** What spreadsheets write, in countries with a decimal comma too. */
+/** Spreadsheets use semicolons in countries with a decimal comma. */
 const OPTIONS = {
   bom: true,
   delimiter: [',', ';', '\t'] as string[],
@@ -20,7 +19,7 @@ const OPTIONS = {
   trim: true,
 } as const;
 
-/** What spreadsheets take for a formula when a cell begins with it, behind the sign that makes it text. */
+/** The escape of cells that a spreadsheet would calculate. */
 const ESCAPED = /^'(?=[=+\-@])/;
 
 /**

@@ -3,7 +3,7 @@ import type { Position } from '../lib/page.ts';
 import type { Html, Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
-/** How a state looks; its word is always there too. */
+/** The color of a state; its name is always shown too. */
 type Tone = 'good' | 'moving' | 'waiting' | 'warning' | 'bad' | 'ended';
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -33,7 +33,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   revoked: 'ended',
 };
 
-/** A state as a badge. */
 export function StatusBadge({ status }: { status: string }): Html {
   return (
     <span class={['badge', Object.hasOwn(TONES, status) ? TONES[status] : 'ended']} safe>
@@ -42,7 +41,7 @@ export function StatusBadge({ status }: { status: string }): Html {
   );
 }
 
-/** An instant; a script shows it by the reader's clock. @param at as the API writes it, or null */
+/** A script converts the time to the reader's time zone. @param at as in the API */
 export function Time({ at }: { at: string | null }): Html {
   if (at === null) return <span class="muted">–</span>;
   return (
@@ -52,7 +51,7 @@ export function Time({ at }: { at: string | null }): Html {
   );
 }
 
-/** A value to take along: it can be selected, and a script adds a button. */
+/** A value to copy; a script shows the button. */
 export function Copy({ value, label = 'Copy' }: { value: string; label?: string }): Html {
   return (
     <span class="copy">
@@ -64,7 +63,6 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
   );
 }
 
-/** A command of several lines to take along. */
 export function Command({ text }: { text: string }): Html {
   return (
     <div class="copy command">
@@ -78,7 +76,7 @@ export function Command({ text }: { text: string }): Html {
   );
 }
 
-/** A request to try. @param apiKey one that was just made; else the shell's variable SENDWRIGHT_API_KEY */
+/** A curl command. @param apiKey by default the shell's variable SENDWRIGHT_API_KEY */
 export function curl(
   visit: Visit,
   method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
@@ -96,19 +94,18 @@ export function curl(
   return parts.join(' \\\n  ');
 }
 
-/** A word of the shell. */
 function quoted(text: string): string {
   return /^[\w:/.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 interface EmptyProps {
   readonly title: string;
-  /** A request that fills the page. */
+  /** A request that adds the first entry. */
   readonly command?: string;
   readonly children?: Children;
 }
 
-/** What stands where there is nothing yet: what to do next. */
+/** The content of an empty list. */
 export function Empty({ title, command, children }: EmptyProps): Html {
   return (
     <section class="empty">
@@ -126,7 +123,7 @@ export function Empty({ title, command, children }: EmptyProps): Html {
   );
 }
 
-/** Leads through a list: to older rows, and back to its begin. @param next the cursor of the next page, or null */
+/** Links to the first and the next page. @param next the end of this page, or null */
 export function Pager({ visit, next }: { visit: Visit; next: Position | null }): Html {
   const isFirst = visit.given['cursor'] === undefined;
   if (isFirst && next === null) return '';
@@ -142,7 +139,6 @@ export function Pager({ visit, next }: { visit: Visit; next: Position | null }):
   );
 }
 
-/** This page's address at another place of its list. */
 function withCursor({ url, given }: Visit, cursor: string | null): string {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(given)) {
@@ -154,14 +150,14 @@ function withCursor({ url, given }: Visit, cursor: string | null): string {
 }
 
 interface TableProps {
-  /** What it lists: read out before it. */
+  /** For screen readers. */
   readonly caption: string;
   readonly columns: readonly string[];
-  /** Rows: `<tr>` with a cell for each column. */
+  /** `<tr>` elements. */
   readonly children: Children;
 }
 
-/** A table that scrolls by itself where the screen is narrow. */
+/** Scrolls horizontally on narrow screens. */
 export function Table({ caption, columns, children }: TableProps): Html {
   return (
     <div class="table" role="region" aria-label={caption} tabindex="0">
@@ -246,7 +242,7 @@ export function Facts({ facts }: { facts: readonly Fact[] }): Html {
   );
 }
 
-/** Text as a part of a page. */
+/** Escaped text. */
 export function Text({ text }: { text: string }): Html {
   return <span safe>{text}</span>;
 }

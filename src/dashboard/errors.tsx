@@ -5,7 +5,7 @@ import { Form } from './form-elements.tsx';
 import { PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';
 
-/** Statuses of pages; other codes are what is wrong with a form. */
+/** Statuses of error pages; other codes are problems of a form. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   unauthorized: 401,
   insufficient_scope: 403,
@@ -27,14 +27,13 @@ const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_BAD_URL: 'not_found',
 };
 
-/** What went wrong, for people: its status, a heading and a sentence. */
 export interface Trouble {
   readonly status: number;
   readonly title: string;
   readonly sentence: string;
 }
 
-/** @param error anything that was thrown; what is not meant for people is not told */
+/** Internal details of an error are not shown. */
 export function troubleOf(error: unknown): Trouble {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
@@ -61,7 +60,7 @@ function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', '');
 }
 
-/** What is wrong with a form by an error of its action; undefined for an error that is none of the form's. */
+/** The problems of a form from an error of its action; undefined if the error is not about the form. */
 export function formProblems(error: unknown): { status: number; problems: Record<string, string> } | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const status = STATUS[error.code] ?? 422;
@@ -70,7 +69,6 @@ export function formProblems(error: unknown): { status: number; problems: Record
   return { status, problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) } };
 }
 
-/** A page that says what went wrong. */
 export function TroublePage({ visit, trouble }: { visit: Visit; trouble: Trouble }): Html {
   return (
     <PlainLayout visit={visit} title={trouble.title}>

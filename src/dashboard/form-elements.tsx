@@ -2,21 +2,16 @@ import type { Children } from '@kitajs/html';
 import type { Given } from './forms.ts';
 import type { Filled, Html, Visit } from './page.ts';
 
-/** A form that nobody has filled in yet. */
 export const BLANK: Filled = { given: {}, problems: {} };
 
 interface FormProps {
   readonly visit: Visit;
-  /** Path that it is posted to. */
   readonly action: string;
   readonly class?: string;
   readonly children: Children;
 }
 
-/**
- * A form that changes something. It names the organization it was shown for: should another one have been chosen in
- * another tab since, nothing happens.
- */
+/** A POST form. It contains the organization that it was shown for: if another tab has changed that, the post is refused. */
 export function Form({ visit, action, children, ...rest }: FormProps): Html {
   const organization = visit.session?.organization?.id;
   return (
@@ -27,7 +22,7 @@ export function Form({ visit, action, children, ...rest }: FormProps): Html {
   );
 }
 
-/** What is wrong with a form as a whole. */
+/** The problem of the whole form. */
 export function FormProblem({ filled }: { filled: Filled }): Html {
   const problem = filled.problems[''];
   if (problem === undefined) return '';
@@ -38,7 +33,6 @@ export function FormProblem({ filled }: { filled: Filled }): Html {
   );
 }
 
-/** What a field of one value was filled in with. */
 export function valueOf(given: Given, name: string): string | undefined {
   const value = Object.hasOwn(given, name) ? given[name] : undefined;
   return typeof value === 'string' ? value : value?.[0];
@@ -49,18 +43,18 @@ interface FieldProps {
   readonly name: string;
   readonly filled: Filled;
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
-  /** What it holds before somebody has filled it in. */
+  /** The initial value. */
   readonly value?: string | undefined;
   readonly hint?: string;
   readonly required?: boolean;
   readonly autocomplete?: string;
   readonly placeholder?: string;
   readonly autofocus?: boolean;
-  /** Lines of a field of many lines. */
+  /** Makes it a textarea. */
   readonly rows?: number;
 }
 
-/** A field with its label, a hint, and what is wrong with what was filled in, which stays; passwords do not. */
+/** A field with label, hint and problem. It keeps its input, except passwords. */
 export function Field(props: FieldProps): Html {
   const { label, name, filled, type = 'text', value, hint, rows, ...rest } = props;
   const { id, described, problem } = idsOf(name, filled, hint);
@@ -93,7 +87,6 @@ export function Field(props: FieldProps): Html {
 }
 
 interface SelectProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'value' | 'hint'> {
-  /** Value and what people read. */
   readonly options: readonly (readonly [value: string, name: string])[];
 }
 
@@ -124,7 +117,7 @@ export function Select({ label, name, filled, value, hint, options }: SelectProp
 
 interface CheckboxProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'hint'> {
   readonly checked?: boolean;
-  /** What is sent for it; several boxes of one name make a list. */
+  /** Several boxes of one name make a list. */
   readonly value?: string;
 }
 
@@ -153,13 +146,12 @@ export function Checkbox({ label, name, filled, hint, checked = false, value = '
 
 interface FileIntoProps {
   readonly label: string;
-  /** The name of the field of many lines that it fills. */
+  /** The name of the textarea that it fills. */
   readonly field: string;
-  /** Extensions and types that are offered. */
   readonly accept: string;
 }
 
-/** Fills a field with a file of text; a script shows it and reads the file, which is not sent itself. */
+/** A script reads the file into the field; the file itself is not sent. */
 export function FileInto({ label, field, accept }: FileIntoProps): Html {
   const id = `file-${field}`;
   return (
@@ -198,20 +190,18 @@ function Notes({ id, hint, problem }: { id: string; hint: string | undefined; pr
 
 interface ConfirmProps {
   readonly visit: Visit;
-  /** Path that is posted to. */
   readonly action: string;
   /** Unique on the page. */
   readonly id: string;
-  /** On the button that asks, and on the one that does it: a verb and what it is done to. */
+  /** Verb and object, on both buttons. */
   readonly label: string;
-  /** What will happen. */
   readonly question: string;
-  /** Hidden fields of the form. */
+  /** Hidden fields. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly small?: boolean;
 }
 
-/** A button for what cannot be undone, which asks first. Needs no script: browsers open popovers by themselves. */
+/** A button that asks for confirmation, in a popover, which needs no script. */
 export function Confirm({ visit, action, id, label, question, fields = {}, small = false }: ConfirmProps): Html {
   return (
     <>
@@ -243,7 +233,7 @@ interface FiltersProps {
   readonly children: Children;
 }
 
-/** Fields that narrow a list: a form of its own page, so that a filtered list has an address. */
+/** The filters of a list, in a GET form, so a filtered list has a URL. */
 export function Filters({ visit, children }: FiltersProps): Html {
   const path = visit.url.split('?')[0] ?? '';
   const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');

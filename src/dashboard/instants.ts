@@ -1,11 +1,11 @@
 import { ServiceError } from '../domain/errors.ts';
 import { parseInstant } from '../domain/instant.ts';
 
-/** As a field of the type `datetime-local` gives it: no offset, seconds only when they are not 0. */
+/** The format of a `datetime-local` field: no offset, seconds only if they are not 0. */
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 
 /**
- * What was chosen in a field for a day and a time, whose label says that it is in UTC: the reader's own zone is not known.
+ * Reads a date and time field that is labelled as UTC, since the reader's time zone is unknown.
  * @returns an instant as the API writes it
  * @throws ServiceError validation_error
  */

@@ -4,7 +4,6 @@ import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
 import type { Context, Html, SignedIn, Visit } from './page.ts';
 
-/** Pages by their place in the navigation. What the route table does not have is left out. */
 const NAVIGATION: readonly (readonly [title: string, entries: readonly (readonly [path: string, name: string])[]])[] = [
   ['', [['/dashboard', 'Overview']]],
   [
@@ -37,7 +36,7 @@ const NAVIGATION: readonly (readonly [title: string, entries: readonly (readonly
 /** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
-/** A page that the one shown is part of. */
+/** A parent page. */
 export interface Crumb {
   readonly path: string;
   readonly name: string;
@@ -46,9 +45,8 @@ export interface Crumb {
 interface LayoutProps {
   readonly context: Context;
   readonly title: string;
-  /** From the navigation down to this page, itself left out. */
+  /** From the navigation down to the parent of this page. */
   readonly crumbs?: readonly Crumb[];
-  /** Buttons that stand beside the title. */
   readonly actions?: Html;
   /** Whether the page draws charts with uPlot. */
   readonly charts?: boolean;
@@ -80,7 +78,6 @@ export function Layout({ context, title, crumbs = [], actions, charts = false, c
   );
 }
 
-/** Why nothing is sent, on every page of a suspended organization. */
 function Suspended({ organization }: { organization: Belonging }): Html {
   const { suspended_at: since, suspended_reason: reason } = organization;
   if (since === null) return <></>;
@@ -97,7 +94,7 @@ function Suspended({ organization }: { organization: Belonging }): Html {
   );
 }
 
-/** A page for who may not be signed in: one narrow column. */
+/** A page without navigation. */
 export function PlainLayout({ visit, title, children }: { visit: Visit; title: string; children: Children }): Html {
   return (
     <Document visit={visit} title={`${title} · Sendwright`} charts={false}>
@@ -160,7 +157,6 @@ function Brand({ visit }: { visit: Visit }): Html {
   );
 }
 
-/** Whose page it is, and the way to another organization, to one's account and out. */
 export function Header({ visit, session }: { visit: Visit; session: SignedIn }): Html {
   const { organization, organizations, user } = session;
   const others = organizations.filter(({ id }) => id !== organization?.id);

@@ -3,12 +3,12 @@ import type { Html, Visit } from './page.ts';
 
 interface LiveProps {
   readonly visit: Visit;
-  /** Whether something in it is about to change; once nothing is, nobody asks any more. */
+  /** Whether its content may change soon; otherwise polling ends. */
   readonly moves: boolean;
   readonly children: Children;
 }
 
-/** The part of a page that is renewed every few seconds while something in it moves. One on a page. */
+/** The part of a page that refreshes itself. At most one per page. */
 export function Live({ visit, moves, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
@@ -26,17 +26,16 @@ export function Live({ visit, moves, children }: LiveProps): Html {
   );
 }
 
-/** Milliseconds for which one waits to hear of what was sent: not every provider reports. */
-const REPORTED_WITHIN = 10 * 60_000;
-/** Milliseconds before an email is due from which on somebody may wait for it. */
-const DUE_SOON = 2 * 60_000;
+/** Not every provider reports on sent messages. */
+const REPORT_TIMEOUT_MS = 10 * 60_000;
+const DUE_SOON_MS = 2 * 60_000;
 
-/** Whether somebody who looks at an email or a chat-app message may wait for it to change. @param now Unix milliseconds */
+/** Whether an email or a chat-app message may change soon. @param now Unix milliseconds */
 export function isMoving(
   message: { readonly status: string; readonly scheduled_at?: string | null; readonly last_event_at: string },
   now = Date.now(),
 ): boolean {
   if (message.status === 'queued') return true;
-  if (message.status === 'scheduled') return Date.parse(message.scheduled_at ?? '') < now + DUE_SOON;
-  return message.status === 'sent' && Date.parse(message.last_event_at) > now - REPORTED_WITHIN;
+  if (message.status === 'scheduled') return Date.parse(message.scheduled_at ?? '') < now + DUE_SOON_MS;
+  return message.status === 'sent' && Date.parse(message.last_event_at) > now - REPORT_TIMEOUT_MS;
 }

@@ -13,7 +13,6 @@ import type { Role, User } from '../store/accounts/users.ts';
 import type { Given, Problems } from './forms.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 
-/** What pages need besides the database. */
 export interface DashboardDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`. */
@@ -22,15 +21,13 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
-  /** What visitors without a session may cost. */
+  /** Limits of requests without a session. */
   readonly networks: NetworkLimits;
-  /** What domains are registered and checked with. */
   readonly senderDomains: SenderDomainDeps;
-  /** Where attachments are. */
+  /** The attachment store. */
   readonly files: FileStore;
   /** Asks a provider whether a chat-app number belongs to the account of its token. */
   readonly verifyNumber: ConnectDeps['verifyNumber'];
-  /** Where workflows can be looked at, if anybody has said so. */
   readonly temporalUi?: TemporalUi | undefined;
 }
 
@@ -40,41 +37,39 @@ export interface TemporalUi {
   readonly namespace: string;
 }
 
-/** A request for a page, by whomever. `Query` is what its schema says of the query string. */
+/** A request for a page. `Query` is the type of its query string. */
 export interface Visit<Query = unknown> {
   readonly deps: DashboardDeps;
   readonly pool: Pool;
-  /** Where browsers reach us: `https://mail.example.com`, without a slash at its end. */
+  /** Our URL for browsers, without a slash at the end: `https://mail.example.com`. */
   readonly baseUrl: string;
-  /** Path and query string of this page. */
+  /** Path and query string. */
   readonly url: string;
-  /** The visitor's network address. */
+  /** The client's IP address. */
   readonly address: string;
   /** The token of a known browser, unchecked. */
   readonly browser: string | undefined;
   readonly requestId: string;
-  /** What `:name` stands for in the path. */
+  /** Path parameters. */
   readonly params: Readonly<Record<string, string>>;
-  /** Parameters that are valid; one that is not is left out, and told in `problems`. */
+  /** Valid parameters; the others are in `problems`. */
   readonly query: Query;
-  /** Parameters as they were given, and what is wrong with them. */
+  /** Raw parameters. */
   readonly given: Given;
   readonly problems: Problems;
-  /** Who is signed in, if anybody. */
   readonly session: SignedIn | null;
-  /** The address of a file of assets.ts. */
+  /** Returns the path of an asset. */
   readonly asset: (name: string) => string;
 }
 
-/** Who is signed in. */
 export interface SignedIn {
   readonly user: User;
   /** The token of the session's cookie. */
   readonly token: string;
   readonly organizations: readonly Belonging[];
-  /** The organization that is looked at, with the user's role in it; null for a user who is in none. */
+  /** The selected organization with the user's role in it; null for a user without organizations. */
   readonly organization: Belonging | null;
-  /** What to tell of the change that led here. */
+  /** The message about the change that redirected here. */
   readonly flash: string | null;
 }
 
@@ -82,7 +77,6 @@ export interface SignedIn {
 export interface Context<Query = unknown> extends Visit<Query> {
   readonly session: SignedIn;
   readonly user: User;
-  /** Everything a page reads or changes is this organization's. */
   readonly organization: Belonging;
   readonly role: Role;
 }
@@ -92,17 +86,17 @@ export function idOf({ params }: Visit): string {
   return params['id'] ?? '';
 }
 
-/** HTML that is safe to send: what JSX makes. */
+/** HTML that JSX has escaped. */
 export type Html = JSX.Element;
 
-/** Leads on to another page after a change. */
+/** A redirect to another page after a change. */
 export class Redirect {
   readonly to: string;
-  /** What that page tells. */
+  /** The message on that page. */
   readonly flash: string | undefined;
-  /** A new token for the session's cookie; null takes the cookie away. */
+  /** A new token for the session cookie; null removes the cookie. */
   readonly token: string | null | undefined;
-  /** A new token for the cookie of a known browser. */
+  /** A new token for the known-browser cookie. */
   readonly browser: string | undefined;
 
   constructor(to: string, { flash, token, browser }: { flash?: string; token?: string | null; browser?: string } = {}) {
@@ -113,7 +107,7 @@ export class Redirect {
   }
 }
 
-/** An answer that is no page of ours, or not with 200: a file to keep, a frame's content, a part of a page. */
+/** An answer with a status or headers of its own, such as a download. */
 export class Reply {
   readonly status: number;
   readonly body: Html | Buffer | Readable;
@@ -131,24 +125,22 @@ export class Reply {
 
 export type Answer = Html | Redirect | Reply;
 
-/** What a form was filled in with, for showing it again. */
+/** The input of a form that is shown again. */
 export interface Filled {
   readonly given: Given;
-  /** By field; what concerns the whole is under `''`. */
+  /** By field; problems of the whole form are under `''`. */
   readonly problems: Problems;
 }
 
-/** A form's fields, and what happens with them. */
 interface Action<C, S extends TObject> {
-  /** Shows the form again, with what is wrong; without it, a page says so. */
+  /** Shows the form again with its problems; without it, an error page does. */
   readonly again?: (context: C, filled: Filled) => Html | Promise<Html>;
   readonly run: (context: C, form: Static<S>) => Promise<Answer>;
-  /** Bytes of the largest form; 100 kB by default. */
+  /** In bytes; 100 kB by default. */
   readonly bodyLimit?: number;
 }
 
-/** What a row of the route table leads to. The handler's types follow from its schemas. */
-export interface Page<For extends 'anybody' | 'members' = 'anybody' | 'members'> {
+export interface Page<For extends 'visitors' | 'members' = 'visitors' | 'members'> {
   readonly isFor: For;
   readonly query: TObject;
   readonly form?: TObject;
@@ -157,17 +149,17 @@ export interface Page<For extends 'anybody' | 'members' = 'anybody' | 'members'>
   readonly run: (context: never, form: never) => Promise<Answer>;
 }
 
-/** Who may open a page: each role what those before it may. `public` pages are for who is not signed in too. */
+/** The role that a page requires; each role includes those before it. `public` pages need no session. */
 export type Access = 'public' | Role;
 
 /** One row of the route table in `app.ts`. */
 export type PageRow =
-  | readonly [method: 'GET' | 'POST', path: string, access: 'public', page: Page<'anybody'>]
+  | readonly [method: 'GET' | 'POST', path: string, access: 'public', page: Page<'visitors'>]
   | readonly [method: 'GET' | 'POST', path: string, access: Role, page: Page<'members'>];
 
 const NOTHING = Type.Object({});
 
-/** A page of an organization. @param query its query string; other parameters are ignored */
+/** A page of an organization. @param query its query string; unknown parameters are ignored */
 export function page<Q extends TObject>(
   query: Q,
   run: (context: Context<Static<Q>>) => Promise<Answer>,
@@ -175,25 +167,21 @@ export function page<Q extends TObject>(
   return { isFor: 'members', query, run };
 }
 
-/** What a form of an organization's page does. */
 export function action<S extends TObject>(form: S, does: Action<Context, S>): Page<'members'> {
   return { isFor: 'members', query: NOTHING, form, ...does };
 }
 
-/** A page that needs no sign-in. */
 export function publicPage<Q extends TObject>(
   query: Q,
   run: (visit: Visit<Static<Q>>) => Promise<Answer>,
-): Page<'anybody'> {
-  return { isFor: 'anybody', query, run };
+): Page<'visitors'> {
+  return { isFor: 'visitors', query, run };
 }
 
-/** What a form does that needs no sign-in. */
-export function publicAction<S extends TObject>(form: S, does: Action<Visit, S>): Page<'anybody'> {
-  return { isFor: 'anybody', query: NOTHING, form, ...does };
+export function publicAction<S extends TObject>(form: S, does: Action<Visit, S>): Page<'visitors'> {
+  return { isFor: 'visitors', query: NOTHING, form, ...does };
 }
 
-/** The URL on which a request came in, or by which the operator says we are reached. */
 export function baseUrlOf(request: FastifyRequest, publicUrl: string | undefined): string {
   return publicUrl ?? `${request.protocol}://${request.host}`;
 }

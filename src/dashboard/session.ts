@@ -6,14 +6,11 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { findSession, touchSession } from '../store/accounts/sessions.ts';
 import type { SignedIn } from './page.ts';
 
-/** Seconds after which a browser forgets a cookie; the session itself ends in Postgres. */
+/** Seconds; the session itself ends in Postgres. */
 const COOKIE_AGE = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
-/**
- * A cookie's name. `__Host-` makes browsers refuse one that a neighbour's page has set, and needs https; development on
- * plain http has names of its own.
- */
+/** Browsers refuse a `__Host-` cookie that a sibling domain has set. The prefix requires https, so http has other names. */
 function cookieName(name: 'sendwright' | 'sendwright-browser', isSecure: boolean): string {
   return isSecure ? `__Host-${name}` : name;
 }
@@ -22,12 +19,11 @@ function isSecure(publicUrl: string | undefined): boolean {
   return publicUrl?.startsWith('https:') ?? false;
 }
 
-/** Gives the browser a session's token, or takes it away. */
+/** @param token null removes the cookie */
 export function setSessionCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
   setCookie(reply, 'sendwright', publicUrl, token ?? '', token === null ? 0 : COOKIE_AGE);
 }
 
-/** Gives the browser the token by which it is known at the next sign-in. */
 export function setBrowserCookie(reply: FastifyReply, publicUrl: string | undefined, token: string): void {
   setCookie(reply, 'sendwright-browser', publicUrl, token, KNOWN_BROWSER_DAYS * 24 * 3_600);
 }
@@ -49,15 +45,15 @@ export function browserToken(request: FastifyRequest, publicUrl: string | undefi
   return cookieOf(request, cookieName('sendwright-browser', isSecure(publicUrl)));
 }
 
-/** What bounds the queries that wrong cookies cost. */
+/** Limits on the queries for invalid cookies. */
 export interface SessionLimits {
   readonly networks: NetworkLimits;
-  /** Digests of tokens that were right lately: a session is not refused for what others of its network do. */
+  /** Digests of recently valid tokens, which the limit of their network does not affect. */
   readonly known: { has(id: string): boolean; set(id: string, value: true): unknown; delete(id: string): unknown };
 }
 
 /**
- * Who is signed in, by the request's cookie.
+ * Returns the user of the request's session cookie, or null.
  * @throws ServiceError rate_limit_exceeded
  */
 export async function findSignedIn(
@@ -90,8 +86,8 @@ function cookieOf({ headers }: FastifyRequest, name: string): string | undefined
 }
 
 /**
- * Whether a change is asked for by one of our own pages. Browsers say so in one header or both; a program that says
- * nothing carries nobody's cookie by accident. Behind a proxy that changes `Host`, `PUBLIC_URL` tells our origin.
+ * Whether a change was requested by one of our own pages. Browsers send `Sec-Fetch-Site`, `Origin` or both; a request with
+ * neither is not from a browser. Behind a proxy that changes `Host`, `PUBLIC_URL` determines our origin.
  */
 export function isFromOurPage({ headers }: FastifyRequest, publicUrl: string | undefined): boolean {
   const { origin, host } = headers;
@@ -99,15 +95,14 @@ export function isFromOurPage({ headers }: FastifyRequest, publicUrl: string | u
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
   if (origin === undefined) return true;
   if (publicUrl !== undefined && origin === originOf(publicUrl)) return true;
-  const given = originOf(origin);
-  return given !== undefined && given === origin && new URL(given).host === host;
+  return originOf(origin) === origin && new URL(origin).host === host;
 }
 
 function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** A path of the dashboard to go on to, whatever was asked for: never another site. */
+/** The requested path if it is a page of the dashboard, otherwise the overview; never another site. */
 export function safeNext(next: string | undefined): string {
   const base = 'http://dashboard.invalid';
   if (next === undefined || !URL.canParse(next, base)) return '/dashboard';

@@ -8,7 +8,7 @@ import { readCsv } from './csv.ts';
 const VARIABLE_LENGTH = 256;
 
 /**
- * Reads the templates of a number: a line for each, with its name, language, content and variables between commas.
+ * Reads the templates of a number, one per line: name, language, content SID and variables, separated by commas.
  * @throws ServiceError validation_error that names the line
  */
 export function readTemplates(text: string, param: string): NumberTemplate[] {

@@ -7,7 +7,7 @@ export type ChatOutcome =
   | { readonly kind: 'refused'; readonly detail: string; readonly code?: string }
   /** Not taken, for a reason that passes by itself; `after` in milliseconds when the provider named a time. */
   | { readonly kind: 'busy'; readonly detail: string; readonly code?: string; readonly after?: number }
-  /** Not taken because of our account with the provider: passes when somebody mends it. */
+  /** Not accepted because of our account at the provider; passes when the account is repaired. */
   | { readonly kind: 'account'; readonly detail: string; readonly code?: string }
   /** It left us and no answer came back: it may have been taken. */
   | { readonly kind: 'unknown'; readonly detail: string };
@@ -37,7 +37,7 @@ export interface ReportedEndpoints {
 /** One number's way out. An adapter classifies everything that can happen and throws only for bugs. */
 export interface ChatProvider {
   readonly name: ChatProviderName;
-  /** Why it cannot carry this message at all, as a sentence that names the limit; undefined when it can. */
+  /** Why the provider cannot deliver this message at all, naming the limit; undefined if it can. */
   refusal(message: OutgoingChat): string | undefined;
   /** Hands a message over. */
   send(message: OutgoingChat): Promise<ChatOutcome>;
@@ -45,7 +45,7 @@ export interface ChatProvider {
    * Its own id of a message that may have been taken since, or undefined when it does not have it. Missing where a
    * provider cannot be asked. Rejects when it cannot be asked now.
    * @param since Unix milliseconds before which it was certainly not sent
-   * @param isAnothers whether an id is known as that of another message: two may say the same to the same person
+   * @param isAnothers whether an id belongs to another message: two messages may have the same text and recipient
    */
   find?(
     message: OutgoingChat,

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import type { DnsAnswer } from '../domain/senders/record-judgement.ts';
 
-/** Asks DNS. Never rejects: what cannot be asked is told apart from what is not there. */
+/** Queries DNS. Never rejects: a failed query and a missing record are different results. */
 export interface Dns {
   /** The TXT records of a name, the parts of each joined (RFC 7208 §3.3). */
   readonly txt: (name: string) => Promise<DnsAnswer>;
@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export function makeDns(servers: readonly string[] = [], within = WITHIN): Dns {
   async function ask(look: (resolver: Resolver) => Promise<string[]>): Promise<DnsAnswer> {
-    // One for each name, since it can only be told to give up all that it is asked.
+    // One resolver per name, since canceling affects all its queries.
     const resolver = new Resolver({ timeout: Math.min(FIRST_TRY, within), tries: TRIES });
     if (servers.length > 0) resolver.setServers(servers);
     const timer = setTimeout(() => resolver.cancel(), within);

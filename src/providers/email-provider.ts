@@ -10,13 +10,13 @@ export interface EmailProvider {
   readonly callSize: number;
   /**
    * Unfinished emails beside which a group hands over the next ones: a few that the provider is slow with must not hold up
-   * the others. 0 for a provider that answers for a whole call at once.
+   * the others. 0 for a provider that answers for a whole call.
    */
   readonly overlap: number;
-  /** Why it cannot carry this email at all, as a sentence that names the limit; undefined when it can. */
+  /** Why the provider cannot deliver this email at all, naming the limit; undefined if it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**
-   * The provider's stream that carries an email. A call carries emails of one stream only, because a provider may refuse a
+   * The provider's stream of an email. A call contains emails of one stream only, because a provider may refuse a
    * stream. Missing where a provider has no streams.
    */
   readonly streamOf?: (email: OutgoingEmail) => string;
@@ -35,11 +35,11 @@ export interface EmailProvider {
   /**
    * Which emails of a call the provider has, with its own message ids. Missing where a provider cannot be asked.
    * Rejects when it cannot be asked now.
-   * @param call names the call, or an email: then whatever call carried it
+   * @param call identifies the call, or an email and with it any call that contained it
    */
   find?(call: string): Promise<ReadonlyMap<string, string>>;
   /**
-   * What the provider has to tell about one message so far: the same reports as its callbacks, so that none counts twice.
+   * The provider's reports about one message so far, equal to its callbacks, so none counts twice.
    * Missing where a provider cannot be asked. Rejects when it cannot be asked now.
    */
   readonly reports?: (emailId: string, messageId: string) => Promise<Feedback[]>;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent, type Dispatcher, fetch, type RequestInit } from 'undici';
 import { parseRetryAfter } from '../lib/retry-after.ts';
 
-/** What happened on the wire during one call, which an SDK does not tell. */
+/** What happened on the wire during one call, which an SDK does not report. */
 export interface Trace {
   /** Set when the request failed below HTTP. What never left cannot be sent twice by trying again. */
   failure?: { readonly reached: 'never left' | 'may have arrived'; readonly reason: string };
@@ -43,7 +43,7 @@ function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatc
   };
 }
 
-/** Runs an SDK call whose HTTP goes through `tracedFetch`, and tells what happened on the wire. */
+/** Runs an SDK call whose HTTP goes through `tracedFetch`, and reports what happened on the wire. */
 export async function traced<T>(call: () => Promise<T>): Promise<{ trace: Trace; result: PromiseSettledResult<T> }> {
   const trace: Trace = {};
   const [result] = await calls.run({ trace, left: false }, () => Promise.allSettled([call()]));

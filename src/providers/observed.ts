@@ -11,10 +11,10 @@ interface Call {
   readonly tracer: Tracer | undefined;
 }
 
-/** Outcomes after which somebody should look at the provider, or at our account with it. */
+/** Outcomes that the operator should investigate. */
 const TROUBLE = ['busy', 'account', 'unknown'];
 
-/** The same provider, with word of each call: how long it took, what it came to, and as a span where calls are followed. */
+/** The same provider with metrics, a log line and, if tracing is enabled, a span for each call. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
   const { name, callSize, overlap, streamOf, reports } = provider;
   const find = provider.find?.bind(provider);
@@ -91,19 +91,19 @@ async function observe<T>(
   outcomesOf: (result: T) => readonly string[],
 ): Promise<T> {
   const began = performance.now();
-  const tell = (outcomes: ReadonlyMap<string, number>): void => {
+  const report = (outcomes: ReadonlyMap<string, number>): void => {
     providerCalled.publish({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
   };
   const run = async (span?: OpenSpan): Promise<T> => {
     try {
       const result = await work();
       const outcomes = tally(outcomesOf(result));
-      tell(outcomes);
+      report(outcomes);
       for (const [outcome, count] of outcomes) span?.setAttributes({ [`sendwright.outcome.${outcome}`]: count });
       if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
       return result;
     } catch (error) {
-      tell(tally(['failed']));
+      report(tally(['failed']));
       throw error;
     }
   };

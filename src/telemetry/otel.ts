@@ -66,9 +66,9 @@ export function startTracer(
       });
     },
     current() {
-      const carrier: { traceparent?: string } = {};
-      propagation.inject(context.active(), carrier);
-      return carrier.traceparent;
+      const headers: { traceparent?: string } = {};
+      propagation.inject(context.active(), headers);
+      return headers.traceparent;
     },
     // A collector that is down must not delay the end of the process.
     stop: () =>

@@ -1,4 +1,4 @@
-// Draws the figures of a page. The same numbers stand in a table below each, which works without.
+// Draws the charts of a page. A table below each has the same numbers.
 
 /** A stacked chart of bars: `data-chart` holds {at: [seconds], series: [{name, tone, values}], step: seconds}. */
 function draw(figure) {
@@ -9,7 +9,7 @@ function draw(figure) {
   const colour = (name) => style.getPropertyValue(name).trim();
   const colours = series.map(({ tone }) => getComputedStyle(figure.querySelector(`.series-${tone}`)).color);
 
-  // Each series reaches as high as it and all before it; the highest is drawn first, and the others before it.
+  // Stacked: each series is the sum of itself and those before it, and the highest is drawn first.
   const sums = [];
   for (const { values } of series) {
     const below = sums.at(-1);

@@ -118,7 +118,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
 
-/** Members that wait for their time alone may do so for weeks. */
+/** Scheduled emails may wait for weeks, so they do not count. */
 function isUnderWay({ status, counts }: Batch): boolean {
   return status === 'processing' || (counts.queued ?? 0) > 0;
 }
@@ -127,7 +127,7 @@ function statusesOf({ counts }: Batch) {
   return EMAIL_STATUSES.map((status) => [status, counts[status] ?? 0] as const).filter(([, members]) => members > 0);
 }
 
-/** How many have stopped waiting, whatever became of them. */
+/** Counts all emails that have left the queue, with any outcome. */
 function Progress({ batch }: { batch: Batch }): Html {
   const { id, total, counts } = batch;
   const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);

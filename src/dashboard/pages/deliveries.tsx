@@ -11,8 +11,8 @@ import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
 
-/** Milliseconds before its next try from which a delivery is watched closely. */
-const SOON = 60_000;
+/** A delivery is polled more often when its next attempt is due within this time. */
+const SOON_MS = 60_000;
 
 const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
@@ -20,7 +20,7 @@ const show = page(Type.Object({}), async (context) => {
   const found = await findDelivery(pool, endpoint.id, deliveryIdOf(context));
   if (!found) throw noDelivery();
   const attempts = await findAttempts(pool, found.id);
-  // Before its first try it is the one that will be made then.
+  // Before the first attempt, the payload that it would post.
   const payload = found.payload ?? payloadOf({ ...found, id: found.event_id }, found.email ?? undefined);
   const again = (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
@@ -69,7 +69,7 @@ const replayPeriod = action(Period, {
       run: () => replayMany(intakeOf(context), context.organization.id, id, period),
       target: id,
       detail: (replayed) => ({ ...period, replayed }),
-      next: (replayed) => new Redirect(`${PATH}/${id}`, { flash: sayReplayed(replayed) }),
+      next: (replayed) => new Redirect(`${PATH}/${id}`, { flash: replayedMessage(replayed) }),
     });
   },
 });
@@ -89,7 +89,7 @@ function pathOf(context: Context): string {
   return `${PATH}/${idOf(context)}/deliveries/${deliveryIdOf(context)}`;
 }
 
-function sayReplayed(count: number): string {
+function replayedMessage(count: number): string {
   if (count === 0) return 'There was no such delivery.';
   return count === 1 ? 'One delivery is on its way again.' : `${count} deliveries are on their way again.`;
 }
@@ -100,10 +100,10 @@ interface ProgressProps {
   readonly attempts: readonly DeliveryAttempt[];
 }
 
-/** Where a delivery stands and its tries: a part that renews itself while something is to come. */
+/** The state of a delivery and its attempts; refreshes itself while it is pending. */
 function Progress({ context, delivery, attempts }: ProgressProps): Html {
   const { id, event_id: eventId, status, created_at: at, next_attempt_at: next } = delivery;
-  const isSoon = next !== null && Date.parse(next) < Date.now() + SOON;
+  const isSoon = next !== null && Date.parse(next) < Date.now() + SOON_MS;
   const live = {
     'hx-get': pathOf(context),
     'hx-trigger': isSoon ? 'every 2s' : 'every 30s',

@@ -142,7 +142,7 @@ function NewPage({ context, filled }: { context: Context; filled: Filled }): Htm
   );
 }
 
-const SAYS: Readonly<Record<DomainStatus, string>> = {
+const EXPLANATIONS: Readonly<Record<DomainStatus, string>> = {
   verified: 'Email can be sent from this domain. Its records are looked at every day.',
   pending: 'Enter the required records into its DNS. They are looked for by themselves, for 72 hours.',
   failed: 'It was not proved within 72 hours, was lost since, or somebody else has proved it. Check now to begin anew.',
@@ -153,7 +153,9 @@ function Standing({ domain }: { domain: ShownDomain }): Html {
   return (
     <>
       <p safe>
-        {trusted ? 'Taken on trust by the operator: email can be sent from it, whatever DNS says.' : SAYS[status]}
+        {trusted
+          ? 'Taken on trust by the operator: email can be sent from it, whatever DNS says.'
+          : EXPLANATIONS[status]}
       </p>
       <Facts
         facts={[
@@ -187,7 +189,7 @@ function Records({ records }: { records: readonly ShownRecord[] }): Html {
   );
 }
 
-/** One record: what to enter where, and what DNS has. Its parts are copied one by one, as forms of DNS providers want them. */
+/** Its parts are copied one by one, as the forms of DNS providers require. */
 function RecordCard({ each }: { each: ShownRecord }): Html {
   const { record, type, name, value, priority, ttl, required, status, found, error } = each;
   return (

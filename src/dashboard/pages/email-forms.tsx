@@ -4,7 +4,6 @@ import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
 
-/** What can be done with an email as a whole. */
 export function EmailButtons({ context, email }: { context: Context; email: Email }): Html {
   const { id, status, to, cc, bcc } = email;
   const count = [to, cc ?? [], bcc ?? []].flat().length;
@@ -37,7 +36,7 @@ interface RescheduleProps {
   readonly filled: Filled;
 }
 
-/** Browsers post a time without its offset, so a field beside it says it; a script fills in the reader's own. */
+/** Browsers post a time without its offset, which is a second field; a script sets it to the reader's. */
 export function RescheduleForm({ context, email, filled }: RescheduleProps): Html {
   return (
     <section>

@@ -16,14 +16,13 @@ import { EmailButtons, RescheduleForm } from './email-forms.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
-/** Seconds for which a link to a file is good: as long as somebody reads this page. */
-const LINK_LIFE = 3_600;
+const LINK_LIFETIME_SECONDS = 3_600;
 
 const View = Type.Object({ show: Type.Optional(Type.Union([Type.Literal('html'), Type.Literal('text')])) });
 
 const show = page(View, (context) => emailPage(context, BLANK, context.query.show));
 
-/** Of the frame in which an email's HTML is shown: nothing in it runs, is posted, or leads anywhere. */
+/** The frame of an email's HTML runs no script, posts no form and follows no link. */
 const FRAME_POLICY =
   "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
@@ -45,7 +44,7 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id/html`, 'viewer', preview],
 ];
 
-/** One email with everything that is known of it. @param filled its form for another time */
+/** @param filled the form to reschedule it */
 export async function emailPage(context: Context, filled: Filled, view?: 'html' | 'text'): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const id = idOf(context);
@@ -122,18 +121,17 @@ function EmailFacts({ context, email, details }: EmailProps): Html {
   );
 }
 
-/** Everybody who gets it, with what is known of each. What was reported of one says nothing of the others but that it was sent. */
+/** All recipients. A report about one of them implies for the others only that the email was sent. */
 function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): Html {
-  const told = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
-  const everybody = recipients(addressees(email));
+  const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <section>
       <h2>Recipients</h2>
       <Table caption="Recipients" columns={['Recipient', 'Status', 'What was said']}>
-        {everybody.map(({ address }) => {
-          const known = told.get(address.toLowerCase());
+        {recipients(addressees(email)).map(({ address }) => {
+          const known = reported.get(address.toLowerCase());
           return (
             <tr>
               <th scope="row" safe>
@@ -200,7 +198,7 @@ interface FilesProps {
 async function Files({ context, emailId, files }: FilesProps): Promise<string> {
   if (files.length === 0) return '';
   const links = makeDownloadLinks(context.deps.secretKey);
-  const expires = await secondsFromNow(context.pool, LINK_LIFE);
+  const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);
   return (
     <section>
       <h2>Attachments</h2>

@@ -26,7 +26,7 @@ const Query = Type.Object({
 const list = page(Query, async (context) => {
   const { pool, organization, query, given, problems } = context;
   const { status = null, batch_id = null, cursor } = query;
-  // In an address each tag has a parameter of its own, in the field they stand side by side.
+  // A URL has a parameter for each tag; the field contains all of them.
   const written = (query.tag ?? []).flatMap((text) => text.split(/[\s,]+/).filter((tag) => tag !== ''));
   const tags = written.map(parseTag);
   const tagProblem = problemOf(tags);
@@ -123,7 +123,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
   );
 }
 
-/** Tags, each with a link to all emails that carry it. */
+/** Tags, each with a link to all emails that have it. */
 export function TagLinks({ tags }: { tags: readonly Tag[] }): Html {
   return (
     <span class="tags">

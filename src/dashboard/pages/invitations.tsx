@@ -38,7 +38,7 @@ const accept = publicAction(Acceptance, {
 
 const OWN = '/dashboard/my-invitations';
 
-/** A user in no organization has no other page. */
+/** The only page of a user without organizations. */
 const listOwn = publicPage(Type.Object({}), async (visit) => {
   const { pool, session } = visit;
   if (!session) return signInFirst();

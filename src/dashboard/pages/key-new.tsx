@@ -33,7 +33,7 @@ const showNew = page(Type.Object({}), (context) => newPage(context, BLANK));
 const make = action(KeyFields, {
   again: newPage,
   run: async (context, { preset, name = null, domain_ids = null, expires_at, allowed_ips }) => {
-    const wish = {
+    const requested = {
       preset,
       name,
       domain_ids,
@@ -44,10 +44,10 @@ const make = action(KeyFields, {
       action: 'keys.create',
       run: () =>
         withinLimit(context.pool, context.deps.limits.organization, 'keys', context.organization.id, (client) =>
-          issueKey(client, context.organization.id, wish),
+          issueKey(client, context.organization.id, requested),
         ),
       target: ({ id }) => id,
-      detail: wish,
+      detail: requested,
       next: (made) => keyPage(context, made),
     });
   },
@@ -127,7 +127,6 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
   );
 }
 
-/** Shows a key, this once, with a request to try. */
 async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
   const command = await requestFor(context, made);
   return (
@@ -153,7 +152,7 @@ async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
   );
 }
 
-/** A request that this key may make: an email to whoever has made it, or a list; null when there is none yet. */
+/** A request that the key permits: an email to the user, or a list; null if none is possible yet. */
 async function requestFor(context: Context, made: IssuedKey): Promise<string | null> {
   const { pool, organization, user } = context;
   const { preset, domain_ids: only, api_key: apiKey } = made;

@@ -12,7 +12,6 @@ import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
 export const PATH = '/dashboard/keys';
 export const CRUMBS = [{ path: PATH, name: 'API keys' }];
 
-/** What each preset may do, for people. */
 export const PRESET_NAMES: Readonly<Record<Preset, string>> = {
   full_access: 'Full access',
   sending_access: 'Sending only',

@@ -26,7 +26,7 @@ const Place = Type.Object({ cursor: Type.Optional(Type.String()) });
 
 const list = page(Place, (context) => membersPage(context, BLANK, context.query.cursor));
 
-const inviteSomebody = action(Type.Object({ email: Type.String(), role: RoleName }), {
+const inviteMember = action(Type.Object({ email: Type.String(), role: RoleName }), {
   again: (context, filled) => membersPage(context, filled),
   run: (context, { email, role }) =>
     act(context, {
@@ -62,7 +62,7 @@ const remove = buttonAction(async (context) => {
     target: member.id,
     detail: { email: member.email, role: member.role },
     next: PATH,
-    flash: `${member.email} is no member any more.`,
+    flash: `${member.email} is no longer a member.`,
   };
 });
 
@@ -76,7 +76,7 @@ const withdraw = buttonAction((context) => ({
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['POST', PATH, 'owner', inviteSomebody],
+  ['POST', PATH, 'owner', inviteMember],
   ['POST', `${PATH}/:id/role`, 'owner', changeRole],
   ['POST', `${PATH}/:id/remove`, 'owner', remove],
   ['POST', `${PATH}/invitations/:id/withdraw`, 'owner', withdraw],
@@ -145,7 +145,7 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
               action={`${PATH}/${id}/remove`}
               id={`remove-${id}`}
               label="Remove"
-              question={`${email} will not see ${context.organization.name} any more.`}
+              question={`${email} will not see ${context.organization.name} from now on.`}
               small
             />
           </div>

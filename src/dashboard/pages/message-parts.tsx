@@ -3,7 +3,7 @@ import type { ToldAttempt } from '../../store/emails/message-details.ts';
 import { NumberCell, Table, TimeCell } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
-/** What happened to a message, first to last, each with the time since it was accepted. */
+/** Times are relative to the acceptance. */
 export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html {
   const first = events[0]?.created_at ?? '';
   return (
@@ -41,7 +41,6 @@ const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = 
   risked: 'not known, and sent again',
 };
 
-/** Every call to a provider, with what it answered. */
 export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Html {
   return (
     <section>
@@ -68,7 +67,6 @@ export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Ht
   );
 }
 
-/** A workflow, with a link to it where Temporal's UI is known. */
 export function Workflow({ context, id }: { context: Context; id: string }): Html {
   const { temporalUi: ui } = context.deps;
   if (ui === undefined) return <code safe>{id}</code>;

@@ -10,8 +10,7 @@ import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { EmailRows } from './emails.tsx';
 
-/** Emails that the page shows. */
-const NEWEST = 10;
+const LATEST_EMAILS = 10;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -19,7 +18,7 @@ const EVERY = { tags: [], status: null, batch_id: null } as const;
 
 interface Range {
   readonly name: string;
-  /** Hours or days that are shown, the current one included. */
+  /** Hours or days, including the current one. */
   readonly count: number;
   readonly by: 'hour' | 'day';
 }
@@ -40,7 +39,7 @@ const overview = page(Query, async (context) => {
   const last = Math.floor(Date.now() / step) * step;
   const first = last - (range.count - 1) * step;
   const [{ emails }, hours, backlog, ailing] = await Promise.all([
-    listEmails(pool, organization.id, EVERY, null, NEWEST),
+    listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
     readEmailHours(pool, organization.id, new Date(first).toISOString(), range.by),
     readBacklog(pool, organization.id),
     listAiling(pool, organization.id),

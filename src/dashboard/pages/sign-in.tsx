@@ -38,7 +38,7 @@ const doSignIn = publicAction(Credentials, {
     const knownBrowsers = makeKnownBrowsers(deps.secretKey);
     const result = await signIn({ pool, knownBrowsers }, { email, password, address, browser });
     if (result.outcome === 'in') {
-      // The token of an earlier session of this browser may be known to somebody else.
+      // Prevents session fixation: another person may know the token of the previous session.
       if (visit.session) await deleteSession(pool, digest(visit.session.token));
       const { length: invitations } = await listInvitationsOf(pool, result.userId);
       const flash = 'You have an open invitation. Accept or decline it on your account page.';
@@ -49,13 +49,13 @@ const doSignIn = publicAction(Credentials, {
       });
     }
     const given = { email, ...(next !== undefined && { next }) };
-    const say = (problem: string) => (
+    const pageWith = (problem: string) => (
       <SignInPage visit={visit} filled={{ given, problems: { '': problem } }} next={safeNext(next)} />
     );
-    if (result.outcome === 'wrong') return new Reply(say('That email or password is not right.'), { status: 401 });
+    if (result.outcome === 'wrong') return new Reply(pageWith('That email or password is not right.'), { status: 401 });
     const minutes = Math.ceil(result.seconds / 60);
     const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-    return new Reply(say(`Too many attempts. Try again in ${wait}.`), {
+    return new Reply(pageWith(`Too many attempts. Try again in ${wait}.`), {
       status: 429,
       headers: { 'retry-after': String(result.seconds) },
     });
@@ -71,7 +71,7 @@ const doSignOut = publicAction(Type.Object({}), {
 
 const chooseOrganization = action(Type.Object({ organization: Type.String() }), {
   run: async ({ pool, session }, { organization }) => {
-    // Of an organization that he is not in, nothing is told but that he stays where he is.
+    // An organization that the user is not in is ignored.
     await setSessionOrganization(pool, digest(session.token), organization);
     return new Redirect('/dashboard');
   },

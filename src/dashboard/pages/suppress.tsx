@@ -10,10 +10,9 @@ import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
 
-/** Addresses of one form, and the bytes that they come in. */
+/** Limits of one form. */
 const ADDRESSES = 10_000;
 const BYTES = 3 * 1_048_576;
-/** Refused lines that are shown. */
 const SHOWN = 100;
 
 const CRUMBS = [{ path: PATH, name: 'Suppressions' }];
@@ -32,9 +31,9 @@ const add = action(Type.Object({ addresses: Type.String() }), {
       target: ({ only }) => only,
       detail: ({ added }) => ({ addresses: read.addresses.length, added, refused: read.refused.length }),
       next: ({ added }) => {
-        const said = sayAdded(added, read.addresses.length - added);
-        if (read.refused.length === 0) return new Redirect(PATH, { flash: said });
-        return <RefusedPage context={context} said={said} refused={read.refused} />;
+        const flash = addedMessage(added, read.addresses.length - added);
+        if (read.refused.length === 0) return new Redirect(PATH, { flash });
+        return <RefusedPage context={context} flash={flash} refused={read.refused} />;
       },
     });
   },
@@ -77,7 +76,7 @@ async function suppressAll(
   return { added: total, only };
 }
 
-function sayAdded(added: number, before: number): string {
+function addedMessage(added: number, before: number): string {
   const count = (many: number): string => many.toLocaleString('en');
   const there = before === 0 ? '' : ` ${count(before)} ${before === 1 ? 'was' : 'were'} on the list already.`;
   return `${count(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
@@ -112,17 +111,16 @@ function AddForm({ context, filled, value }: { context: Context; filled: Filled;
 
 interface RefusedPageProps {
   readonly context: Context;
-  readonly said: string;
+  readonly flash: string;
   readonly refused: readonly RefusedLine[];
 }
 
-/** What could not be taken, to be mended and sent again. */
-function RefusedPage({ context, said, refused }: RefusedPageProps): Html {
+function RefusedPage({ context, flash, refused }: RefusedPageProps): Html {
   const count = refused.length.toLocaleString('en');
   return (
     <Layout context={context} title="Addresses that were refused" crumbs={CRUMBS}>
       <p class="flash" role="status" safe>
-        {said}
+        {flash}
       </p>
       <p class="notice warning" safe>
         {refused.length === 1 ? 'One was refused.' : `${count} were refused.`}

@@ -15,7 +15,7 @@ import { cutPage } from '../../lib/page.ts';
 export const PATH = '/dashboard/suppressions';
 
 const ENTRIES = 50;
-/** Entries of a download that are read at a time. */
+/** Entries of a download per query. */
 const CHUNK = 1_000;
 
 const Search = Type.Object({
@@ -99,7 +99,7 @@ function filtersOf({ email, origin }: { email?: string; origin?: Suppression['or
   return { email: email === undefined ? null : listedAddress(email, 'email'), origin: origin ?? null };
 }
 
-/** The list as comma-separated values, page by page: it may be long. */
+/** Reads a chunk at a time, since the list may be long. */
 async function* linesOf({ pool, organization }: Context, filters: SuppressionFilters): AsyncGenerator<string> {
   yield writeCsv([['email', 'origin', 'reason', 'email_id', 'created_at']]);
   for (let after: Suppression | null = null; ;) {

@@ -11,7 +11,6 @@ import type { Context, Filled, Html } from '../page.ts';
 export const PATH = '/dashboard/webhooks';
 export const CRUMBS: readonly Crumb[] = [{ path: PATH, name: 'Webhooks' }];
 
-/** What an endpoint is made and changed with. */
 export const EndpointFields = Type.Object({
   url: Type.String({ maxLength: ENDPOINT_URL_LENGTH }),
   description: Type.Optional(Type.String({ maxLength: ENDPOINT_DESCRIPTION_LENGTH, 'x-rule': 'one-line' })),
@@ -22,7 +21,6 @@ export function intakeOf({ deps }: Context): WebhookIntakeDeps {
   return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs);
 }
 
-/** What an endpoint is called: its owner's words for it, or where it is. */
 export function nameOf({ description, url }: Endpoint): string {
   return description ?? url;
 }
@@ -35,7 +33,7 @@ interface EndpointFormProps {
   readonly context: Context;
   readonly action: string;
   readonly filled: Filled;
-  /** What is changed; null for a new one. */
+  /** Null for a new one. */
   readonly endpoint: Endpoint | null;
 }
 
@@ -66,7 +64,6 @@ export function EndpointForm({ context, action, filled, endpoint }: EndpointForm
   );
 }
 
-/** Event types by what they are about. */
 const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
   ['Email', 'email.'],
   ['Batches', 'batch.'],
@@ -78,7 +75,7 @@ const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
 
 function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
   const problem = filled.problems['events'];
-  // Each box would repeat what is wrong with all of them.
+  // The problem is shown once, not for each box.
   const boxes: Filled = { given: filled.given, problems: {} };
   const typesOf = (prefix: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(prefix));
   return (
@@ -105,11 +102,9 @@ function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly strin
 interface SecretPageProps {
   readonly context: Context;
   readonly endpoint: Endpoint & { readonly secret: string };
-  /** What has happened, and what there is to do. */
   readonly note: string;
 }
 
-/** Shows a secret, this once. */
 export function SecretPage({ context, endpoint, note }: SecretPageProps): Html {
   return (
     <Layout context={context} title="Signing secret" crumbs={crumbsTo(endpoint)}>

@@ -5,9 +5,9 @@ import { type Fields, isObject, isText } from '../json-fields.ts';
 import { type MetaError, readError, sentence } from './errors.ts';
 
 /**
- * Whether somebody who knows the app's secret posted these very bytes: `X-Hub-Signature-256`,
+ * Whether the sender of these bytes knows the app's secret: `X-Hub-Signature-256`,
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started#event-notifications. Compares in constant time.
- * @param rawBody as it came: the signature is over its bytes, not over what they say
+ * @param rawBody the signature is over the bytes, not over the parsed content
  */
 export function isMetaSignature(appSecret: string, rawBody: Buffer, header: string | undefined): boolean {
   const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
@@ -40,7 +40,7 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
 };
 
 /**
- * What a post of Meta's says about our messages, in its order, which is not that of what happened
+ * Parses the reports of one post. Their order is not the order of events
  * (https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components#statuses-object).
  * @returns none when it speaks of nothing that we keep, also when it is no JSON
  */

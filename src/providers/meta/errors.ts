@@ -12,7 +12,7 @@ export interface MetaError {
 
 /**
  * Error codes by what they ask for (https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes). `busy`
- * passes by itself, `account` when somebody mends our account or settings, `refused` never.
+ * passes by itself, `account` when our account or settings are repaired, `refused` never.
  */
 const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
   busy: new Set([1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057, 133004]),
@@ -27,7 +27,7 @@ const PERMISSIONS = { from: 200, to: 299 };
 /** Of code 100: the number's id in the path is not one that our token may use. */
 const UNKNOWN_NUMBER = 33;
 
-/** Reads an error object. `details` says most; its `message` repeats the code in front. */
+/** Reads an error object. `details` is the most specific; its `message` begins with the code. */
 export function readError(input: unknown): MetaError {
   const error = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>;
   const data = error['error_data'] as { details?: unknown } | null | undefined;
@@ -46,7 +46,7 @@ function textOf(value: unknown): string | undefined {
   return isText(value) ? value : undefined;
 }
 
-/** A sentence for customers: what happened, why as far as it is told, and Meta's code. */
+/** A sentence for customers: the event, the reason if known, and Meta's code. */
 export function sentence(what: string, { code, message }: Omit<MetaError, 'subcode'>): string {
   const number = code === undefined ? '' : ` (error ${code})`;
   return message === undefined ? `${what}${number}.` : `${what}: ${message.replace(/\.$/, '')}${number}.`;
@@ -57,17 +57,17 @@ export function sentence(what: string, { code, message }: Omit<MetaError, 'subco
  * @param after milliseconds of its Retry-After
  */
 export function classifyRefusal(status: number, error: MetaError, after: number | undefined): ChatOutcome {
-  const told = { ...(error.code !== undefined && { code: String(error.code) }) };
+  const codes = { ...(error.code !== undefined && { code: String(error.code) }) };
   switch (kindOf(error) ?? kindOfStatus(status, error.code !== undefined)) {
     case 'refused':
-      return { kind: 'refused', detail: sentence('Meta refused it', error), ...told };
+      return { kind: 'refused', detail: sentence('Meta refused it', error), ...codes };
     case 'account':
-      return { kind: 'account', detail: sentence(`Meta answered ${status}`, error), ...told };
+      return { kind: 'account', detail: sentence(`Meta answered ${status}`, error), ...codes };
     case 'busy':
       return {
         kind: 'busy',
         detail: sentence(`Meta answered ${status}`, error),
-        ...told,
+        ...codes,
         ...(after !== undefined && { after }),
       };
     case 'unknown':

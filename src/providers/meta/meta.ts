@@ -72,12 +72,12 @@ function toBody(message: OutgoingChat): object {
     recipient_type: 'individual',
     to,
     type,
-    [type]: said(type, content),
+    [type]: payloadOf(type, content),
     biz_opaque_callback_data: id,
   };
 }
 
-function said(type: OutgoingChat['type'], content: ChatContent): object | null {
+function payloadOf(type: OutgoingChat['type'], content: ChatContent): object | null {
   const { text, preview_url, template, image, document } = content;
   const caption = captionOf(content);
   const captioned = caption === null ? {} : { caption };
@@ -105,7 +105,7 @@ function said(type: OutgoingChat['type'], content: ChatContent): object | null {
   }
 }
 
-/** Without a message id nobody knows whether it was taken. */
+/** Without a message id the outcome is unknown. */
 function classifyAnswer(status: number, text: string, after: number | undefined): ChatOutcome {
   const answer = parse(text) as { messages?: { id?: unknown }[]; error?: unknown } | null | undefined;
   if (status >= 300 || answer?.error) return classifyRefusal(status, readError(answer?.error), after);

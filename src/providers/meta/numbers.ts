@@ -4,7 +4,7 @@ import { isObject } from '../json-fields.ts';
 import { type MetaSettings, phoneNumberUrl } from './meta.ts';
 import { classifyRefusal, readError } from './errors.ts';
 
-/** Seconds; somebody waits for the answer. */
+/** Seconds; a user waits for the answer. */
 const TIMEOUT = 10;
 
 const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Meta' };

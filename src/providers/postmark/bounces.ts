@@ -2,14 +2,14 @@ import { statedReason } from '../../domain/bounces/bounces.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { Feedback } from '../../domain/email/feedback.ts';
 
-/** What a bounce of Postmark says about itself, as far as it is looked at. */
+/** The fields of a Postmark bounce that are used. */
 export interface Bounce {
   readonly type: string;
   /** The reply of the recipient's server, mostly behind `smtp;`; empty when no server spoke. */
   readonly details: string;
   /** Postmark's own words for bounces of this type. */
   readonly description: string;
-  /** Whether Postmark will not send to the address any more. */
+  /** Whether Postmark refuses further messages to the address. */
   readonly inactive: boolean;
 }
 
@@ -17,13 +17,13 @@ export interface Bounce {
 export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
 
 /**
- * How much a type says by itself (https://postmarkapp.com/developer/api/bounce-api#bounce-types). The server's reply is
- * asked first; `fallback` is the reason when it says nothing.
+ * The meaning of a type (https://postmarkapp.com/developer/api/bounce-api#bounce-types). The server's reply takes
+ * precedence; `fallback` is the reason if the reply is not classified.
  */
 type Meaning =
   /** Refused for good. */
   | { readonly is: 'bounced'; readonly fallback: BounceReason; readonly says: string }
-  /** Refused for good by Postmark itself, whatever a server said before. */
+  /** Refused permanently by Postmark itself, independent of a server's reply. */
   | { readonly is: 'decided'; readonly reason: BounceReason; readonly says: string }
   | GivenUp
   | { readonly is: 'delivery_delayed' | 'complained' | 'unsubscribed' };
@@ -35,7 +35,7 @@ interface GivenUp {
   readonly says: string;
   /** Whether a reply that gives a reason is the end too: Postmark tries no further. */
   readonly byWords: boolean;
-  /** What it is when it is not the end; undefined when nobody can tell. */
+  /** The change if it is not final; undefined if that is unknown. */
   readonly otherwise?: 'delivery_delayed';
 }
 
@@ -95,12 +95,12 @@ function endOrDelay({ fallback, says, byWords, otherwise }: GivenUp, bounce: Bou
 const REPLY_LENGTH = 2_000;
 
 function bounced(bounceReason: BounceReason, says: string, { details, description }: Bounce): BounceMeaning {
-  // The name of the protocol (RFC 3464 §2.3.6) is nobody's words.
+  // Without the name of the protocol (RFC 3464 §2.3.6).
   const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
   return { change: 'bounced', bounceReason, error: words === '' ? `${says}.` : `${says}: ${words}` };
 }
 
-/** A server may say anything, at any length; Postgres takes no NUL. */
+/** A server's reply may contain anything, at any length; Postgres accepts no NUL. */
 function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed().slice(0, REPLY_LENGTH).toWellFormed();
 }

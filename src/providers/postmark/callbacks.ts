@@ -4,7 +4,7 @@ import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
 
-/** What a record that Postmark posted comes to. */
+/** The meaning of a record that Postmark posted. */
 export type Callback =
   | { readonly is: 'feedback'; readonly feedback: Feedback }
   /** Postmark began to refuse an address, or takes it again. */
@@ -12,14 +12,14 @@ export type Callback =
   /** About no email of ours, or nothing that changes anything. */
   | { readonly is: 'kept' };
 
-/** What Postmark's own suppression list says now about the recipient of one of our emails. */
+/** The state of a recipient on Postmark's own suppression list. */
 export interface SuppressionChange {
   readonly emailId: string;
   /** The bare address as Postmark wrote it. */
   readonly recipient: string;
   /** How it came onto the list; null when it is off it. */
   readonly origin: SuppressionOrigin | null;
-  /** Whether it is the list of the stream that carries marketing email. Each stream has a list of its own. */
+  /** Whether it is the list of the stream for marketing email. Each stream has a list of its own. */
   readonly isMarketing: boolean;
   readonly claim: ReportClaim;
 }
@@ -31,7 +31,7 @@ const KEPT: Callback = { is: 'kept' };
  * Our own id comes back in its metadata, with our signature, so a callback is accepted before our record of the hand-over
  * exists.
  * @param isSignature whether a text is our signature of an email id
- * @param broadcastStream the message stream that carries marketing email
+ * @param broadcastStream the message stream for marketing email
  */
 export function parsePostmarkCallback(
   body: unknown,
@@ -99,7 +99,7 @@ interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
 export function happened({ messageId, at, link, ...of }: Happening): Feedback | undefined {
   const time = Date.parse(textOf(at));
   if (Number.isNaN(time)) return undefined;
-  // A callback tells the time more finely than the list of a message's events: both must be the same report.
+  // A callback's time is more precise than in the list of a message's events; both must be the same report.
   const second = String(Math.floor(time / 1_000));
   const words = [of.change, messageId, of.recipient.toLowerCase(), second];
   if (!isText(link)) return { ...of, dedupeKey: keyOf(...words) };

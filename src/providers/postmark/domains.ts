@@ -15,7 +15,7 @@ export interface PostmarkDomains {
   readonly add: (name: string) => Promise<PostmarkDomain & { readonly made: boolean }>;
   /**
    * Has Postmark look at DNS for what it has not seen yet.
-   * @returns undefined when it does not have the domain (any more)
+   * @returns undefined if it does not have the domain
    */
   readonly verify: (id: number) => Promise<PostmarkDomain | undefined>;
   /** Deletes a domain; one that is gone is deleted. */
@@ -79,7 +79,7 @@ function isGone(error: unknown): boolean {
   return error instanceof Errors.PostmarkError && (error.statusCode === 404 || error.code === NO_SUCH_DOMAIN);
 }
 
-/** While a key waits to be seen it stands in fields of its own. */
+/** A key that is not verified yet has its own fields. */
 function read(details: Models.DomainDetails): PostmarkDomain {
   const pending = { name: details.DKIMPendingHost, value: details.DKIMPendingTextValue };
   const dkim = pending.name ? pending : { name: details.DKIMHost, value: details.DKIMTextValue };

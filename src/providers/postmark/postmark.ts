@@ -20,9 +20,9 @@ export interface PostmarkApi {
 
 export interface PostmarkSettings extends PostmarkApi {
   readonly serverToken: string;
-  /** The message stream that carries email other than marketing email. */
+  /** The message stream for all but marketing email. */
   readonly messageStream: string;
-  /** The message stream that carries marketing email. */
+  /** The message stream for marketing email. */
   readonly broadcastStream: string;
   /** Signs the email id that goes out in the metadata; callbacks return both. */
   readonly signEmailId?: ((emailId: string) => string) | undefined;
@@ -47,7 +47,7 @@ const SURELY_FITS = 1_000_000;
 const NOTHING = Buffer.alloc(0);
 /** Stands for the name of a call, as long as all of them are. */
 const A_CALL = 'call_'.padEnd(31, '0');
-/** Stands for all calls that carried this email. */
+/** Identifies all calls that contained this email. */
 const EMAIL_ID = /^em_/;
 /** The address expression that Postmark publishes (https://postmarkapp.com/support/article/1180) lacks this one. */
 const NO_LOCAL_PART = /\?/;
@@ -226,7 +226,7 @@ const UNTOLD: SendOutcome = {
   detail: 'Postmark answered without saying whether it took the message.',
 };
 
-/** One answer inside HTTP 200. Without a message id nobody knows whether it was taken. */
+/** One answer inside HTTP 200. Without a message id the outcome is unknown. */
 function classifyAnswer(answer: unknown): SendOutcome {
   const { ErrorCode: code, MessageID: messageId, Message: message, SubmittedAt } = (answer ?? {}) as Answer;
   if (code === 0 && messageId) {
@@ -238,7 +238,7 @@ function classifyAnswer(answer: unknown): SendOutcome {
 }
 
 const SUPPRESSED = 'Postmark does not send to this address any more: it is on its list of inactive addresses.';
-/** What Postmark says of an email that it takes although it gave some of its recipients up. */
+/** Postmark's message about an accepted email with inactive recipients. */
 const NOT_TO_ALL = /will not deliver to these inactive addresses:(.*)/s;
 
 /** Adds the recipients to whom Postmark will not deliver what it took: its message names them. */

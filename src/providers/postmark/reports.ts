@@ -14,7 +14,7 @@ interface MessageEvent {
 }
 
 /**
- * What Postmark has to tell about one message so far, each report the same as its callback would have been
+ * Postmark's reports about one message so far, each equal to its callback
  * (https://postmarkapp.com/developer/api/messages-api). Nothing when it does not know the message.
  */
 export async function askForReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
@@ -28,7 +28,6 @@ export async function askForReports(client: ServerClient, emailId: string, messa
   return reports;
 }
 
-/** Who was told what, and when. */
 interface Of {
   readonly emailId: string;
   readonly messageId: string;
@@ -53,7 +52,7 @@ async function read(
     case 'LinkClicked':
       return happened({ ...of, change: 'clicked', link });
     default: {
-      // Its kind, and whether the address was given up, is told by the bounce itself.
+      // The bounce itself contains its kind and whether the address is inactive.
       const bounce = bounceId === undefined ? undefined : await unlessMissing(client.getBounce(Number(bounceId)));
       return bounce && readBounce(of.emailId, { ...bounce });
     }

@@ -8,7 +8,7 @@ const SIGNED = [
   ...['content-transfer-encoding', 'in-reply-to', 'references', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
 ];
 /**
- * Named once more than they occur, so that a signature no longer holds when somebody adds another one (RFC 6376 §8.15):
+ * Named once more than they occur, so that a signature becomes invalid when another one is added (RFC 6376 §8.15):
  * many programs show the first of several. nodemailer's own signatures name each field once.
  */
 const OVERSIGNED = new Set(['from', 'to', 'subject', 'date']);

@@ -167,7 +167,7 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
 
 function classifyFailure(failure: SmtpError, progress: Progress, recipientCount: number): SendOutcome {
   const { code = '', responseCode } = failure;
-  // No reply, or one that is no answer: only 4xx and 5xx say that the message was not taken.
+  // No reply, or an unexpected one: only 4xx and 5xx mean that the message was not accepted.
   if (responseCode === undefined || responseCode < 400) {
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
     return progress.wroteAll

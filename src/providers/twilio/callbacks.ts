@@ -4,9 +4,9 @@ import type { ChatReport } from '../chat-provider.ts';
 import { sentence } from './errors.ts';
 
 /**
- * Whether somebody who knows the account's token posted these parameters to this URL: `X-Twilio-Signature`,
+ * Whether the sender of these parameters knows the account's token: `X-Twilio-Signature`,
  * https://www.twilio.com/docs/usage/security. Compares in constant time.
- * @param url as Twilio was told it, without a fragment; a standard port may be left out
+ * @param url as registered at Twilio, without a fragment; a standard port may be left out
  */
 export function isTwilioSignature(
   authToken: string,
@@ -24,9 +24,9 @@ export function isTwilioSignature(
 }
 
 /**
- * What a callback about a message's status says, https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
+ * Parses a callback about a message's status, https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
  * @param params the form's fields
- * @param messageId ours, which stands in the callback's URL
+ * @param messageId ours, from the callback's URL
  * @returns undefined when it is about nothing that we keep
  */
 export function readTwilioCallback(params: URLSearchParams, messageId: string | undefined): ChatReport | undefined {
@@ -35,7 +35,7 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
       sid: params.get('MessageSid') ?? params.get('SmsSid'),
       status: params.get('MessageStatus') ?? params.get('SmsStatus'),
       errorCode: params.get('ErrorCode'),
-      // The second is what the chat app itself said.
+      // The second is the message of the chat app itself.
       errorMessage: params.get('ErrorMessage') ?? params.get('ChannelStatusMessage'),
     },
     messageId,
@@ -59,7 +59,7 @@ interface TwilioStatus {
   readonly errorMessage: string | null;
 }
 
-/** Each of Twilio's statuses. Those before `sent` say as much as that one does for us: Twilio has the message. */
+/** Each of Twilio's statuses. Those before `sent` mean the same to us: Twilio has the message. */
 const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
   accepted: 'sent',
   scheduled: 'sent',
@@ -74,15 +74,15 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
 };
 
 /** The report that a status is, the same from a callback and from the message's record; undefined for an unknown one. */
-export function readTwilioStatus(told: TwilioStatus, messageId: string | undefined): ChatReport | undefined {
-  const { sid, status } = told;
+export function readTwilioStatus(current: TwilioStatus, messageId: string | undefined): ChatReport | undefined {
+  const { sid, status, errorCode, errorMessage } = current;
   if (!sid || bodyProblem(sid) || !status || !Object.hasOwn(CHANGES, status)) return undefined;
   const change = CHANGES[status] as ChatReport['change'];
   const report = { change, messageId, providerMessageId: sid, dedupeKey: `${sid} ${change}` };
   if (change !== 'failed') return report;
-  const code = Number(told.errorCode) || undefined;
-  const said = told.errorMessage && !bodyProblem(told.errorMessage) ? told.errorMessage : undefined;
-  const words = said ?? (status === 'canceled' ? 'it was canceled at Twilio' : undefined);
+  const code = Number(errorCode) || undefined;
+  const text = errorMessage && !bodyProblem(errorMessage) ? errorMessage : undefined;
+  const words = text ?? (status === 'canceled' ? 'it was canceled at Twilio' : undefined);
   return {
     ...report,
     error: sentence('Twilio could not deliver it', code, words),

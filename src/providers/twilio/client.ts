@@ -17,7 +17,7 @@ export interface TwilioAccount {
 const TIMEOUT = 30;
 const OWN = /(?:^|\.)twilio\.com$/;
 
-/** Twilio's SDK on our own connections, which tell whether a request left. It never tries anything twice. */
+/** Twilio's SDK on our own connections, which report whether a request was written. It never retries. */
 export function twilioClient(account: TwilioAccount) {
   const httpClient = new TracedClient(account.baseUrl, (account.timeout ?? TIMEOUT) * 1_000);
   return twilio(account.accountSid, account.authToken, { httpClient });
@@ -50,7 +50,7 @@ class TracedClient extends RequestClient {
   }
 }
 
-/** Where a request of the SDK's goes. At twilio.com a base stands for the host of messages alone, elsewhere for all. */
+/** The URL of an SDK request. At twilio.com a base replaces the host of messages only, elsewhere all hosts. */
 export function locate(uri: string, base: URL | undefined): URL {
   const url = new URL(uri);
   if (!base || (OWN.test(base.hostname) && !url.hostname.startsWith('api.'))) return url;

@@ -4,7 +4,7 @@ type Kind = 'refused' | 'busy' | 'account';
 
 /**
  * Twilio's error codes by what they ask for (https://www.twilio.com/docs/api/errors). `busy` passes by itself, `account`
- * when somebody mends our account or settings, `refused` never.
+ * when our account or settings are repaired, `refused` never.
  */
 const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
   busy: new Set([20429, 14107, 63017, 63018, 63038, 30001, 20500, 20503, 30008, 63001, 63010, 63012, 63013, 63023]),
@@ -35,9 +35,9 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [63049, 'the chat app chose not to deliver it'],
 ]);
 
-/** A sentence for customers: what happened, why as far as it is told, and Twilio's code. */
-export function sentence(what: string, code: number | undefined, said?: string): string {
-  const why = said ?? (code === undefined ? undefined : WORDS.get(code));
+/** A sentence for customers: the event, the reason if known, and Twilio's code. */
+export function sentence(what: string, code: number | undefined, reason?: string): string {
+  const why = reason ?? (code === undefined ? undefined : WORDS.get(code));
   const number = code === undefined ? '' : ` (error ${code})`;
   return why === undefined ? `${what}${number}.` : `${what}: ${why.replace(/\.$/, '')}${number}.`;
 }
@@ -53,18 +53,18 @@ export interface TwilioRefusal {
 
 /** Says what an answer that is no success means for the message. An unlisted code is judged by its HTTP status. */
 export function classifyRefusal({ status, code, message, after }: TwilioRefusal): ChatOutcome {
-  const told = { ...(code !== undefined && { code: String(code) }) };
+  const codes = { ...(code !== undefined && { code: String(code) }) };
   const kind = (Object.keys(CODES) as Kind[]).find((name) => code !== undefined && CODES[name].has(code));
   switch (kind ?? kindOf(status, code !== undefined)) {
     case 'refused':
-      return { kind: 'refused', detail: sentence('Twilio refused it', code, message), ...told };
+      return { kind: 'refused', detail: sentence('Twilio refused it', code, message), ...codes };
     case 'account':
-      return { kind: 'account', detail: sentence(`Twilio answered ${status}`, code, message), ...told };
+      return { kind: 'account', detail: sentence(`Twilio answered ${status}`, code, message), ...codes };
     case 'busy':
       return {
         kind: 'busy',
         detail: sentence(`Twilio answered ${status}`, code, message),
-        ...told,
+        ...codes,
         ...(after !== undefined && { after }),
       };
     case 'unknown':

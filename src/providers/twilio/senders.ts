@@ -3,7 +3,7 @@ import { traced } from '../http-trace.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyRefusal } from './errors.ts';
 
-/** Seconds; somebody waits for the answer. */
+/** Seconds; a user waits for the answer. */
 const TIMEOUT = 10;
 const PAGE_SIZE = 1_000;
 /** Senders of an account that are looked through. */

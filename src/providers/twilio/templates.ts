@@ -18,7 +18,7 @@ export interface TwilioTemplate extends TwilioContent {
 /** One value of a template's components. */
 interface Value {
   readonly of: 'header' | 'body' | 'button';
-  /** The variable it is for; undefined where its place says that. */
+  /** Its variable; undefined if its position determines that. */
   readonly name: string | undefined;
   readonly text: string;
 }
@@ -59,8 +59,8 @@ export function fillContent(
 ): { readonly values: Readonly<Record<string, string>> } | { readonly problem: string } {
   const given = valuesOf(components);
   const named = new Map(given.flatMap(({ name, text }) => (name === undefined ? [] : [[name, text] as const])));
-  const stranger = [...named.keys()].find((name) => !variables.includes(name));
-  if (stranger !== undefined) return { problem: `The template has no variable ${stranger} at Twilio.` };
+  const unknown = [...named.keys()].find((name) => !variables.includes(name));
+  if (unknown !== undefined) return { problem: `The template has no variable ${unknown} at Twilio.` };
   if (given.length !== variables.length)
     return { problem: `The template has ${variables.length} variables at Twilio, not ${given.length}.` };
   const places = given.filter(({ name }) => name === undefined).map(({ text }) => text);
@@ -142,7 +142,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
  * lists them; of several with one name and language, one that is approved. Rejects when Twilio does not answer so.
  */
 export async function fetchTwilioTemplates(account: TwilioAccount): Promise<TwilioTemplate[]> {
-  // The SDK's types do not say that some of it may be null.
+  // According to the SDK's types, none of it is null.
   const contents: readonly Content[] = await twilioClient(account).content.v1.contentAndApprovals.list({
     pageSize: 500,
   });

@@ -10,7 +10,7 @@ import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioCont
 export interface TwilioSettings extends TwilioAccount {
   /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */
   readonly publicUrl: string | null;
-  /** Which content a template of this number is; undefined when it is none. May reject when it cannot tell now. */
+  /** The content of a template of this number; undefined if there is none. Rejects if that is temporarily unknown. */
   readonly contentOf: (name: string, language: string) => Promise<TwilioContent | undefined>;
 }
 
@@ -20,7 +20,7 @@ const MAX_TEXT = 1_600;
 const MAX_CAPTION = 1_024;
 /** Messages between two numbers that are looked at to find one: a page of the list, newest first. */
 const LOOKED_AT = 200;
-/** Twilio tries a callback five more times, whatever went wrong, all within 15 seconds. */
+/** Twilio retries a callback five times after any failure, all within 15 seconds. */
 const TRIES = '#rc=5&rp=all';
 
 /** Carries chat-app messages from one number through Twilio's API by its SDK. Throws when `accountSid` is none. */
@@ -28,7 +28,7 @@ export function twilioProvider(settings: TwilioSettings): ChatProvider {
   const client = twilioClient(settings);
   const { publicUrl, contentOf } = settings;
 
-  async function say(message: OutgoingChat): Promise<Said | ChatOutcome> {
+  async function payloadOf(message: OutgoingChat): Promise<Payload | ChatOutcome> {
     const { text, image, document, template } = message.content;
     const link = (image ?? document)?.link;
     const caption = captionOf(message.content);
@@ -52,12 +52,12 @@ export function twilioProvider(settings: TwilioSettings): ChatProvider {
     name: 'twilio',
     refusal,
     async send(message) {
-      const said = await say(message);
-      if ('kind' in said) return said;
+      const payload = await payloadOf(message);
+      if ('kind' in payload) return payload;
       const ends = endsOf(message);
       const statusCallback =
         publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${TRIES}` };
-      const { trace, result } = await traced(() => client.messages.create({ ...ends, ...said, ...statusCallback }));
+      const { trace, result } = await traced(() => client.messages.create({ ...ends, ...payload, ...statusCallback }));
       if (result.status === 'rejected') return classifyFailure(result.reason, trace);
       const sid = (result.value as { sid?: unknown }).sid;
       return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : UNTOLD;
@@ -69,7 +69,7 @@ export function twilioProvider(settings: TwilioSettings): ChatProvider {
       const later = listed
         .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && dateCreated.getTime() >= from)
         .reverse();
-      // What says the same first; a template may be there without the text that it became.
+      // Those with the same text first; a template may be listed without its text.
       const alike = later.filter(({ body }) => isSaidBy(message, body));
       const silent = message.content.template ? later.filter(({ body }) => !body) : [];
       for (const { sid } of [...alike, ...silent]) if (!(await isAnothers?.(sid))) return sid;
@@ -87,8 +87,8 @@ export function callbackUrl(publicUrl: string, messageId: string): string {
   return `${publicUrl.replace(/\/$/, '')}/callbacks/twilio?m=${messageId}`;
 }
 
-/** What a request says, without its ends. */
-interface Said {
+/** The content of a request, without from and to. */
+interface Payload {
   readonly body?: string;
   readonly mediaUrl?: string[];
   readonly contentSid?: string;
