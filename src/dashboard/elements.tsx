@@ -1,5 +1,5 @@
 import type { Children } from '@kitajs/html';
-import type { Position } from '../lib/page.ts';
+import type { Cursor } from '../store/postgres/page.ts';
 import type { Html, Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
@@ -124,7 +124,7 @@ export function Empty({ title, command, children }: EmptyProps): Html {
 }
 
 /** Links to the first and the next page. @param next the end of this page, or null */
-export function Pager({ visit, next }: { visit: Visit; next: Position | null }): Html {
+export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
   const isFirst = visit.given['cursor'] === undefined;
   if (isFirst && next === null) return '';
   return (

@@ -3,7 +3,7 @@ import { Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
 import { Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
-import { cutPage, type Position } from '../lib/page.ts';
+import { cutPage, type Cursor } from '../store/postgres/page.ts';
 import { textToPlace } from './places.ts';
 
 /** A list without filters. */
@@ -13,7 +13,7 @@ interface List<Row> {
   readonly columns: readonly string[] | ((context: Context) => readonly string[]);
   readonly limit?: number;
   /** Reads at most `limit` rows after `place`. */
-  readonly read: (context: Context, place: Position | null, limit: number) => Promise<Row[]>;
+  readonly read: (context: Context, place: Cursor | null, limit: number) => Promise<Row[]>;
   readonly row: (row: Row, context: Context) => Html;
   readonly empty: (context: Context) => Html | Promise<Html>;
   /** A link for owners to the page that adds an entry. */
@@ -25,7 +25,7 @@ interface List<Row> {
 }
 
 /** The page of a list in reverse chronological order. */
-export function listPage<Row extends Position>(list: List<Row>): Page<'members'> {
+export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
   const { title, caption, columns, limit = 50, add, isMoving, footer = <></> } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
     const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { decodePosition, encodePosition, type Position } from '../lib/page.ts';
+import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
@@ -14,9 +14,9 @@ export interface Listing {
 
 export interface Cursors {
   /** Returns the cursor that continues after a position. The result is the same in every process. */
-  readonly seal: (listing: Listing, position: Position) => string;
+  readonly seal: (listing: Listing, position: Cursor) => string;
   /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
-  readonly open: (listing: Listing, cursor: string) => Position;
+  readonly open: (listing: Listing, cursor: string) => Cursor;
 }
 
 /** HMAC-SHA256 truncated to 128 bits (RFC 2104 §5). */
@@ -33,7 +33,7 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
 
   return {
     seal(listing, position) {
-      const text = encodePosition(position);
+      const text = encodeCursor(position);
       return Buffer.concat([signer.sign(signed(listing, text)), Buffer.from(text)]).toString('base64url');
     },
     open(listing, cursor) {
@@ -49,7 +49,7 @@ export function makeCursors(secretKey: SecretKeys): Cursors {
           'cursor',
         );
       }
-      return decodePosition(position);
+      return decodeCursor(position);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { PAGE_LENGTH } from '../domain/limits.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
-import { cutPage, type Position } from '../lib/page.ts';
+import { cutPage, type Cursor } from '../store/postgres/page.ts';
 import { type Listing, makeCursors } from './cursor.ts';
 import { callerOf } from './plugins/auth.ts';
 import { type Route, route, type RouteSchema, type TypedRequest } from './route.ts';
@@ -8,7 +8,7 @@ import { type Route, route, type RouteSchema, type TypedRequest } from './route.
 /** The rows of a list: the filters that a cursor is bound to, and the query for the rows after a position. */
 interface Selection {
   readonly filters?: Listing['filters'];
-  readonly find: (after: Position | null, limit: number) => Promise<Position[]>;
+  readonly find: (after: Cursor | null, limit: number) => Promise<Cursor[]>;
 }
 
 /** Creates a route that returns rows page by page as the field `name`, newest first. */

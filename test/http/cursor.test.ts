@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { type Listing, makeCursors } from '../../src/http/cursor.ts';
-import { cutPage } from '../../src/lib/page.ts';
+import { cutPage } from '../../src/store/postgres/page.ts';
 
 const SECRET = 'a secret key for cursors in tests only';
 const { seal, open } = makeCursors(SECRET);

@@ -10,7 +10,7 @@ import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../lib/page.ts';
+import { cutPage } from '../../store/postgres/page.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const PATH = '/dashboard/chatapp';

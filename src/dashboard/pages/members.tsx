@@ -9,7 +9,7 @@ import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elemen
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../lib/page.ts';
+import { cutPage } from '../../store/postgres/page.ts';
 
 const PATH = '/dashboard/members';
 const MEMBERS = 50;

@@ -10,7 +10,7 @@ import { Confirm, Field, Filters, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../lib/page.ts';
+import { cutPage } from '../../store/postgres/page.ts';
 
 export const PATH = '/dashboard/suppressions';
 

@@ -25,7 +25,7 @@ import {
   Redirect,
 } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../lib/page.ts';
+import { cutPage } from '../../store/postgres/page.ts';
 import { CRUMBS, crumbsTo, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
 
 const DELIVERIES = 50;

@@ -12,3 +12,26 @@ export function cursorValues(after: Cursor | null): [createdAt: string, id: stri
   const { created_at: createdAt, id } = after ?? START;
   return [createdAt, id];
 }
+
+/**
+ * Removes the row that exceeds a page.
+ * @param rows at most `limit` + 1 rows in the list's order
+ * @returns `next` is the last row of the page if more rows follow
+ */
+export function cutPage<Row extends Cursor>(
+  rows: readonly Row[],
+  limit: number,
+): { readonly rows: readonly Row[]; readonly next: Cursor | null } {
+  const page = rows.slice(0, limit);
+  return { rows: page, next: (rows.length > limit && page.at(-1)) || null };
+}
+
+export function encodeCursor({ created_at, id }: Cursor): string {
+  return JSON.stringify([created_at, id]);
+}
+
+/** @param text the result of `encodeCursor` */
+export function decodeCursor(text: string): Cursor {
+  const [created_at, id] = JSON.parse(text) as [string, string];
+  return { created_at, id };
+}
