@@ -1,6 +1,6 @@
 import type { paths, webhooks } from './openapi.ts';
 
-/** The types of requests and answers, taken from the API's own description. */
+/** Types of requests and answers, derived from the API description. */
 
 type Json<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : undefined;
 type ValueOf<T> = T[keyof T];
@@ -10,31 +10,28 @@ export type Method = 'get' | 'post' | 'patch' | 'delete';
 
 type Operation<P extends Path, M extends Method> = NonNullable<paths[P][M]>;
 type Parameters<P extends Path, M extends Method, In extends 'path' | 'query'> =
-  Operation<P, M> extends { parameters: Partial<Record<In, infer Given>> } ? NonNullable<Given> : never;
+  Operation<P, M> extends { parameters: Partial<Record<In, infer Type>> } ? NonNullable<Type> : never;
 
-/**
- * What may be given where the API wants a `T`: an optional field may also be undefined, which leaves it out, and a list
- * is not changed.
- */
-export type Wish<T> = T extends readonly (infer Item)[]
-  ? readonly Wish<Item>[]
+/** The input for a `T` of the API. An optional field may also be undefined, which leaves it out; lists may be readonly. */
+export type Input<T> = T extends readonly (infer Item)[]
+  ? readonly Input<Item>[]
   : T extends object
-    ? { [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Wish<T[K]> | undefined : Wish<T[K]> }
+    ? { [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Input<T[K]> | undefined : Input<T[K]> }
     : T;
 
-/** What stands for the `{…}` of a path. */
-export type Place<P extends Path, M extends Method> = Parameters<P, M, 'path'>;
-export type Query<P extends Path, M extends Method = 'get'> = Wish<Parameters<P, M, 'query'>>;
-export type Body<P extends Path, M extends Method = 'post'> = Wish<
-  Json<Operation<P, M> extends { requestBody?: infer Given } ? NonNullable<Given> : undefined>
+/** The parameters of a path. */
+export type PathParams<P extends Path, M extends Method> = Parameters<P, M, 'path'>;
+export type Query<P extends Path, M extends Method = 'get'> = Input<Parameters<P, M, 'query'>>;
+export type Body<P extends Path, M extends Method = 'post'> = Input<
+  Json<Operation<P, M> extends { requestBody?: infer Type } ? NonNullable<Type> : undefined>
 >;
-/** The answer to a request that was obeyed; undefined where it has no body. */
+/** The answer to a successful request; undefined if it has no body. */
 export type Answer<P extends Path, M extends Method = 'get'> =
   Operation<P, M> extends { responses: infer Answers }
     ? Json<ValueOf<Pick<Answers, keyof Answers & (200 | 201 | 202)>>>
     : never;
 
-/** The name under which a list's answer holds its items. */
+/** The field of a list's answer that contains its items. */
 export type ListName<P extends Path> = ValueOf<{
   [K in keyof Answer<P>]: Answer<P>[K] extends readonly unknown[] ? K : never;
 }>;

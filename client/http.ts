@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, Body, Method, Path, Place, Query } from './api.ts';
+import type { Answer, Body, Method, Path, PathParams, Query } from './api.ts';
 import { SendwrightError } from './errors.ts';
 import { checkOptions, type Options } from './options.ts';
 
@@ -9,32 +9,36 @@ export interface SendOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What a request consists of besides method and path. */
-export interface Given<P extends Path, M extends Method> {
-  readonly place?: Place<P, M>;
+/** The parts of a request besides method and path. */
+export interface RequestParts<P extends Path, M extends Method> {
+  readonly params?: PathParams<P, M>;
   readonly query?: Query<P, M>;
   readonly body?: Body<P, M>;
-  /** Given by the operations that take an Idempotency-Key. */
+  /** Set by operations that accept an Idempotency-Key. */
   readonly send?: SendOptions;
 }
 
-export type Call = <P extends Path, M extends Method>(method: M, path: P, given?: Given<P, M>) => Promise<Answer<P, M>>;
+export type Call = <P extends Path, M extends Method>(
+  method: M,
+  path: P,
+  parts?: RequestParts<P, M>,
+) => Promise<Answer<P, M>>;
 
-/** Milliseconds before the second try; they double from there. */
-const WAIT = 500;
+/** Delay before the second try; it doubles with each try. */
+const RETRY_DELAY_MS = 500;
 /** The longest pause before a retry, in milliseconds. A longer Retry-After is reported to the program instead. */
-const LONGEST_WAIT = 60_000;
+const MAX_RETRY_DELAY_MS = 60_000;
 
 /**
  * Makes requests, and repeats those that failed transiently when that is safe: reads, changes and deletions can be
- * repeated, and requests that send carry an Idempotency-Key. Other requests are repeated only after 429, when the
+ * repeated, and requests that send have an Idempotency-Key. Other requests are repeated only after 429, when the
  * service has done nothing.
  * @throws SendwrightError when an option is not valid
  */
 export function makeCall(options: Options): Call {
   const { base, apiKey, timeoutMs, retries, fetch } = checkOptions(options);
-  return async (method, path, { place, query, body, send } = {}) => {
-    const url = base + filled(path, place) + written(query);
+  return async (method, path, { params, query, body, send } = {}) => {
+    const url = base + fillPath(path, params) + formatQuery(query);
     const key = send && (send.idempotencyKey ?? randomUUID());
     const mayRepeat = method !== 'post' || key !== undefined;
     const headers = {
@@ -44,20 +48,20 @@ export function makeCall(options: Options): Call {
       ...(key !== undefined && { 'idempotency-key': Buffer.from(key).toString('latin1') }),
     };
     const json = body === undefined ? null : JSON.stringify(body);
-    let lost = false;
+    let hasLostAnswer = false;
     for (let tries = 0; ; tries++) {
       try {
         const signal = AbortSignal.timeout(timeoutMs);
-        // A redirect would carry the key elsewhere.
+        // A redirect would send the key elsewhere.
         const init: RequestInit = { method: method.toUpperCase(), headers, body: json, redirect: 'manual', signal };
         return (await readAnswer(base, await fetch(url, init))) as never;
       } catch (thrown) {
         const error = thrown instanceof SendwrightError ? thrown : noAnswer(base, timeoutMs, thrown);
-        // The try before, whose answer was lost, has deleted it.
-        if (lost && method === 'delete' && error.status === 404) return undefined as never;
-        const wait = waitBefore(error, tries, mayRepeat);
+        // An earlier try, whose answer was lost, has deleted it.
+        if (hasLostAnswer && method === 'delete' && error.status === 404) return undefined as never;
+        const wait = retryDelay(error, tries, mayRepeat);
         if (wait === undefined || tries >= retries) throw error;
-        lost ||= error.status === undefined || error.status >= 500;
+        hasLostAnswer ||= error.status === undefined || error.status >= 500;
         await sleep(wait);
       }
     }
@@ -65,23 +69,23 @@ export function makeCall(options: Options): Call {
 }
 
 /** Milliseconds before the next try; undefined when there should be none. */
-function waitBefore(
+function retryDelay(
   { code, status, retryAfter }: SendwrightError,
   tries: number,
   mayRepeat: boolean,
 ): number | undefined {
-  // A try whose answer was lost may be under way still.
-  const passes = status === undefined || status >= 500 || code === 'concurrent_idempotent_requests';
-  if (code !== 'rate_limit_exceeded' && !(mayRepeat && passes)) return undefined;
-  const wait = retryAfter === undefined ? WAIT * 2 ** tries * (0.5 + Math.random()) : retryAfter * 1_000;
-  return wait <= LONGEST_WAIT ? wait : undefined;
+  // A try whose answer was lost may still be running.
+  const isTransient = status === undefined || status >= 500 || code === 'concurrent_idempotent_requests';
+  if (code !== 'rate_limit_exceeded' && !(mayRepeat && isTransient)) return undefined;
+  const wait = retryAfter === undefined ? RETRY_DELAY_MS * 2 ** tries * (0.5 + Math.random()) : retryAfter * 1_000;
+  return wait <= MAX_RETRY_DELAY_MS ? wait : undefined;
 }
 
 async function readAnswer(base: string, response: Response): Promise<unknown> {
   const { status, ok, headers } = response;
   const text = await response.text();
   if (status === 204) return undefined;
-  const answer = parsed(text);
+  const answer = parseJson(text);
   if (ok && answer !== undefined) return answer;
   const { error } = (answer ?? {}) as { error?: { code: SendwrightError['code']; message: string; param?: string } };
   const requestId = headers.get('x-request-id') ?? undefined;
@@ -92,7 +96,7 @@ async function readAnswer(base: string, response: Response): Promise<unknown> {
   throw new SendwrightError(message, { code: 'unexpected_answer', status, requestId, retryAfter });
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -110,9 +114,9 @@ function noAnswer(base: string, timeoutMs: number, cause: unknown): SendwrightEr
   return new SendwrightError(`the API at ${base} ${problem}`, { code: isLate ? 'timeout' : 'no_answer', cause });
 }
 
-function filled(path: string, place: object = {}): string {
+function fillPath(path: string, params: object = {}): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = String((place as Record<string, string>)[name]);
+    const value = String((params as Record<string, string>)[name]);
     // These would lead to the address of another operation.
     if (/^\.{0,2}$/.test(value)) {
       const message = `${name}: ${JSON.stringify(value)} is not an id; the id of an existing object is required`;
@@ -124,8 +128,8 @@ function filled(path: string, place: object = {}): string {
 
 type Scalar = string | number | boolean;
 
-/** As the part of a URL behind its path: a list repeats its name, and what is undefined is left out. */
-function written(query: object = {}): string {
+/** Formats the query of a URL. A list repeats its name; undefined values are left out. */
+function formatQuery(query: object = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query as Record<string, Scalar | readonly Scalar[] | undefined>)) {
     for (const each of [value].flat()) if (each !== undefined) search.append(name, String(each));

@@ -27,55 +27,55 @@ export class Sendwright {
       /** All or none, up to 10,000. */
       batch: (emails: readonly BatchMember[], send: SendOptions = {}) =>
         call('post', '/v1/emails/batch', { body: { emails }, send }),
-      get: (id: string) => call('get', '/v1/emails/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/emails/{id}', { params: { id } }),
       list: (query: Query<'/v1/emails'> = {}) => makeList(call, '/v1/emails', 'emails', { query }),
       /** While it is scheduled. */
       reschedule: (id: string, scheduledAt: string) =>
-        call('patch', '/v1/emails/{id}', { place: { id }, body: { scheduled_at: scheduledAt } }),
+        call('patch', '/v1/emails/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       /** While it is scheduled. */
-      cancel: (id: string) => call('post', '/v1/emails/{id}/cancel', { place: { id } }),
+      cancel: (id: string) => call('post', '/v1/emails/{id}/cancel', { params: { id } }),
       /** As sent, until it is erased. */
-      content: (id: string) => call('get', '/v1/emails/{id}/content', { place: { id } }),
+      content: (id: string) => call('get', '/v1/emails/{id}/content', { params: { id } }),
       /** Body, headers and files; the record stays. */
-      eraseContent: (id: string) => call('delete', '/v1/emails/{id}/content', { place: { id } }),
+      eraseContent: (id: string) => call('delete', '/v1/emails/{id}/content', { params: { id } }),
       tags: async () => (await call('get', '/v1/emails/tags')).tags,
       attachments: async (id: string) =>
-        (await call('get', '/v1/emails/{id}/attachments', { place: { id } })).attachments,
+        (await call('get', '/v1/emails/{id}/attachments', { params: { id } })).attachments,
       attachment: (id: string, attachmentId: string) =>
-        call('get', '/v1/emails/{id}/attachments/{attachmentId}', { place: { id, attachmentId } }),
+        call('get', '/v1/emails/{id}/attachments/{attachmentId}', { params: { id, attachmentId } }),
     };
 
     this.batches = {
-      get: (id: string) => call('get', '/v1/emails/batch/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/emails/batch/{id}', { params: { id } }),
       list: (query: Query<'/v1/emails/batch'> = {}) => makeList(call, '/v1/emails/batch', 'batches', { query }),
       /** All members that are still scheduled. */
-      cancel: (id: string) => call('post', '/v1/emails/batch/{id}/cancel', { place: { id } }),
+      cancel: (id: string) => call('post', '/v1/emails/batch/{id}/cancel', { params: { id } }),
     };
 
     this.chatapp = {
       send: (message: ChatRequest, send: SendOptions = {}) => call('post', '/v1/chatapp', { body: message, send }),
-      get: (id: string) => call('get', '/v1/chatapp/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/chatapp/{id}', { params: { id } }),
       list: (query: Query<'/v1/chatapp'> = {}) => makeList(call, '/v1/chatapp', 'messages', { query }),
     };
 
     this.numbers = {
       create: (number: Body<'/v1/chatapp/numbers'>) => call('post', '/v1/chatapp/numbers', { body: number }),
-      get: (id: string) => call('get', '/v1/chatapp/numbers/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/chatapp/numbers/{id}', { params: { id } }),
       list: (query: Query<'/v1/chatapp/numbers'> = {}) => makeList(call, '/v1/chatapp/numbers', 'numbers', { query }),
-      delete: (id: string) => call('delete', '/v1/chatapp/numbers/{id}', { place: { id } }),
+      delete: (id: string) => call('delete', '/v1/chatapp/numbers/{id}', { params: { id } }),
     };
 
     this.domains = {
       create: (name: string) => call('post', '/v1/domains', { body: { name } }),
-      get: (id: string) => call('get', '/v1/domains/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/domains/{id}', { params: { id } }),
       list: (query: Query<'/v1/domains'> = {}) => makeList(call, '/v1/domains', 'domains', { query }),
-      /** Asks DNS now. */
-      verify: (id: string) => call('post', '/v1/domains/{id}/verify', { place: { id } }),
-      delete: (id: string) => call('delete', '/v1/domains/{id}', { place: { id } }),
+      /** Queries DNS now. */
+      verify: (id: string) => call('post', '/v1/domains/{id}/verify', { params: { id } }),
+      delete: (id: string) => call('delete', '/v1/domains/{id}', { params: { id } }),
     };
 
     this.erasures = {
-      /** Erases a recipient to the end, in as many requests as that takes. @returns the report of each */
+      /** Erases a recipient in as many requests as necessary. @returns the report of each */
       create: async (email: string) => {
         const reports = [];
         let cursor: string | undefined;
@@ -91,46 +91,46 @@ export class Sendwright {
     };
 
     this.suppressions = {
-      /** Up to 1,000 addresses. @returns what the list says of each, also of those that it had before */
+      /** Up to 1,000 addresses. @returns an entry for each, also for those that were already on the list */
       create: async (...emails: readonly string[]): Promise<Suppression[]> => {
         const answer = await call('post', '/v1/suppressions', { body: { emails } });
         return 'suppressions' in answer ? answer.suppressions : [answer];
       },
-      get: (idOrEmail: string) => call('get', '/v1/suppressions/{idOrEmail}', { place: { idOrEmail } }),
+      get: (idOrEmail: string) => call('get', '/v1/suppressions/{idOrEmail}', { params: { idOrEmail } }),
       list: (query: Query<'/v1/suppressions'> = {}) => makeList(call, '/v1/suppressions', 'suppressions', { query }),
-      delete: (idOrEmail: string) => call('delete', '/v1/suppressions/{idOrEmail}', { place: { idOrEmail } }),
+      delete: (idOrEmail: string) => call('delete', '/v1/suppressions/{idOrEmail}', { params: { idOrEmail } }),
     };
 
     this.webhooks = {
-      /** Its answer holds the secret, once. */
+      /** Only this answer contains the secret. */
       create: (webhook: Body<'/v1/webhooks'>) => call('post', '/v1/webhooks', { body: webhook }),
-      get: (id: string) => call('get', '/v1/webhooks/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/webhooks/{id}', { params: { id } }),
       list: (query: Query<'/v1/webhooks'> = {}) => makeList(call, '/v1/webhooks', 'webhooks', { query }),
       update: (id: string, changes: Body<'/v1/webhooks/{id}', 'patch'>) =>
-        call('patch', '/v1/webhooks/{id}', { place: { id }, body: changes }),
-      delete: (id: string) => call('delete', '/v1/webhooks/{id}', { place: { id } }),
-      /** The old secret signs too for a day. */
-      rotateSecret: (id: string) => call('post', '/v1/webhooks/{id}/rotate-secret', { place: { id } }),
+        call('patch', '/v1/webhooks/{id}', { params: { id }, body: changes }),
+      delete: (id: string) => call('delete', '/v1/webhooks/{id}', { params: { id } }),
+      /** For a day the old secret signs too. */
+      rotateSecret: (id: string) => call('post', '/v1/webhooks/{id}/rotate-secret', { params: { id } }),
       /** Sends it an event `webhook.test`. */
-      test: (id: string) => call('post', '/v1/webhooks/{id}/test', { place: { id } }),
-      /** Sends again what happened in a period. */
+      test: (id: string) => call('post', '/v1/webhooks/{id}/test', { params: { id } }),
+      /** Sends the events of a period again. */
       replay: (id: string, period: Body<'/v1/webhooks/{id}/replay'>) =>
-        call('post', '/v1/webhooks/{id}/replay', { place: { id }, body: period }),
+        call('post', '/v1/webhooks/{id}/replay', { params: { id }, body: period }),
       deliveries: (id: string, query: Query<'/v1/webhooks/{id}/deliveries'> = {}) =>
-        makeList(call, '/v1/webhooks/{id}/deliveries', 'deliveries', { place: { id }, query }),
+        makeList(call, '/v1/webhooks/{id}/deliveries', 'deliveries', { params: { id }, query }),
       delivery: (id: string, deliveryId: string) =>
-        call('get', '/v1/webhooks/{id}/deliveries/{deliveryId}', { place: { id, deliveryId } }),
+        call('get', '/v1/webhooks/{id}/deliveries/{deliveryId}', { params: { id, deliveryId } }),
       replayDelivery: (id: string, deliveryId: string) =>
-        call('post', '/v1/webhooks/{id}/deliveries/{deliveryId}/replay', { place: { id, deliveryId } }),
+        call('post', '/v1/webhooks/{id}/deliveries/{deliveryId}/replay', { params: { id, deliveryId } }),
     };
 
     this.keys = {
-      /** Its answer holds the key itself, once. */
+      /** Only this answer contains the key itself. */
       create: (key: Body<'/v1/keys'>) => call('post', '/v1/keys', { body: key }),
-      get: (id: string) => call('get', '/v1/keys/{id}', { place: { id } }),
+      get: (id: string) => call('get', '/v1/keys/{id}', { params: { id } }),
       list: (query: Query<'/v1/keys'> = {}) => makeList(call, '/v1/keys', 'keys', { query }),
       /** Revokes it. */
-      delete: (id: string) => call('delete', '/v1/keys/{id}', { place: { id } }),
+      delete: (id: string) => call('delete', '/v1/keys/{id}', { params: { id } }),
     };
   }
 }

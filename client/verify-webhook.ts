@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from './api.ts';
 
-/** Headers as Fetch, Node and most frameworks give them. */
+/** Headers in the form of Fetch, Node and most frameworks. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
@@ -11,29 +11,29 @@ export interface VerifyOptions {
   readonly now?: number;
 }
 
-/** A delivery that is not to be believed. Answer it with a 4xx: a bad signature must not look like a success. */
+/** The delivery is not authentic. Answer it with a 4xx: a bad signature must not look like a success. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
 
-const TOLERANCE = 300;
-/** The same three values come under both names. */
+const TOLERANCE_SECONDS = 300;
+/** The same three headers are sent under both prefixes. */
 const PREFIXES = ['webhook', 'service'];
 
 /**
- * What a delivery says, once it is known to come from whoever has the secret, and just now (Standard Webhooks 1.0.0).
- * @param rawBody the bytes that came: JSON that was read and written again has another signature
- * @param secret the endpoint's, `whsec_…`; several while one takes the place of another
+ * Returns the event of a delivery after checking its signature and age (Standard Webhooks 1.0.0).
+ * @param rawBody the received bytes: JSON that was parsed and serialized again has another signature
+ * @param secret the endpoint's, `whsec_…`; several during a rotation
  * @throws WebhookVerificationError
  */
 export function verifyWebhook(
   rawBody: string | Uint8Array,
   headers: WebhookHeaders,
   secret: string | readonly string[],
-  { tolerance = TOLERANCE, now = Date.now() }: VerifyOptions = {},
+  { tolerance = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
 ): WebhookEvent {
-  const keys = [secret].flat().map(bytesOf);
-  const { id, timestamp, signature } = namedIn(headers);
+  const keys = [secret].flat().map(decodeSecret);
+  const { id, timestamp, signature } = readHeaders(headers);
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('the timestamp is not a number of seconds');
   const age = now / 1_000 - Number(timestamp);
   if (Math.abs(age) > tolerance) {
@@ -43,10 +43,12 @@ export function verifyWebhook(
     );
   }
   const expected = keys.map((key) => createHmac('sha256', key).update(`${id}.${timestamp}.`).update(rawBody).digest());
-  const given = signature
+  const signatures = signature
     .split(' ')
     .flatMap((each) => (each.startsWith('v1,') ? Buffer.from(each.slice(3), 'base64') : []));
-  const isOurs = given.some((mac) => expected.some((ours) => mac.length === ours.length && timingSafeEqual(mac, ours)));
+  const isOurs = signatures.some((mac) =>
+    expected.some((ours) => mac.length === ours.length && timingSafeEqual(mac, ours)),
+  );
   if (!isOurs)
     throw new WebhookVerificationError(
       'the signature is not that of the secret: is it the right one, and the body as it came?',
@@ -54,14 +56,14 @@ export function verifyWebhook(
   return JSON.parse(typeof rawBody === 'string' ? rawBody : Buffer.from(rawBody).toString()) as WebhookEvent;
 }
 
-function bytesOf(secret: string): Buffer {
+function decodeSecret(secret: string): Buffer {
   const bytes = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  // With no key anybody could sign.
+  // Anyone can sign with an empty key.
   if (bytes.length < 16) throw new TypeError('the secret must be that of the endpoint: whsec_ and base64');
   return bytes;
 }
 
-function namedIn(headers: WebhookHeaders): { id: string; timestamp: string; signature: string } {
+function readHeaders(headers: WebhookHeaders): { id: string; timestamp: string; signature: string } {
   const all = headers instanceof Headers ? Object.fromEntries(headers) : headers;
   const byName = new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
   for (const prefix of PREFIXES) {

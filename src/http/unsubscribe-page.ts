@@ -49,7 +49,7 @@ export function askPage(language: Language, names: Names): string {
   return page(
     language,
     ask.title,
-    html`<p>${say(ask.text, names)}</p>
+    html`<p>${fill(ask.text, names)}</p>
       <form method="post">
         <input type="hidden" name="List-Unsubscribe" value="One-Click" />
         <button>${button}</button>
@@ -64,7 +64,7 @@ export function donePage(language: Language, names: Names): string {
   return page(
     language,
     done.title,
-    html`<p>${say(done.text, names)}</p>
+    html`<p>${fill(done.text, names)}</p>
       <p class="rest">${rest}</p>`,
   );
 }
@@ -95,7 +95,7 @@ function page(language: Language, title: string, content: Html): string {
 }
 
 /** Fills a sentence's placeholders. */
-function say(sentence: string, { sender, address }: Names): Html[] {
+function fill(sentence: string, { sender, address }: Names): Html[] {
   const names = { '{sender}': domainToUnicode(sender) || sender, '{address}': maskAddress(address) };
   return sentence
     .split(/(\{sender\}|\{address\})/)

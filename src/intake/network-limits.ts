@@ -30,7 +30,7 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
   const takeTokens = (address: string, tokens: number): number => {
     const network = networkOf(address);
     const now = performance.now();
-    const bucket = buckets.get(network) ?? { debt: 0, atMs: now };
+    const bucket = buckets.get(network) ?? { usage: 0, atMs: now };
     refill(bucket, rate, now);
     buckets.set(network, bucket);
     return take(bucket, rate, tokens);

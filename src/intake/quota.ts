@@ -25,7 +25,7 @@ export async function giveQuota(db: Db, orgId: string, monthly: number | null): 
 
 /** @throws ServiceError not_found */
 async function requireUsage(db: Db, orgId: string): Promise<Usage> {
-  const found = await usage(db, orgId);
-  if (!found) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
-  return found;
+  const usages = await usage(db, orgId);
+  if (!usages) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  return usages;
 }

@@ -65,7 +65,7 @@ type Buckets = RateLimit & {
   /** Returns the usage to report. Buckets that are full and unused are removed. */
   readonly collectUsage: () => ProcessUsage[];
   /** Sets the usage of all processes after an exchange. */
-  readonly setUsage: (orgId: string, debt: number) => void;
+  readonly setTotal: (orgId: string, usage: number) => void;
   /** Restores usage that could not be reported. */
   readonly restore: (usage: ProcessUsage) => void;
 };
@@ -98,7 +98,7 @@ export function startRateLimits(
       const chunk = usages.slice(from, from + BUCKETS_PER_STATEMENT);
       try {
         const totals = await exchangeUsage(pool, chunk, perSecond);
-        for (const { bucket, org_id, debt } of totals) byName.get(bucket)?.setUsage(org_id, debt);
+        for (const { bucket, org_id, debt } of totals) byName.get(bucket)?.setTotal(org_id, debt);
       } catch (error) {
         for (const each of usages.slice(from)) byName.get(each.bucket)?.restore(each);
         throw error;
@@ -127,7 +127,7 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
       refill(existing, rate, now);
       return existing;
     }
-    const newBucket = { debt: 0, atMs: now, unreported: 0, isRequested: false };
+    const newBucket = { usage: 0, atMs: now, unreported: 0, isRequested: false };
     buckets.set(orgId, newBucket);
     return newBucket;
   };
@@ -144,7 +144,7 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
     },
     refund(orgId, tokens) {
       const bucket = bucketOf(orgId);
-      bucket.debt = Math.max(0, bucket.debt - tokens);
+      bucket.usage = Math.max(0, bucket.usage - tokens);
       bucket.unreported -= tokens;
     },
     standing: (orgId) => standing(bucketOf(orgId), rate),
@@ -154,9 +154,9 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
       const usages: ProcessUsage[] = [];
       for (const orgId of [...buckets.keys()]) {
         const bucket = bucketOf(orgId);
-        if (isStale) bucket.unreported = Math.min(bucket.unreported, bucket.debt);
+        if (isStale) bucket.unreported = Math.min(bucket.unreported, bucket.usage);
         if (!bucket.isRequested && bucket.unreported === 0) {
-          if (bucket.debt === 0) buckets.delete(orgId);
+          if (bucket.usage === 0) buckets.delete(orgId);
           continue;
         }
         usages.push({ org_id: orgId, bucket: name, spent: bucket.unreported });
@@ -166,10 +166,10 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
       if (usages.length === 0) exchangedAt = performance.now();
       return usages;
     },
-    setUsage(orgId, debt) {
+    setTotal(orgId, usage) {
       exchangedAt = performance.now();
       const bucket = bucketOf(orgId);
-      bucket.debt = Math.max(0, debt + bucket.unreported);
+      bucket.usage = Math.max(0, usage + bucket.unreported);
     },
     restore({ org_id: orgId, spent }) {
       const bucket = bucketOf(orgId);

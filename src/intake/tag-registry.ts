@@ -13,8 +13,8 @@ const MAX_REMEMBERED_TAGS = 50_000;
  * remembers registered tags, so that only emails with new tags cost statements and locks.
  */
 export interface TagRegistry {
-  /** Adds the tags that this process does not know to be registered to `found`. */
-  readonly collectUnknown: (orgId: string, tags: readonly Tag[], found: Map<string, Tag>) => void;
+  /** Adds the tags that this process does not know to be registered to `unknown`. */
+  readonly collectUnknown: (orgId: string, tags: readonly Tag[], unknown: Map<string, Tag>) => void;
   /** @throws ServiceError limit_exceeded; then none of them is registered */
   readonly register: (orgId: string, unknown: ReadonlyMap<string, Tag>) => Promise<void>;
 }
@@ -46,20 +46,20 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   };
 
   return {
-    collectUnknown(orgId, tags, found) {
+    collectUnknown(orgId, tags, unknown) {
       for (const tag of tags) {
         // Names and values contain no spaces.
         const key = `${orgId} ${tag.name} ${tag.value}`;
-        if (!registered.get(key)) found.set(key, tag);
+        if (!registered.get(key)) unknown.set(key, tag);
       }
     },
     // Serialized per organization, so that one that always sends new tags holds at most one connection.
     register(orgId, unknown) {
       const turn = (queues.get(orgId) ?? Promise.resolve()).then(() => write(orgId, unknown));
-      const settled = turn.catch(() => undefined);
-      queues.set(orgId, settled);
-      void settled.then(() => {
-        if (queues.get(orgId) === settled) queues.delete(orgId);
+      const done = turn.catch(() => undefined);
+      queues.set(orgId, done);
+      void done.then(() => {
+        if (queues.get(orgId) === done) queues.delete(orgId);
       });
       return turn;
     },

@@ -80,9 +80,9 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
   };
 
   return {
-    async take(wanted, { signal, holder } = {}) {
+    async take(requested, { signal, holder } = {}) {
       signal?.throwIfAborted();
-      const bytes = Math.min(wanted, share);
+      const bytes = Math.min(requested, share);
       return new Promise((resolve, reject) => {
         const waiter: Waiter = {
           bytes,
@@ -104,8 +104,8 @@ export function makeByteLimit(capacity: number, share = capacity): ByteLimit {
         grant();
       });
     },
-    tryTake(wanted, holder) {
-      const bytes = Math.min(wanted, share);
+    tryTake(requested, holder) {
+      const bytes = Math.min(requested, share);
       if (bytes > free || !isWithinShare({ bytes, holder }) || queue.some(isWithinShare)) return undefined;
       change(holder, bytes);
       return releaseOf(bytes, holder);

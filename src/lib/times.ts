@@ -9,10 +9,10 @@ export function percentile(steps: ReadonlyMap<number, number>, part: number): nu
   const total = sorted.reduce((sum, [, count]) => sum + count, 0);
   let before = 0;
   for (const [step, count] of sorted) {
-    const wanted = part * total - before;
-    if (wanted <= count) {
+    const rest = part * total - before;
+    if (rest <= count) {
       const [low, high] = [step === 0 ? 0 : 2 ** ((step - 1) / 2), 2 ** (step / 2)];
-      return low + (high - low) * (wanted / count);
+      return low + (high - low) * (rest / count);
     }
     before += count;
   }

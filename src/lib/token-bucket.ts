@@ -7,8 +7,8 @@ export interface Rate {
 /** A token bucket, stored as the number of missing tokens. */
 export interface Bucket {
   /** Tokens that were taken and not refilled: 0 for a full bucket, more than its capacity for an overdrawn one. */
-  debt: number;
-  /** The time of `debt` in milliseconds of a monotonic clock. */
+  usage: number;
+  /** The time of `usage` in milliseconds of a monotonic clock. */
   atMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface Standing {
 
 /** Adds the tokens of the time since `at`. */
 export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
-  bucket.debt = Math.max(0, bucket.debt - ((now - bucket.atMs) / 1_000) * perSecond);
+  bucket.usage = Math.max(0, bucket.usage - ((now - bucket.atMs) / 1_000) * perSecond);
   bucket.atMs = now;
 }
 
@@ -33,16 +33,16 @@ export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
  */
 export function take(bucket: Bucket, { perSecond, burst }: Rate, cost: number): number {
   const needed = Math.min(cost, Math.max(1, burst / 2));
-  const missing = bucket.debt + needed - burst;
+  const missing = bucket.usage + needed - burst;
   if (missing > 0) return Math.max(1, Math.ceil(missing / perSecond));
-  bucket.debt += cost;
+  bucket.usage += cost;
   return 0;
 }
 
-export function standing({ debt }: Bucket, { perSecond, burst }: Rate): Standing {
+export function standing({ usage }: Bucket, { perSecond, burst }: Rate): Standing {
   return {
     limit: burst,
-    remaining: Math.max(0, Math.floor(burst - debt)),
-    resetSeconds: Math.ceil(debt / perSecond),
+    remaining: Math.max(0, Math.floor(burst - usage)),
+    resetSeconds: Math.ceil(usage / perSecond),
   };
 }

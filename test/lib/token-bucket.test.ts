@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type Bucket, type Rate, refill, standing, take } from '../../src/lib/token-bucket.ts';
 
 const RATE: Rate = { perSecond: 10, burst: 20 };
-const full = (): Bucket => ({ debt: 0, atMs: 0 });
+const full = (): Bucket => ({ usage: 0, atMs: 0 });
 
 describe('a token bucket', () => {
   it('gives what it holds, then what flows back, and says when there will be enough', () => {
@@ -21,12 +21,12 @@ describe('a token bucket', () => {
   });
 
   it('lets the largest through when it is half full, and is overdrawn then', () => {
-    const bucket = { debt: 11, atMs: 0 };
+    const bucket = { usage: 11, atMs: 0 };
     assert.equal(take(bucket, RATE, 1_000), 1);
     refill(bucket, RATE, 100);
     assert.equal(take(bucket, RATE, 1_000), 0);
     assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 0, resetSeconds: 101 });
-    assert.equal(take(bucket, RATE, 1), 100, 'seconds until the debt is paid');
+    assert.equal(take(bucket, RATE, 1), 100, 'seconds until the usage is paid');
     assert.equal(take(bucket, RATE, 1_000), 100);
   });
 
@@ -40,7 +40,7 @@ describe('a token bucket', () => {
         for (const { wait, cost } of steps) {
           now += wait;
           refill(bucket, RATE, now);
-          const before = bucket.debt;
+          const before = bucket.usage;
           const seconds = take(bucket, RATE, cost);
           if (seconds === 0) {
             assert.ok(before + Math.min(cost, RATE.burst / 2) <= RATE.burst, 'there was enough');
@@ -52,7 +52,7 @@ describe('a token bucket', () => {
             assert.equal(take(later, RATE, cost), 0, 'after Retry-After it passes');
           }
         }
-        const owed = Math.max(0, bucket.debt - RATE.burst);
+        const owed = Math.max(0, bucket.usage - RATE.burst);
         assert.ok(given <= RATE.burst + (now / 1_000) * RATE.perSecond + owed + 1e-6, `${given} in ${now} ms`);
       }),
     );

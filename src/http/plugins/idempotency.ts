@@ -55,10 +55,10 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
 /** @throws ServiceError invalid_idempotency_key */
 function keyOf(request: FastifyRequest): string | undefined {
   // Node would join repeated headers into one.
-  const given = request.raw.headersDistinct['idempotency-key'];
-  if (!given) return undefined;
-  const [header = ''] = given;
-  if (given.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');
+  const values = request.raw.headersDistinct['idempotency-key'];
+  if (!values) return undefined;
+  const [header = ''] = values;
+  if (values.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');
   // Node decodes header bytes as Latin-1; most clients send UTF-8.
   const bytes = Buffer.from(header, 'latin1');
   const key = isUtf8(bytes) ? bytes.toString() : header;

@@ -22,7 +22,7 @@ export function traced(tracer: Tracer, handler: Route['handler']): Route['handle
       },
     } as const;
     // A refusal is a valid response; thrown inside, it would mark the span as failed.
-    const [settled] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
+    const [outcome] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
       const results = await Promise.allSettled([handler(request, reply)]);
       const [result] = results;
       const status = result.status === 'fulfilled' ? reply.statusCode : STATUS[toServiceError(result.reason).code];
@@ -32,7 +32,7 @@ export function traced(tracer: Tracer, handler: Route['handler']): Route['handle
       if (typeof made === 'string') setAttributes({ 'sendwright.message.id': made });
       return results;
     });
-    if (settled.status === 'rejected') throw settled.reason as Error;
-    return settled.value;
+    if (outcome.status === 'rejected') throw outcome.reason as Error;
+    return outcome.value;
   };
 }

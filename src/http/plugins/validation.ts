@@ -90,23 +90,23 @@ function pointer(instancePath: string): string[] {
 /** Translates a failed schema keyword into an error message. */
 function describe(error: ErrorObject, noun: Noun): Problem {
   const { keyword, params, parentSchema, instancePath, data } = error;
-  const given = params as Record<string, unknown>;
+  const details = params as Record<string, unknown>;
   switch (keyword) {
     case 'required':
-      return { path: given['missingProperty'] as string, message: 'is required' };
+      return { path: details['missingProperty'] as string, message: 'is required' };
     case 'additionalProperties':
       return {
-        path: given['additionalProperty'] as string,
+        path: details['additionalProperty'] as string,
         message: `is not a known ${noun === 'parameter' ? noun : 'field'}`,
       };
     case 'type':
       return {
         message:
-          typeProblem(given['type'] as string | string[], noun === 'field' && instancePath === '') +
+          typeProblem(details['type'] as string | string[], noun === 'field' && instancePath === '') +
           wrapHint(data, parentSchema as TSchema),
       };
     case 'enum':
-      return { message: `must be one of ${(given['allowedValues'] as unknown[]).filter(Boolean).join(', ')}` };
+      return { message: `must be one of ${(details['allowedValues'] as unknown[]).filter(Boolean).join(', ')}` };
     case 'not':
       return { message: 'is not accepted in a batch' };
     case 'pattern':

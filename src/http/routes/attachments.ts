@@ -62,9 +62,9 @@ export function getAttachment(deps: AttachmentRoutesDeps) {
     },
     async (request) => {
       const { id, attachmentId } = request.params;
-      const found = await findAttachments(deps.pool, callerOf(request).org_id, id, attachmentId);
-      if (!found) throw new ServiceError('not_found', 'there is no email with this id');
-      const [attachment] = await withLinks(request, id, found);
+      const attachments = await findAttachments(deps.pool, callerOf(request).org_id, id, attachmentId);
+      if (!attachments) throw new ServiceError('not_found', 'there is no email with this id');
+      const [attachment] = await withLinks(request, id, attachments);
       if (!attachment) throw new ServiceError('not_found', 'this email has no attachment with this id');
       return attachment;
     },

@@ -55,20 +55,20 @@ export function get({ pool }: WebhookRoutesDeps) {
     },
     async (request) => {
       const { id } = await requireEndpoint(pool, callerOf(request).org_id, request.params.id);
-      const found = await findDelivery(pool, id, request.params.deliveryId);
-      if (!found) throw noDelivery();
-      const { event_id, type, status, created_at, next_attempt_at } = found;
+      const delivery = await findDelivery(pool, id, request.params.deliveryId);
+      if (!delivery) throw noDelivery();
+      const { event_id, type, status, created_at, next_attempt_at } = delivery;
       // Before the first attempt the payload is not stored yet.
-      const payload = found.payload ?? payloadOf({ ...found, id: event_id }, found.email ?? undefined);
+      const payload = delivery.payload ?? payloadOf({ ...delivery, id: event_id }, delivery.email ?? undefined);
       return {
-        id: found.id,
+        id: delivery.id,
         event_id,
         type,
         status,
         created_at,
         next_attempt_at,
         payload: JSON.parse(payload) as unknown,
-        attempts: await findAttempts(pool, found.id),
+        attempts: await findAttempts(pool, delivery.id),
       };
     },
   );

@@ -36,13 +36,13 @@ export function metrics({ type, text }: Metrics): Route {
 const READY_TTL_MS = 1_000;
 
 export function readyz(db: Db) {
-  let asked: { readonly at: number; readonly missing: Promise<readonly string[]> } | undefined;
+  let latest: { readonly at: number; readonly missing: Promise<readonly string[]> } | undefined;
   let names: readonly string[] | undefined;
-  const look = async (): Promise<readonly string[]> => pendingMigrations(db, (names ??= await migrationNames()));
+  const check = async (): Promise<readonly string[]> => pendingMigrations(db, (names ??= await migrationNames()));
   const missingMigrations = (): Promise<readonly string[]> => {
     const now = performance.now();
-    if (!asked || now - asked.at >= READY_TTL_MS) asked = { at: now, missing: look() };
-    return asked.missing;
+    if (!latest || now - latest.at >= READY_TTL_MS) latest = { at: now, missing: check() };
+    return latest.missing;
   };
   return route(
     {
