@@ -1,8 +1,8 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { EmailStatus } from '../src/domain/email/email.ts';
-import { SMALL_BODY_BYTES, weigh } from '../src/store/emails/attempts.ts';
-import { leaveGroup } from '../src/store/outbox/outbox.ts';
+import { SMALL_BODY_BYTES, readSendSizes } from '../src/store/emails/attempts.ts';
+import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
 import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
@@ -60,7 +60,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const others = again.length < results.length && again.length <= FEW;
       const leaving = again.filter((result) => result.alone === true || others);
       const wait = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
-      await leaveGroup(
+      await detachFromGroup(
         deps.pool,
         id,
         leaving.map((result) => ({ id: result.id, wait: wait(result) })),
@@ -125,7 +125,7 @@ function isRefusal(result: MemberResult): result is Again {
 }
 
 async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
-  const weights = await weigh(
+  const weights = await readSendSizes(
     deps.pool,
     members.map(({ id }) => id),
   );

@@ -6,13 +6,13 @@ import { checkDomain as check, notifyEndpoints, failCompetingRegistrations } fro
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import { prepareDomain } from '../sender-domains/prepare.ts';
 import {
-  askForCheck,
+  requestCheck,
   deleteDomain,
   type Domain,
   findDomain,
   findDomains,
   insertDomain,
-  lockNamesakes,
+  lockRegistrations,
   wakeDomain,
   type WholeDomain,
 } from '../store/domains/domains.ts';
@@ -81,7 +81,7 @@ async function insert(
   const inserting = transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'domains', orgId);
     // Every transaction that verifies a domain locks the competing registrations before it writes.
-    const others = trusted ? await lockNamesakes(client, name) : [];
+    const others = trusted ? await lockRegistrations(client, name) : [];
     const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
     if (!domain) return undefined;
     await notifyEndpoints(client, domain, 'created');
@@ -123,7 +123,7 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
-  const asked = await askForCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
+  const asked = await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
   if (!asked) throw noDomain();
   if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
   deps.wakeRelay();

@@ -1,5 +1,5 @@
 import type { Children } from '@kitajs/html';
-import type { Belonging } from '../store/accounts/sessions.ts';
+import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
 import type { Context, Html, SignedIn, Visit } from './page.ts';
@@ -78,7 +78,7 @@ export function Layout({ context, title, crumbs = [], actions, charts = false, c
   );
 }
 
-function Suspended({ organization }: { organization: Belonging }): Html {
+function Suspended({ organization }: { organization: OrganizationOfUser }): Html {
   const { suspended_at: since, suspended_reason: reason } = organization;
   if (since === null) return <></>;
   return (

@@ -6,7 +6,7 @@ import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
-import type { Belonging } from '../store/accounts/sessions.ts';
+import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import type { Role, User } from '../store/accounts/users.ts';
@@ -66,9 +66,9 @@ export interface SignedIn {
   readonly user: User;
   /** The token of the session's cookie. */
   readonly token: string;
-  readonly organizations: readonly Belonging[];
+  readonly organizations: readonly OrganizationOfUser[];
   /** The selected organization with the user's role in it; null for a user without organizations. */
-  readonly organization: Belonging | null;
+  readonly organization: OrganizationOfUser | null;
   /** The message about the change that redirected here. */
   readonly flash: string | null;
 }
@@ -77,7 +77,7 @@ export interface SignedIn {
 export interface Context<Query = unknown> extends Visit<Query> {
   readonly session: SignedIn;
   readonly user: User;
-  readonly organization: Belonging;
+  readonly organization: OrganizationOfUser;
   readonly role: Role;
 }
 

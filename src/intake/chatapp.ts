@@ -5,7 +5,7 @@ import { parsePhone, type Phone, PHONE_PROBLEMS } from '../domain/chat/phone.ts'
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
-import { acceptChat, acceptChatOnce, type ChatAcceptance, type ChatRefusal } from '../store/chat/messages.ts';
+import { acceptChat, acceptChatWithKey, type ChatAcceptance, type ChatRefusal } from '../store/chat/messages.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { IntakeDeps } from './emails.ts';
@@ -53,7 +53,7 @@ export async function sendChat(
     traceparent: tracer?.current(),
   };
   const acceptance = idempotency
-    ? await rejectReusedKey(acceptChatOnce(pool, orgId, chat, idempotency))
+    ? await rejectReusedKey(acceptChatWithKey(pool, orgId, chat, idempotency))
     : await acceptChat(pool, orgId, chat);
   if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
   if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);

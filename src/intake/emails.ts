@@ -83,7 +83,7 @@ export async function acceptEmail(
   const { limits } = deps;
   const allowance = allowanceOf(request);
   const origin = { batchId: null, traceparent: deps.tracer?.current() };
-  const email = { ...newEmail(request, senderAndTime(request), origin), once: idempotency };
+  const email = { ...newEmail(request, senderAndTime(request), origin), idempotency };
   const judge = async (): Promise<void> => {
     const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
     if (judgement) throw refused(judgement.refusal, request);

@@ -1,7 +1,7 @@
 import { startLoop } from '../lib/background-loop.ts';
-import { foldEmailMoves } from '../store/emails/hours.ts';
+import { aggregateEmailMoves } from '../store/emails/hours.ts';
 import type { Pool } from '../store/postgres/pool.ts';
-import { foldTags } from '../store/emails/tags.ts';
+import { aggregateTags } from '../store/emails/tags.ts';
 
 /** Bounds the additions that readers of the counts must add up. */
 const INTERVAL_MS = 1_000;
@@ -16,11 +16,11 @@ const ADDITIONS_PER_STATEMENT = 5_000;
  */
 export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const step = async (signal: AbortSignal): Promise<void> => {
-    for (const fold of [foldTags, foldEmailMoves]) await foldAll(pool, fold, signal);
+    for (const fold of [aggregateTags, aggregateEmailMoves]) await foldAll(pool, fold, signal);
   };
   return startLoop(INTERVAL_MS, step, onError);
 }
 
-async function foldAll(pool: Pool, fold: typeof foldTags, signal: AbortSignal): Promise<void> {
+async function foldAll(pool: Pool, fold: typeof aggregateTags, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await fold(pool, ADDITIONS_PER_STATEMENT)) === ADDITIONS_PER_STATEMENT);
 }

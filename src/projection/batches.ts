@@ -1,5 +1,5 @@
 import { newId } from '../domain/ids.ts';
-import { announceBatch, findBatch, findOver } from '../store/emails/batches.ts';
+import { markAnnounced, findBatch, findFinishedBatches } from '../store/emails/batches.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
 
@@ -11,9 +11,9 @@ import { tellEndpoints } from '../store/webhooks/events.ts';
  */
 export async function announceBatches(pool: Pool, ids: readonly string[]): Promise<number> {
   let announced = 0;
-  for (const { id, org_id } of await findOver(pool, ids)) {
+  for (const { id, org_id } of await findFinishedBatches(pool, ids)) {
     await transaction(pool, async (client) => {
-      if (!(await announceBatch(client, id))) return;
+      if (!(await markAnnounced(client, id))) return;
       const batch = await findBatch(client, org_id, id);
       if (!batch) return;
       const { total, status, counts, completed_at } = batch;

@@ -5,7 +5,7 @@ import {
   deferOutbox,
   deleteOutbox,
   type EmailRow,
-  foldOutbox,
+  groupOutboxRows,
   lockChats,
   lockDomains,
   lockGroups,
@@ -13,8 +13,8 @@ import {
   lockOutbox,
   lockWakes,
   type OutboxRow,
-  type Waiting,
-  whatWaits,
+  type PendingKinds,
+  findPendingKinds,
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { dispatched } from '../telemetry/topics.ts';
@@ -141,7 +141,7 @@ type Next = 'immediately' | 'wait' | number;
 
 /** Locks pending rows and dispatches or groups them. */
 async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
-  const pending = await whatWaits(deps.pool);
+  const pending = await findPendingKinds(deps.pool);
   if (!Object.values(pending).includes(true)) return 'wait';
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<PollResult> => {
     // First, since they are few and grouping a burst takes time.
@@ -160,7 +160,7 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
   return next;
 }
 
-async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Waiting): Promise<PollResult> {
+async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: PendingKinds): Promise<PollResult> {
   const { emails: bucket } = pace;
   // Existing groups are started before new ones are formed, so that workers are not idle meanwhile.
   const readyGroups = pending.groups ? await lockGroups(client, MAX_DISPATCHED_ROWS) : [];
@@ -219,7 +219,7 @@ async function insertGroups(client: Db, groups: readonly (readonly EmailRow[])[]
       traceparent: row.traceparent,
     }));
   });
-  await foldOutbox(client, members);
+  await groupOutboxRows(client, members);
 }
 
 /** Dispatches rows concurrently and deletes the successful ones. @returns the error if Temporal is unreachable */

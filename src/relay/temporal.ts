@@ -18,7 +18,7 @@ import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
 import type {
   ChatRow,
-  ChoreRow,
+  MaintenanceRow,
   DomainRow,
   EmailRow,
   GroupRow,
@@ -121,7 +121,7 @@ export function makeTemporalDispatcher(
   }
 
   /** If the task is running already and has missed this work, the next scheduled run does it. */
-  async function runUpkeepTask({ message_id: name }: ChoreRow): Promise<void> {
+  async function runUpkeepTask({ message_id: name }: MaintenanceRow): Promise<void> {
     await ignoreAlreadyStarted(
       workflow.start<(chores: readonly Chore[]) => Promise<unknown>>('upkeep', {
         workflowId: `upkeep-${name}`,

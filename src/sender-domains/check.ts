@@ -12,8 +12,8 @@ import { ownDkimName, wantedRecords } from '../domain/senders/sender-records.ts'
 import {
   failDomains,
   findDomain,
-  lockNamesakes,
-  type Namesake,
+  lockRegistrations,
+  type Registration,
   saveCheck,
   wakeDomain,
   type WholeDomain,
@@ -107,7 +107,7 @@ async function writeIn(
   { id, name }: WholeDomain,
   { findings, verdict, published, isBackground }: Outcome,
 ): Promise<DomainStatus | undefined> {
-  const namesakes = await lockNamesakes(client, name);
+  const namesakes = await lockRegistrations(client, name);
   const self = namesakes.find((each) => each.id === id);
   if (!self) return undefined;
   const others = namesakes.filter((each) => each !== self);
@@ -122,7 +122,7 @@ async function writeIn(
   return step.status;
 }
 
-function lostTo({ tries, misses }: Namesake): Step {
+function lostTo({ tries, misses }: Registration): Step {
   return { status: 'failed', tries, misses, next: null };
 }
 
@@ -139,7 +139,7 @@ function taken(name: string, findings: Findings): Findings {
 export async function failCompetingRegistrations(
   db: Db,
   { name }: { readonly name: string },
-  others: readonly Namesake[],
+  others: readonly Registration[],
 ): Promise<void> {
   const losers = others.filter(({ status }) => status === 'pending');
   const ids = losers.map(({ id }) => id);
@@ -155,7 +155,7 @@ type Change = 'created' | 'verified' | 'failed' | 'deleted';
 /** Enqueues webhooks about a domain, by default about its status. */
 export async function notifyEndpoints(
   db: Db,
-  { id, org_id, name, status }: Pick<Namesake, 'id' | 'org_id' | 'name' | 'status'>,
+  { id, org_id, name, status }: Pick<Registration, 'id' | 'org_id' | 'name' | 'status'>,
   change: Change = status === 'verified' ? 'verified' : 'failed',
 ): Promise<void> {
   const data = { domainId: id, name, status };

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { findDomain, keepDkimKey, type WholeDomain } from '../store/domains/domains.ts';
+import { findDomain, saveDkimKey, type WholeDomain } from '../store/domains/domains.ts';
 import { keepProviderDomain } from '../store/domains/provider-domains.ts';
 import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
@@ -27,7 +27,7 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
   });
   if (!key) return;
   const { publicKey, privateKey } = key;
-  await keepDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
+  await saveDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
 }
 
 /** Also used when Postmark no longer has the domain. */

@@ -4,7 +4,7 @@ import { projectChatReports } from '../projection/chat.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { findChats, type SendingNumber, type StoredChat } from '../store/chat/attempts.ts';
 import type { Pool } from '../store/postgres/pool.ts';
-import { findOverdueChats, findUnreportedChats, noteChatLooks, putBackChats } from '../store/chat/stuck.ts';
+import { findOverdueChats, findUnreportedChats, scheduleNextChatCheck, putBackChats } from '../store/chat/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
 import type { UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
@@ -40,7 +40,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
         }
       } finally {
         // Also after a failure, so that the message does not block the others in the next step.
-        await noteChatLooks(pool, ids);
+        await scheduleNextChatCheck(pool, ids);
         if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
       }
       return { done: ids.length, next: ids.length === REPORTS_PER_STEP ? '' : null };
@@ -59,7 +59,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
         rescued.publish({ kind: 'chatapp', state, count: open.length });
         log.warn({ message: id, state }, 'started a new workflow for an overdue message');
       }
-      await noteChatLooks(pool, ids);
+      await scheduleNextChatCheck(pool, ids);
       return { done: ids.length, next: ids.length === OVERDUE_PER_STEP ? '' : null };
     },
   };

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { projectFeedback } from '../projection/feedback.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import type { Pool } from '../store/postgres/pool.ts';
-import { findUnreported, noteLooks } from '../store/emails/stuck.ts';
+import { findUnreported, scheduleNextCheck } from '../store/emails/stuck.ts';
 import type { UpkeepStep } from './task.ts';
 
 /** The dependencies of the task that fetches overdue reports. */
@@ -40,7 +40,7 @@ export function makeReconcileActivities(deps: ReconcileDeps) {
           }
         }
       } finally {
-        await noteLooks(deps.pool, asked);
+        await scheduleNextCheck(deps.pool, asked);
         if (emails.length > 0) {
           const line = { emails: emails.length, asked: asked.length, reports };
           deps.log.info(line, 'fetched overdue reports from Postmark');

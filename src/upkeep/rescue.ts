@@ -6,7 +6,7 @@ import {
   findAlmostDue,
   findAlmostDueWorkflows,
   findOverdue,
-  noteLooks,
+  scheduleNextCheck,
   putBackEmails,
   wakeWorkflow,
 } from '../store/emails/stuck.ts';
@@ -41,7 +41,7 @@ export function makeRescueActivities(deps: RescueDeps) {
         const ids = members.map(({ id }) => id);
         const state = await deps.workflows.describe(workflowId);
         if (state !== 'running') await putBack(deps, workflowId, ids, state);
-        await noteLooks(deps.pool, ids);
+        await scheduleNextCheck(deps.pool, ids);
       });
       return { done: emails.length, next: emails.length === OVERDUE_PER_STEP ? '' : null };
     },

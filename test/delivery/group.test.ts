@@ -7,7 +7,7 @@ import { type GroupDelivery, makeGroupActivities } from '../../activities/index.
 import type { Member } from '../../src/delivery/email/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
-import { foldOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { NewEmail } from '../../src/store/emails/emails.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { inMs } from '../store/mail.ts';
@@ -33,7 +33,7 @@ async function group(
   const members = await set.acceptMany(n, typeof fields === 'function' ? fields : () => fields);
   const ids = new Set(members.map((member) => member.id));
   const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));
-  await foldOutbox(
+  await groupOutboxRows(
     pool,
     rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group: id })),
   );

@@ -63,7 +63,7 @@ describe('single emails that come together', () => {
     const once = { key: 'k', fingerprint: Buffer.alloc(32) };
     const wanted = [
       ...emails(2, { from_domain: 'org3.example' }),
-      ...emails(2, { from_domain: 'org3.example', once }),
+      ...emails(2, { from_domain: 'org3.example', idempotency: once }),
       ...emails(2, { from_domain: 'org3.example' }),
     ];
     const answers = await Promise.allSettled(wanted.map((email) => store(caller, email)));

@@ -6,7 +6,7 @@ import {
   endAttempts,
   lastAttempts,
   lockEmails,
-  noteChecks,
+  recordLookups,
 } from '../../src/store/emails/attempts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
@@ -83,15 +83,15 @@ describe('attempts', () => {
   test('count the checks at the provider, and remember the first "not found"', async () => {
     const [one, other] = [attempt(), attempt()];
     await beginAttempts(pool, [one, other]);
-    await noteChecks(pool, 'call_1', [one.message_id], false);
+    await recordLookups(pool, 'call_1', [one.message_id], false);
     assert.deepEqual(pick(await last(one.message_id)), [1, false]);
-    await noteChecks(pool, 'call_1', [one.message_id], true);
+    await recordLookups(pool, 'call_1', [one.message_id], true);
     assert.deepEqual(pick(await last(one.message_id)), [2, true]);
     await pool.query(`UPDATE attempts SET denied_at = denied_at - interval '70 s' WHERE message_id = $1`, [
       one.message_id,
     ]);
-    await noteChecks(pool, 'call_1', [one.message_id], true);
-    await noteChecks(pool, 'call_1', [one.message_id], false);
+    await recordLookups(pool, 'call_1', [one.message_id], true);
+    await recordLookups(pool, 'call_1', [one.message_id], false);
     const { checks, not_found_for } = (await last(one.message_id)) ?? {};
     assert.equal(checks, 4);
     assert.ok((not_found_for ?? 0) >= 70_000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readFile } from 'node:fs/promises';
 import { readBacklog } from '../../src/store/outbox/backlog.ts';
-import { foldEmailMoves, readEmailHours } from '../../src/store/emails/hours.ts';
+import { aggregateEmailMoves, readEmailHours } from '../../src/store/emails/hours.ts';
 import { listEmails } from '../../src/store/emails/lists.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { project } from '../../src/projection/emails.ts';
@@ -69,9 +69,9 @@ describe('emails of an hour', () => {
       delivered: 3,
     };
     assert.deepEqual(await counted(orgId), expected);
-    assert.ok((await foldEmailMoves(pool, 3)) === 3, 'as many as it may');
+    assert.ok((await aggregateEmailMoves(pool, 3)) === 3, 'as many as it may');
     assert.deepEqual(await counted(orgId), expected);
-    while ((await foldEmailMoves(pool, 1_000)) > 0);
+    while ((await aggregateEmailMoves(pool, 1_000)) > 0);
     assert.equal(await rowsOf(orgId), 0);
     assert.deepEqual(await counted(orgId), expected);
     await project(pool, 'failed', [{ id: emails[5]?.id ?? '', error: 'given up' }]);
@@ -120,7 +120,7 @@ describe('emails of an hour', () => {
     await accept(pool, orgId, emails);
     const ending = new AbortController();
     const folding = (async () => {
-      while (!ending.signal.aborted) await foldEmailMoves(pool, 3);
+      while (!ending.signal.aborted) await aggregateEmailMoves(pool, 3);
     })();
     const seen: number[] = [];
     await Promise.all(

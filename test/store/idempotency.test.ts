@@ -108,12 +108,12 @@ describe('an idempotency key', () => {
   test('returns the stored answer and the fingerprint of its request, and cannot be stored twice', async () => {
     const keys = makeKeyHolder(pool);
     const email = newEmail();
-    const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, once: once('g') }]);
+    const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, idempotency: once('g') }]);
     const { refusal, has_quota, ...expected } = answer ?? {};
     assert.deepEqual([refusal, has_quota], [null, false]);
     assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
     assert.equal(await locks(), 0);
-    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once('g') }]), { code: '23505' });
+    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once('g') }]), { code: '23505' });
   });
 });
 
@@ -125,7 +125,7 @@ test('deleteExpiredKeys deletes keys older than 24 hours, oldest first, and no o
     ['older', '25 hours'],
     ['oldest', '9 days'],
   ] as const) {
-    await acceptEmails(pool, orgId, null, [{ ...newEmail(), once: once(key) }]);
+    await acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once(key) }]);
     await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
   }
   const left = async () => {

@@ -4,8 +4,8 @@ import { project, projectReschedule } from '../../src/projection/emails.ts';
 import {
   deferOutbox,
   deleteOutbox,
-  foldOutbox,
-  leaveGroup,
+  groupOutboxRows,
+  detachFromGroup,
   lockGroups,
   lockOutbox,
 } from '../../src/store/outbox/outbox.ts';
@@ -140,11 +140,11 @@ describe('the outbox', () => {
     (await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails WHERE id = $1', [id])).rows[0]
       ?.workflow_id;
 
-  test('foldOutbox replaces rows by one of a group that lists its members, and sets their workflow_id', async () => {
+  test('groupOutboxRows replaces rows by one of a group that lists its members, and sets their workflow_id', async () => {
     const due = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
-    await foldOutbox(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await joining('grp_1'));
     assert.deepEqual(await lockOutbox(pool, 10), []);
     const [group, ...others] = await lockGroups(pool, 10);
     assert.deepEqual(others, []);
@@ -165,13 +165,13 @@ describe('the outbox', () => {
     for (const id of ids) assert.equal(await carrierOf(id), 'grp_1');
   });
 
-  test('foldOutbox stores several groups; a mixed group has no common organization, batch or time', async () => {
+  test('groupOutboxRows stores several groups; a mixed group has no common organization, batch or time', async () => {
     const other = await organization(pool, 'other.example');
     const [one, two] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId, { batch_id: 'bt_1' })];
     const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
     await accept(pool, other, [three]);
     const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
-    await foldOutbox(pool, [...(await joining('grp_1', [one, two])), ...(await joining('grp_2', [three.id, four]))]);
+    await groupOutboxRows(pool, [...(await joining('grp_1', [one, two])), ...(await joining('grp_2', [three.id, four]))]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id, org_id, batch_id, bulk, due_at }) => ({ message_id, org_id, batch_id, bulk, due_at })),
@@ -184,8 +184,8 @@ describe('the outbox', () => {
 
   test('lockGroups returns groups of single emails before groups of batches', async () => {
     const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
-    await foldOutbox(pool, await joining('grp_1', [bulk]));
-    await foldOutbox(pool, await joining('grp_2', [single]));
+    await groupOutboxRows(pool, await joining('grp_1', [bulk]));
+    await groupOutboxRows(pool, await joining('grp_2', [single]));
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id }) => message_id),
@@ -193,7 +193,7 @@ describe('the outbox', () => {
     );
   });
 
-  test('foldOutbox leaves out emails that were rescheduled, canceled or ended since they were read', async () => {
+  test('groupOutboxRows leaves out emails that were rescheduled, canceled or ended since they were read', async () => {
     const scheduled_at = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 4; i++) ids.push(await acceptOne(pool, orgId, { scheduled_at }));
@@ -202,7 +202,7 @@ describe('the outbox', () => {
     await projectReschedule(pool, orgId, moved, inMs(7_200_000));
     await project(pool, 'canceled', [{ id: canceled }]);
     await force(pool, ended, 'sent');
-    await foldOutbox(pool, read);
+    await groupOutboxRows(pool, read);
     const [group] = await lockGroups(pool, 10);
     assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
     assert.equal(await carrierOf(moved), moved);
@@ -213,26 +213,26 @@ describe('the outbox', () => {
     );
   });
 
-  test('foldOutbox stores no group without members', async () => {
+  test('groupOutboxRows stores no group without members', async () => {
     const id = await acceptOne(pool, orgId);
     const read = await joining('grp_1');
     await force(pool, id, 'sent');
-    await foldOutbox(pool, read);
+    await groupOutboxRows(pool, read);
     assert.deepEqual(await lockGroups(pool, 10), []);
   });
 
   test('a reschedule detaches an email from its group', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    await foldOutbox(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await joining('grp_1'));
     assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
     assert.equal(await carrierOf(id), id);
   });
 
-  test('leaveGroup detaches emails after a wait, and only those that the group still delivers', async () => {
+  test('detachFromGroup detaches emails after a wait, and only those that the group still delivers', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
     const [soon, late, gone] = ids as [string, string, string];
-    await foldOutbox(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await joining('grp_1'));
     await pool.query('DELETE FROM outbox');
     await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
     const leavers = [
@@ -240,8 +240,8 @@ describe('the outbox', () => {
       { id: late, wait: 60_000 },
       { id: gone, wait: 0 },
     ];
-    await leaveGroup(pool, 'grp_1', leavers);
-    await leaveGroup(pool, 'grp_1', leavers);
+    await detachFromGroup(pool, 'grp_1', leavers);
+    await detachFromGroup(pool, 'grp_1', leavers);
     assert.deepEqual(
       (await lockOutbox(pool, 10)).map(({ message_id, action }) => [message_id, action]),
       [[soon, 'leave']],

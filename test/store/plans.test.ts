@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import type { Transition } from '../../src/domain/email/states.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { endAttempts, lastAttempts, lockStatuses, weigh } from '../../src/store/emails/attempts.ts';
+import { endAttempts, lastAttempts, lockStatuses, readSendSizes } from '../../src/store/emails/attempts.ts';
 import { changeEmails } from '../../src/store/emails/changes.ts';
-import { foldOutbox, leaveGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
@@ -26,20 +26,20 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       SENT,
       ids.map((id) => ({ id, event_id: newId('evt', Date.now()), dedupe_key: 'sent call_1' })),
     ),
-  foldOutbox: (db, ids) =>
-    foldOutbox(
+  groupOutboxRows: (db, ids) =>
+    groupOutboxRows(
       db,
       ids.map((id, i) => ({ outboxId: String(i), id, version: 0, group: 'grp_1' })),
     ),
-  leaveGroup: (db, ids) =>
-    leaveGroup(
+  detachFromGroup: (db, ids) =>
+    detachFromGroup(
       db,
       'grp_1',
       ids.map((id) => ({ id, wait: 0 })),
     ),
   lockOutbox: (db, ids) => lockOutbox(db, ids.length),
   lockStatuses: (db, ids) => lockStatuses(db, ids),
-  weigh: (db, ids) => weigh(db, ids),
+  readSendSizes: (db, ids) => readSendSizes(db, ids),
   lastAttempts: (db, ids) => lastAttempts(db, ids),
   endAttempts: (db, ids) =>
     endAttempts(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startFoldingCounts } from '../../src/intake/fold-counts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
-import { foldTags, listTags } from '../../src/store/emails/tags.ts';
+import { aggregateTags, listTags } from '../../src/store/emails/tags.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, acceptOne, DOMAIN, newEmail, organization } from './mail.ts';
@@ -38,9 +38,9 @@ describe('counts of tags', () => {
       { ...one, count: 1 },
     ];
     assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
-    assert.equal(await foldTags(database.pool, 1), 1);
+    assert.equal(await aggregateTags(database.pool, 1), 1);
     assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
-    while ((await foldTags(database.pool, 1)) > 0)
+    while ((await aggregateTags(database.pool, 1)) > 0)
       assert.deepEqual(await listTags(database.pool, orgId, null, 100), expected);
     assert.equal(await additions(), 0);
     await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
@@ -58,7 +58,7 @@ describe('counts of tags', () => {
       }
     };
     const fold = async () => {
-      while (sending) await foldTags(database.pool, 7);
+      while (sending) await aggregateTags(database.pool, 7);
     };
     const read = async () => {
       while (sending) {
@@ -83,11 +83,11 @@ describe('accepting', () => {
     await transaction(database.pool, async (batch) => {
       await accept(batch, orgId, [newEmail({ ...from, tags: [KIND] })]);
       await transaction(database.pool, async (folding) => {
-        await foldTags(folding, 100);
+        await aggregateTags(folding, 100);
         await transaction(database.pool, async (single) => {
           await single.query('SET LOCAL lock_timeout = 1');
           await acceptOne(single, orgId, { ...from, tags: [KIND] });
-          assert.equal(await foldTags(single, 100), 0, 'only one transaction folds');
+          assert.equal(await aggregateTags(single, 100), 0, 'only one transaction folds');
           assert.deepEqual(await listTags(single, orgId, null, 100), [{ ...KIND, count: 2 }]);
         });
       });

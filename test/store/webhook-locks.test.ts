@@ -6,13 +6,13 @@ import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.t
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
-import { layToSleep } from '../../src/store/webhooks/idle.ts';
+import { markIdle } from '../../src/store/webhooks/idle.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
 const SECRET = Buffer.from('x');
-const FINE = { succeeded: true, failed: false, telling: false };
+const FINE = { succeeded: true, failed: false, hasRepeatedFailure: false };
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
@@ -72,14 +72,14 @@ describe('an endpoint that is written to all the time', () => {
     const id = await endpoint();
     await transaction(pool, async (writer) => {
       await write(writer);
-      assert.equal(await transaction(pool, (client) => layToSleep(client, id, FINE)), 'held');
+      assert.equal(await transaction(pool, (client) => markIdle(client, id, FINE)), 'held');
     });
-    assert.equal(await transaction(pool, (client) => layToSleep(client, id, FINE)), 'due');
+    assert.equal(await transaction(pool, (client) => markIdle(client, id, FINE)), 'due');
     await pool.query('DELETE FROM webhook_deliveries');
     await pool.query('DELETE FROM outbox');
     let adding: Promise<unknown> | undefined;
     await transaction(pool, async (client) => {
-      assert.deepEqual(await layToSleep(client, id, FINE), { inMs: null });
+      assert.deepEqual(await markIdle(client, id, FINE), { inMs: null });
       const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: {} };
       const refused = withoutWaiting((writer) => addDelivery(writer, id, event));
       await assert.rejects(refused, { code: '55P03' }, 'it must not pass an endpoint that is being marked idle');

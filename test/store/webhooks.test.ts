@@ -4,13 +4,13 @@ import { idTime, newId } from '../../src/domain/ids.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
-import { layToSleep, noteAwake, wakeOverdue } from '../../src/store/webhooks/idle.ts';
-import { findDue, keepPayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { markIdle, markActive, wakeOverdue } from '../../src/store/webhooks/idle.ts';
+import { findDue, savePayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
-const FINE = { succeeded: true, failed: false, telling: false };
+const FINE = { succeeded: true, failed: false, hasRepeatedFailure: false };
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
@@ -36,7 +36,7 @@ describe('deliveries to endpoints', () => {
   };
   const wakesOf = async (id: string) =>
     (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length;
-  const sleep = (id: string) => transaction(pool, (client) => layToSleep(client, id, FINE));
+  const sleep = (id: string) => transaction(pool, (client) => markIdle(client, id, FINE));
   const tried = (id: string, fields: Partial<Try> = {}): Try => ({
     id,
     tries: 0,
@@ -61,7 +61,7 @@ describe('deliveries to endpoints', () => {
     const id = await endpoint();
     await happen();
     assert.equal(await wakesOf(id), 1);
-    await noteAwake(pool, id);
+    await markActive(pool, id);
     await happen();
     assert.equal(await wakesOf(id), 1);
     assert.equal((await findDue(pool, id, [], 10)).length, 2);
@@ -89,12 +89,12 @@ describe('deliveries to endpoints', () => {
     assert.equal((await findDue(pool, id, [], 10))[0]?.id, all[2]);
   });
 
-  test('keepPayloads keeps the first payload of an event for all endpoints', async () => {
+  test('savePayloads keeps the first payload of an event for all endpoints', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
     const [due] = await findDue(pool, one, [], 10);
     const event = due?.event_id ?? '';
-    const kept = await Promise.all(['a', 'b'].map((payload) => keepPayloads(pool, [{ id: event, payload }])));
+    const kept = await Promise.all(['a', 'b'].map((payload) => savePayloads(pool, [{ id: event, payload }])));
     assert.equal(kept[0]?.get(event), kept[1]?.get(event));
     assert.equal((await findDue(pool, two, [], 10))[0]?.payload, kept[0]?.get(event));
   });
@@ -147,7 +147,7 @@ describe('deliveries to endpoints', () => {
 
   test('wakeOverdue wakes endpoints with a delivery that is overdue by a minute, once', async () => {
     const [late, fine, disabled] = [await endpoint(), await endpoint(), await endpoint()];
-    for (const id of [late, fine, disabled]) await noteAwake(pool, id);
+    for (const id of [late, fine, disabled]) await markActive(pool, id);
     await happen();
     await pool.query(
       `UPDATE webhook_deliveries SET next_attempt_at = now() - interval '61 s'

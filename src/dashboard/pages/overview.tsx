@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { percentile, spanInWords } from '../../lib/times.ts';
-import { type Ailing, type Backlog, COUNTED, listAiling, readBacklog } from '../../store/outbox/backlog.ts';
+import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../../store/outbox/backlog.ts';
 import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
@@ -38,16 +38,16 @@ const overview = page(Query, async (context) => {
   const step = range.by === 'day' ? DAY : HOUR;
   const last = Math.floor(Date.now() / step) * step;
   const first = last - (range.count - 1) * step;
-  const [{ emails }, hours, backlog, ailing] = await Promise.all([
+  const [{ emails }, hours, backlog, issues] = await Promise.all([
     listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
     readEmailHours(pool, organization.id, new Date(first).toISOString(), range.by),
     readBacklog(pool, organization.id),
-    listAiling(pool, organization.id),
+    listIssues(pool, organization.id),
   ]);
-  if (emails.length === 0) return <FirstSteps context={context} ailing={ailing} />;
+  if (emails.length === 0) return <FirstSteps context={context} issues={issues} />;
   return (
     <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
-      <Notices ailing={ailing} />
+      <Notices issues={issues} />
       <Waiting backlog={backlog} />
       <section>
         <h2 safe>{`Mail per ${range.by}, by its status now`}</h2>
@@ -83,12 +83,12 @@ const overview = page(Query, async (context) => {
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
-async function FirstSteps({ context, ailing }: { context: Context; ailing: readonly Ailing[] }): Promise<string> {
+async function FirstSteps({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
   const example = await exampleEmail(context);
   const isReady = !String(example['from']).endsWith('your-domain.example');
   return (
     <Layout context={context} title="Overview">
-      <Notices ailing={ailing} />
+      <Notices issues={issues} />
       <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
         {isReady ? (
           <p>
@@ -118,11 +118,11 @@ function Ranges({ chosen }: { chosen: string }): Html {
   );
 }
 
-function Notices({ ailing }: { ailing: readonly Ailing[] }): Html {
-  if (ailing.length === 0) return '';
+function Notices({ issues }: { issues: readonly Issue[] }): Html {
+  if (issues.length === 0) return '';
   return (
     <ul class="notices" aria-label="What needs somebody">
-      {ailing.map(({ kind, id, name, reason }) => {
+      {issues.map(({ kind, id, name, reason }) => {
         const list = kind === 'endpoint' ? '/dashboard/webhooks' : '/dashboard/domains';
         const words =
           kind === 'endpoint' ? `is disabled${reason === null ? '' : `: ${reason}`}` : 'failed its verification';

@@ -5,7 +5,7 @@ import {
   type AttemptOutcome,
   countRepeats,
   endAttempts,
-  noteChecks,
+  recordLookups,
 } from '../../store/emails/attempts.ts';
 import { isAnotherChats, lockChatStatuses, type StoredChat } from '../../store/chat/attempts.ts';
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
@@ -38,7 +38,7 @@ export async function reconcileChat(
     'ambiguous call looked up at provider',
   );
   if (match === undefined) {
-    await noteChecks(pool, attempt.call, [id], false);
+    await recordLookups(pool, attempt.call, [id], false);
     return { state: 'again', reason: 'The provider cannot be asked now.' };
   }
   if (match === 'not found') {
@@ -47,7 +47,7 @@ export async function reconcileChat(
       countOutcome(attempt, 'lost');
       return 'lost';
     }
-    await noteChecks(pool, attempt.call, [id], true);
+    await recordLookups(pool, attempt.call, [id], true);
     const reason = 'The provider may not have it; it is asked once more.';
     return { state: 'again', reason, afterMs: deps.confirmNotFoundAfterMs };
   }

@@ -9,7 +9,7 @@ import {
   countRepeats,
   endAttempts,
   lockEmails,
-  noteChecks,
+  recordLookups,
 } from '../../store/emails/attempts.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/recipients.ts';
 import { type Db, transaction } from '../../store/postgres/pool.ts';
@@ -84,7 +84,7 @@ async function reconcileCall(deps: EmailDeps, emails: readonly AttemptedEmail[])
       })),
     );
     await endAttempts(client, lost.map(ending('lost', `${provider.name} does not have it.`)));
-    await noteChecks(
+    await recordLookups(
       client,
       attempt.call,
       open.map(({ member }) => member.id),

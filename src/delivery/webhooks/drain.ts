@@ -3,13 +3,13 @@ import { disableAndNotify } from '../../projection/endpoints.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import {
   type Health,
-  layToSleep,
-  noteAwake,
-  noteHealth,
+  markIdle,
+  markActive,
+  recordHealth,
   openEndpoint,
   type OpenEndpoint,
 } from '../../store/webhooks/idle.ts';
-import { type DueDelivery, findDue, keepPayloads, recordTries } from '../../store/webhooks/attempts.ts';
+import { type DueDelivery, findDue, savePayloads, recordTries } from '../../store/webhooks/attempts.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { persist } from '../persist.ts';
 import type { Drained, WebhookDeps } from './contract.ts';
@@ -63,7 +63,7 @@ export async function drain(deps: WebhookDeps, id: string): Promise<Drained> {
 async function endEarly({ pool }: WebhookDeps, { id, deliveries, endpoint }: Run): Promise<Drained> {
   if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
   if (deliveries.isGone() || endpoint === null || endpoint?.status === 'disabled') return { state: 'closed' };
-  await noteHealth(pool, id, deliveries.health());
+  await recordHealth(pool, id, deliveries.health());
   return (await isDisabledForFailing(pool, id, deliveries.health())) ? { state: 'closed' } : { state: 'again' };
 }
 
@@ -71,8 +71,12 @@ async function endEarly({ pool }: WebhookDeps, { id, deliveries, endpoint }: Run
  * Disables an endpoint of which all attempts of five days have failed. This needs a separate transaction: one that marks an
  * endpoint idle locks its row, and two of those that notify each other's endpoint would deadlock.
  */
-async function isDisabledForFailing(pool: Pool, id: string, { succeeded, telling }: Health): Promise<boolean> {
-  if (succeeded || !telling) return false;
+async function isDisabledForFailing(
+  pool: Pool,
+  id: string,
+  { succeeded, hasRepeatedFailure }: Health,
+): Promise<boolean> {
+  if (succeeded || !hasRepeatedFailure) return false;
   return disableAndNotify(pool, id, `every try of ${FAILING_DAYS} days has failed`, FAILING_DAYS);
 }
 
@@ -88,7 +92,7 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
     run.nextPollAt = now + POLL_INTERVAL_MS;
     run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
     if (run.endpoint?.status === 'enabled') {
-      if (run.endpoint.idle) await noteAwake(deps.pool, id);
+      if (run.endpoint.idle) await markActive(deps.pool, id);
       const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), MAX_READ) : [];
       await addPayloads(deps, due);
       if (needsMore) run.hasMore = due.length === MAX_READ;
@@ -103,7 +107,7 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
 
 async function addPayloads(deps: WebhookDeps, due: readonly DueDelivery[]): Promise<void> {
   const withoutPayload = due.filter(({ payload }) => payload === null);
-  const stored = await keepPayloads(
+  const stored = await savePayloads(
     deps.pool,
     withoutPayload.map((delivery) => ({
       id: delivery.event_id,
@@ -125,6 +129,6 @@ function isIdle({ idleTimeoutMs }: WebhookDeps, { deliveries, lastWorkAt }: Run)
 
 /** @returns milliseconds until the next delivery is due, null without one; undefined if one is due or about to be */
 async function markIdleUnlessDue(deps: WebhookDeps, { id, deliveries }: Run): Promise<number | null | undefined> {
-  const rest = await transaction(deps.pool, (client) => layToSleep(client, id, deliveries.health()));
+  const rest = await transaction(deps.pool, (client) => markIdle(client, id, deliveries.health()));
   return typeof rest === 'object' ? rest.inMs : undefined;
 }

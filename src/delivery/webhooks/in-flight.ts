@@ -44,7 +44,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
   /** By URL, which the owner may change. */
   const lines = new Map<string, Line>();
   let notify: (() => void) | undefined;
-  let health: Health = { succeeded: false, failed: false, telling: false };
+  let health: Health = { succeeded: false, failed: false, hasRepeatedFailure: false };
   let gone = false;
   let consecutiveFailures = 0;
   let nextAt = 0;
@@ -82,7 +82,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
     health = {
       succeeded: health.succeeded || isDelivered,
       failed: health.failed || !isDelivered,
-      telling: health.telling || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
+      hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
     };
     ended.push(toTry(delivery, result, performance.now() - startedAt));
     posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });

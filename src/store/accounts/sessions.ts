@@ -6,7 +6,7 @@ import type { Role, User } from './users.ts';
 const END = `least(created_at + interval '30 days', now() + interval '7 days')`;
 
 /** An organization that a user is in. */
-export interface Belonging {
+export interface OrganizationOfUser {
   id: string;
   name: string;
   role: Role;
@@ -18,7 +18,7 @@ export interface Belonging {
 export interface Session {
   user: User;
   /** All of the user's organizations, by name. */
-  organizations: Belonging[];
+  organizations: OrganizationOfUser[];
   /** The one that is looked at, unless he has left it since. */
   org_id: string | null;
   flash: string | null;

@@ -47,24 +47,24 @@ export async function changeChats(
  */
 const CHANGE_CHATS = `
   WITH found AS MATERIALIZED (
-    SELECT message.*, message.status = ANY ($2::text[]) AS moves, wish.*
+    SELECT message.*, message.status = ANY ($2::text[]) AS moves, input.*
     FROM (
       SELECT * FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-        AS wish(message_id, event_id, dedupe_key, error, error_code, provider, provider_message_id)
+        AS input(message_id, event_id, dedupe_key, error, error_code, provider, provider_message_id)
       ORDER BY message_id COLLATE "C"
-    ) AS wish CROSS JOIN LATERAL (
+    ) AS input CROSS JOIN LATERAL (
       SELECT id, org_id, "from", "to", country, type AS kind, status, last_event_at
-      FROM chat_messages WHERE id = wish.message_id FOR UPDATE
+      FROM chat_messages WHERE id = input.message_id FOR UPDATE
     ) AS message
     WHERE message.status = ANY ($2::text[] || $3::text[])
-  ), noted AS (
+  ), recorded AS (
     INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
     SELECT id, event_id, $4, greatest(last_event_at, clock_timestamp()), dedupe_key FROM found
     ON CONFLICT (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING id AS event_id, created_at
   ), changed AS MATERIALIZED (
-    SELECT found.*, noted.created_at, CASE WHEN moves THEN $1 ELSE status END AS next_status
-    FROM found JOIN noted USING (event_id)
+    SELECT found.*, recorded.created_at, CASE WHEN moves THEN $1 ELSE status END AS next_status
+    FROM found JOIN recorded USING (event_id)
   ), happened AS MATERIALIZED (
     SELECT event_id, org_id, $4::text AS type, created_at, NULL::text AS message_id,
            jsonb_strip_nulls(jsonb_build_object(

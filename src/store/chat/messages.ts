@@ -41,16 +41,16 @@ export function acceptChat(db: Db, orgId: string, chat: NewChat): Promise<ChatAc
  * Stores one message likewise, and remembers the answer under the request's key in the same statement.
  * @throws SQLSTATE 23505 when the key has been used meanwhile
  */
-export function acceptChatOnce(
+export function acceptChatWithKey(
   db: Db,
   orgId: string,
   chat: NewChat,
-  once: IdempotencyKey,
+  idempotency: IdempotencyKey,
 ): Promise<ChatAcceptance | undefined> {
   return queryRow(db, {
-    name: 'accept_chat_once',
-    text: ACCEPT_CHAT_ONCE,
-    values: [...acceptValues(orgId, chat), once.key, once.fingerprint],
+    name: 'accept_chat_with_key',
+    text: ACCEPT_CHAT_WITH_KEY,
+    values: [...acceptValues(orgId, chat), idempotency.key, idempotency.fingerprint],
   });
 }
 
@@ -83,9 +83,9 @@ const accepting = (also = ''): string => `
   ), stored AS (
     INSERT INTO chat_messages (id, org_id, number_id, "from", "to", country, type, content, status, created_at, last_event_at)
     SELECT id, $1, number_id, "from", "to", country, type, content, 'queued', now(), now() FROM accepted
-  ), noted AS (
+  ), recorded AS (
     INSERT INTO chat_events (message_id, id, type, created_at) SELECT id, event_id, 'chatapp.queued', now() FROM accepted
-  ), told AS (
+  ), enqueued AS (
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'chat', $9::text FROM accepted
   ), happened AS MATERIALIZED (
     SELECT event_id, $1 AS org_id, 'chatapp.queued' AS type, now()::timestamptz(3) AS created_at, NULL::text AS message_id,
@@ -99,7 +99,7 @@ const accepting = (also = ''): string => `
   FROM (SELECT count(*) FROM fitting) AS fits LEFT JOIN accepted ON true`;
 
 const ACCEPT_CHAT = accepting();
-const ACCEPT_CHAT_ONCE = accepting(`, remembered AS (
+const ACCEPT_CHAT_WITH_KEY = accepting(`, remembered AS (
     INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
     SELECT $1, $10, $11, json_build_object('id', id, 'status', 'queued', 'type', type, 'from', "from", 'country', country,
       'created_at', ${wireTime('now()')})

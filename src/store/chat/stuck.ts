@@ -27,10 +27,10 @@ export async function findOverdueChats(db: Db, limit: number): Promise<string[]>
  * Notes that messages have been looked at: the next look comes when they have been stuck for twice as long, an hour later
  * at most, or a day for those that a provider took. These are left alone after three days.
  */
-export async function noteChatLooks(db: Db, ids: readonly string[]): Promise<void> {
+export async function scheduleNextChatCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db.query({
-    name: 'note_chat_looks',
+    name: 'schedule_next_chat_check',
     text: `UPDATE chat_messages AS message
            SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > message.last_event_at + interval '72 hours'
                               THEN NULL ELSE now() + least(stuck.since, stuck.most) END

@@ -102,7 +102,7 @@ export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain 
      ), unused AS (
        UPDATE provider_domains SET unused_since = now(), retry_at = now() WHERE name IN (SELECT name FROM deleted)
        RETURNING name
-     ), told AS (
+     ), enqueued AS (
        INSERT INTO outbox (message_id, action)
        SELECT id, 'domain' FROM deleted UNION ALL SELECT 'clearProviderDomains', 'chore' FROM unused
      )
@@ -120,7 +120,7 @@ export async function wakeDomain(db: Db, id: string): Promise<void> {
  * Takes a check that somebody asks for: not again within so many seconds. A domain that has failed begins anew.
  * @returns `check` when it is to be checked now, `begun` when it began anew; undefined when there is no such domain
  */
-export function askForCheck(
+export function requestCheck(
   db: Db,
   orgId: string,
   id: string,
@@ -132,7 +132,7 @@ export function askForCheck(
        SELECT id, status = 'failed' AS begun,
               status = 'failed' OR asked_at IS NULL OR asked_at < clock_timestamp() - make_interval(secs => $3) AS "check"
        FROM domains WHERE id = $1 AND org_id = $2 FOR UPDATE
-     ), noted AS (
+     ), recorded AS (
        UPDATE domains SET
          asked_at      = CASE WHEN asked."check" THEN clock_timestamp() ELSE asked_at END,
          status        = CASE WHEN asked.begun THEN 'pending' ELSE status END,
@@ -141,7 +141,7 @@ export function askForCheck(
          misses        = CASE WHEN asked.begun THEN 0 ELSE misses END,
          next_check_at = CASE WHEN asked.begun THEN now() + interval '1 minute' ELSE next_check_at END
        FROM asked WHERE domains.id = asked.id
-     ), told AS (
+     ), enqueued AS (
        INSERT INTO outbox (message_id, action) SELECT id, 'domain' FROM asked WHERE begun
      )
      SELECT "check", begun FROM asked`,
@@ -150,7 +150,7 @@ export function askForCheck(
 }
 
 /** Gives a domain its DKIM key, unless it has one. @param sealed the private half */
-export async function keepDkimKey(db: Db, id: string, publicKey: string, sealed: Buffer): Promise<void> {
+export async function saveDkimKey(db: Db, id: string, publicKey: string, sealed: Buffer): Promise<void> {
   await db.query(`UPDATE domains SET dkim_public = $2, dkim_key = $3 WHERE id = $1 AND dkim_key IS NULL`, [
     id,
     publicKey,
@@ -159,14 +159,14 @@ export async function keepDkimKey(db: Db, id: string, publicKey: string, sealed:
 }
 
 /** A registration of a name, locked. */
-export interface Namesake extends Progress {
+export interface Registration extends Progress {
   id: string;
   org_id: string;
   name: string;
 }
 
 /** All registrations of a name, locked in the order of their ids: who verifies one may have to fail the others. */
-export function lockNamesakes(db: Db, name: string): Promise<Namesake[]> {
+export function lockRegistrations(db: Db, name: string): Promise<Registration[]> {
   return queryRows(
     db,
     `SELECT id, org_id, name, status, trusted, tries, misses,
@@ -232,14 +232,14 @@ export interface SendingDomain {
 /** The domains of many emails at once; those that are not registered are missing. */
 export async function findSendingDomains(
   db: Db,
-  wishes: readonly { readonly org_id: string; readonly name: string }[],
+  inputs: readonly { readonly org_id: string; readonly name: string }[],
 ): Promise<SendingDomain[]> {
-  if (wishes.length === 0) return [];
+  if (inputs.length === 0) return [];
   return queryRows(db, {
     name: 'find_sending_domains',
     text: `SELECT domain.id, domain.org_id, domain.name, domain.status,
                   CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key
-           FROM unnest($1::text[], $2::text[]) AS wish(org_id, name) JOIN domains AS domain USING (org_id, name)`,
-    values: [wishes.map(({ org_id }) => org_id), wishes.map(({ name }) => name)],
+           FROM unnest($1::text[], $2::text[]) AS input(org_id, name) JOIN domains AS domain USING (org_id, name)`,
+    values: [inputs.map(({ org_id }) => org_id), inputs.map(({ name }) => name)],
   });
 }

@@ -80,19 +80,19 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
 }
 
 /**
- * The status of each email, or, with a carrier, of each that this workflow carries; their rows are locked likewise. One
+ * The status of each email, or, with a workflowId, of each that this workflow carries; their rows are locked likewise. One
  * with copies that are still to be sent is `queued`, whatever was reported about the others.
  */
 export async function lockStatuses(
   db: Db,
   ids: readonly string[],
-  carrier: string | null = null,
+  workflowId: string | null = null,
 ): Promise<Map<string, EmailStatus>> {
   const { rows } = await db.query<{ id: string; status: EmailStatus }>({
     name: 'lock_statuses',
     text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
            ORDER BY id FOR UPDATE`,
-    values: [ids, carrier],
+    values: [ids, workflowId],
   });
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
@@ -110,7 +110,7 @@ export function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies
 }
 
 /** How much an email is to send. */
-export interface Weight {
+export interface SendSize {
   id: string;
   /** A marketing email is sent once to each of its recipients. */
   copies: number;
@@ -119,9 +119,9 @@ export interface Weight {
 }
 
 /** How much each email is to send, without reading its bodies. */
-export async function weigh(db: Db, ids: readonly string[]): Promise<Map<string, Weight>> {
-  const { rows } = await db.query<Weight>({
-    name: 'weigh',
+export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map<string, SendSize>> {
+  const { rows } = await db.query<SendSize>({
+    name: 'readSendSizes',
     text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
                 CROSS JOIN LATERAL (SELECT ${COPIES} AS copies) AS counted
@@ -237,8 +237,8 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
   await db.query({
     name: 'end_attempts',
     text: `WITH ending AS MATERIALIZED (
-             SELECT wish.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
-                                  AS wish(message_id, n, outcome, detail, code, provider_message_id, changes)
+             SELECT input.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
+                                  AS input(message_id, n, outcome, detail, code, provider_message_id, changes)
                                 JOIN attempts AS attempt USING (message_id, n)
              ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
            )
@@ -260,7 +260,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
     name: 'clear_changes',
     text: `UPDATE attempts AS attempt SET changes = NULL
            FROM (SELECT known.message_id, known.n
-                 FROM unnest($1::text[], $2::integer[]) AS wish(message_id, n) JOIN attempts AS known USING (message_id, n)
+                 FROM unnest($1::text[], $2::integer[]) AS input(message_id, n) JOIN attempts AS known USING (message_id, n)
                  ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
            WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.changes IS NOT NULL`,
     values: columns(attempts, 'message_id', 'n'),
@@ -271,7 +271,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
  * Counts a question to a provider about a call that did not find the messages.
  * @param isNotFound false when the provider could not be asked
  */
-export async function noteChecks(
+export async function recordLookups(
   db: Db,
   call: string,
   messageIds: readonly string[],

@@ -25,7 +25,7 @@ export async function insertBatch(
   db: Db,
   orgId: string,
   batch: { id: string; total: number; scheduled: number },
-  once: IdempotencyKey | undefined,
+  idempotency: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
   const { rows } = await db.query<{ created_at: string; left: number | null }>(
     `WITH stored AS (
@@ -40,7 +40,7 @@ export async function insertBatch(
        WHERE $5::text IS NOT NULL
      )
      SELECT created_at, ${LEFT_OF_QUOTA('$2')} AS left FROM stored`,
-    [batch.id, orgId, batch.total, batch.scheduled, once?.key ?? null, once?.fingerprint ?? null],
+    [batch.id, orgId, batch.total, batch.scheduled, idempotency?.key ?? null, idempotency?.fingerprint ?? null],
   );
   if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
   const { created_at, left } = rows[0];
@@ -125,10 +125,10 @@ export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string;
  * customers have not been told. Members end in about their order, so that one which still waits is found from the end: the
  * planner takes a CASE for true of every second member, and so reads the index backwards until it meets one.
  */
-export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
+export async function findFinishedBatches(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
   return queryRows(db, {
-    name: 'find_over',
+    name: 'find_finished_batches',
     text: `SELECT batch.id, batch.org_id
            FROM (
              SELECT batch_id AS id FROM emails WHERE id = ANY ($1::text[]) AND batch_id IS NOT NULL
@@ -145,7 +145,7 @@ export async function findOver(db: Db, ids: readonly string[]): Promise<{ id: st
 }
 
 /** Notes that customers are told of a batch's end. @returns whether that was still to be done */
-export async function announceBatch(db: Db, id: string): Promise<boolean> {
+export async function markAnnounced(db: Db, id: string): Promise<boolean> {
   return (
     (await execute(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id])) === 1
   );

@@ -84,9 +84,9 @@ const SENT_AT = `(
       FROM email_events WHERE email_id = found.id)`;
 
 const CLAIM_FITS = fitsClaim({
-  recipient: 'wish.recipient',
-  messageId: 'wish.claimed_message_id',
-  isSigned: 'wish.is_signed',
+  recipient: 'input.recipient',
+  messageId: 'input.claimed_message_id',
+  isSigned: 'input.is_signed',
 });
 
 /** A recipient's statuses from the mildest on: what is reported never lowers one. */
@@ -100,30 +100,30 @@ const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
  */
 const CHANGE_EMAILS = `
   WITH locked AS MATERIALIZED (
-    SELECT email.*, email.status = ANY ($2::text[]) AS moves, wish.*
+    SELECT email.*, email.status = ANY ($2::text[]) AS moves, input.*
     FROM (
       SELECT * FROM unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
                            $16::text[], $17::boolean[], $18::float8[])
-        AS wish(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link,
+        AS input(email_id, event_id, error, bounce_reason, provider, provider_message_id, dedupe_key, recipient, link,
                 claimed_message_id, is_signed, occurred_at)
       ORDER BY email_id COLLATE "C"
-    ) AS wish CROSS JOIN LATERAL (
+    ) AS input CROSS JOIN LATERAL (
       SELECT id, org_id, batch_id, marketing, status, last_event_at, created_at AS accepted_at,
              coalesce(scheduled_at, created_at) AS due_at,
-             CASE WHEN wish.claimed_message_id IS NULL THEN false ELSE NOT coalesce(${CLAIM_FITS}, false) END AS is_refused
-      FROM emails WHERE id = wish.email_id FOR UPDATE
+             CASE WHEN input.claimed_message_id IS NULL THEN false ELSE NOT coalesce(${CLAIM_FITS}, false) END AS is_refused
+      FROM emails WHERE id = input.email_id FOR UPDATE
     ) AS email
     WHERE ($5::text IS NULL OR email.org_id = $5)
   ), found AS MATERIALIZED (
     SELECT * FROM locked WHERE NOT is_refused AND status = ANY ($2::text[] || $3::text[])
-  ), noted AS (
+  ), recorded AS (
     INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
     SELECT id, event_id, $4, CASE WHEN $1 = 'sent' THEN ${SENT_AT} ELSE ${NEXT_EVENT_AT} END, dedupe_key, recipient
     FROM found WHERE $4::text IS NOT NULL
     ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING id AS event_id, created_at
   ), times AS MATERIALIZED (
-    SELECT jsonb_object_agg(event_id, created_at) AS of_event FROM noted
+    SELECT jsonb_object_agg(event_id, created_at) AS of_event FROM recorded
   ), changed AS MATERIALIZED (
     SELECT found.*, (of_event ->> event_id)::timestamptz AS created_at FROM found CROSS JOIN times
     WHERE $4::text IS NULL OR of_event ? event_id
@@ -188,9 +188,9 @@ export async function moveEmail(
        WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
          AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'
        RETURNING id, org_id, status, scheduled_at, last_event_at
-     ), noted AS (
+     ), recorded AS (
        INSERT INTO email_events (email_id, id, type, created_at) SELECT id, $6, $7, last_event_at FROM changed
-     ), told AS (
+     ), enqueued AS (
        INSERT INTO outbox (message_id, action) SELECT id, 'reschedule' FROM changed
      ), happened AS MATERIALIZED (
        SELECT $6 AS event_id, org_id, $7 AS type, last_event_at AS created_at, id AS message_id,

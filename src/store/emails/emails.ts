@@ -29,7 +29,7 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   /** Its content as it is stored; html, text and headers are empty then. */
   sealed?: SealedContent;
   /** The idempotency key of its request, which the answer will stand for. */
-  once?: IdempotencyKey | undefined;
+  idempotency?: IdempotencyKey | undefined;
   /** The span of its request, which its delivery goes on from. */
   traceparent?: string | undefined;
 }
@@ -80,8 +80,8 @@ function acceptValues(orgId: string, domainIds: readonly string[] | null, emails
     emails.map((email) => JSON.stringify(email.tags)),
     emails.map((email) => JSON.stringify(email.headers)),
     ...columns(emails, 'html', 'text', 'scheduled_at'),
-    emails.map((email) => email.once?.key ?? null),
-    emails.map((email) => email.once?.fingerprint ?? null),
+    emails.map((email) => email.idempotency?.key ?? null),
+    emails.map((email) => email.idempotency?.fingerprint ?? null),
     traceparentsOf(emails),
     emails.map((email) => email.sealed?.sealed_body ?? null),
     emails.map((email) => email.sealed?.body_bytes ?? null),
@@ -165,9 +165,9 @@ const ACCEPT_EMAILS = `
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
     SELECT id, html, text, sealed, body_bytes FROM accepted
-  ), noted AS (
+  ), recorded AS (
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
-  ), told AS (
+  ), enqueued AS (
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted
   ), happened AS MATERIALIZED (
     SELECT event_id, $1 AS org_id, 'email.' || status AS type, now()::timestamptz(3) AS created_at, id AS message_id,
@@ -238,7 +238,7 @@ export async function whyUnmoved(
   scheduledAt: string | null,
 ): Promise<'not_found' | 'past' | 'far' | 'not_scheduled'> {
   const { rows } = await db.query<{ time: 'past' | 'far' | null }>(
-    `SELECT ${IN_TIME} AS time FROM (SELECT $3::timestamptz AS scheduled_at) AS wish
+    `SELECT ${IN_TIME} AS time FROM (SELECT $3::timestamptz AS scheduled_at) AS input
      WHERE EXISTS (SELECT FROM emails WHERE id = $1 AND org_id = $2)`,
     [id, orgId, scheduledAt],
   );

@@ -37,7 +37,7 @@ const LOCK = 4_418_093_673;
  * Does nothing while another process is at it.
  * @returns how many it took, at most `limit`
  */
-export async function foldEmailMoves(db: Db, limit: number): Promise<number> {
+export async function aggregateEmailMoves(db: Db, limit: number): Promise<number> {
   const { rows } = await db.query<{ folded: number }>({
     name: 'fold_email_moves',
     text: `WITH taken AS (

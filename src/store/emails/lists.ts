@@ -160,9 +160,9 @@ function walkIndex(
  */
 const walking = (entries: string): string => `
   WITH wanted AS MATERIALIZED (
-    SELECT tag_key($1, wish.name, wish.value) AS tag,
-           (SELECT emails FROM tag_counts WHERE org_id = $1 AND name = wish.name AND value = wish.value) AS emails
-    FROM unnest($2::text[], $3::text[]) AS wish(name, value)
+    SELECT tag_key($1, input.name, input.value) AS tag,
+           (SELECT emails FROM tag_counts WHERE org_id = $1 AND name = input.name AND value = input.value) AS emails
+    FROM unnest($2::text[], $3::text[]) AS input(name, value)
   ), entry AS (
     SELECT created_at, id, tag_bits, row_number() OVER (ORDER BY created_at DESC, id DESC) AS n
     FROM (${entries} ORDER BY created_at DESC, id DESC LIMIT $8) AS entry

@@ -14,7 +14,7 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
   await db.query({
     name: 'note_suppressed',
     text: `INSERT INTO email_recipients (email_id, recipient, status)
-           SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS wish(email_id, recipient)
+           SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS input(email_id, recipient)
            ON CONFLICT DO NOTHING`,
     values: columns(recipients, 'email_id', 'recipient'),
   });
@@ -27,9 +27,9 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
  */
 export async function prepareCopies(
   db: Db,
-  wishes: readonly (Recipient & { readonly suppressed: boolean })[],
+  inputs: readonly (Recipient & { readonly suppressed: boolean })[],
 ): Promise<Recipient[]> {
-  if (wishes.length === 0) return [];
+  if (inputs.length === 0) return [];
   return queryRows(db, {
     name: 'prepare_copies',
     text: `WITH requested AS MATERIALIZED (
@@ -48,7 +48,7 @@ export async function prepareCopies(
              WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
-    values: columns(wishes, 'email_id', 'recipient', 'suppressed'),
+    values: columns(inputs, 'email_id', 'recipient', 'suppressed'),
   });
 }
 
@@ -80,9 +80,9 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
   if (failed.length === 0) return new Set();
   const { rows } = await db.query<{ email_id: string }>({
     name: 'fail_copies',
-    text: `UPDATE email_recipients AS known SET status = 'failed', error = wish.error, changed_at = clock_timestamp()
-           FROM unnest($1::text[], $2::text[]) AS wish(email_id, error)
-           WHERE known.email_id = wish.email_id AND known.status = 'queued' RETURNING known.email_id`,
+    text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
+           FROM unnest($1::text[], $2::text[]) AS input(email_id, error)
+           WHERE known.email_id = input.email_id AND known.status = 'queued' RETURNING known.email_id`,
     values: columns(failed, 'id', 'error'),
   });
   return new Set(rows.map(({ email_id }) => email_id));

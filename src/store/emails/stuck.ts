@@ -161,10 +161,10 @@ export async function putBackEmails(
  * Notes that emails have been looked at: the next look comes when they have been stuck for twice as long, an hour later at
  * most, or a day for those that a provider took whole. These are left alone after three days.
  */
-export async function noteLooks(db: Db, ids: readonly string[]): Promise<void> {
+export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db.query({
-    name: 'note_looks',
+    name: 'schedule_next_check',
     text: `UPDATE emails AS email
            SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > email.last_event_at + interval '72 hours'
                               THEN 'infinity' ELSE now() + least(stuck.since, stuck.most) END

@@ -95,7 +95,7 @@ const LOCK = 4_418_093_672;
  * Does nothing while another process is at it.
  * @returns how many it took, at most `limit`
  */
-export async function foldTags(db: Db, limit: number): Promise<number> {
+export async function aggregateTags(db: Db, limit: number): Promise<number> {
   const { rows } = await db.query<{ folded: number }>({
     name: 'fold_tags',
     text: `WITH taken AS (

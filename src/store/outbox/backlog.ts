@@ -43,7 +43,7 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
 }
 
 /** What somebody should look after: endpoints that are switched off, and domains that are not what they should be. */
-export interface Ailing {
+export interface Issue {
   readonly kind: 'endpoint' | 'domain';
   readonly id: string;
   readonly name: string;
@@ -51,9 +51,9 @@ export interface Ailing {
 }
 
 /** At most 20 of each kind. */
-export function listAiling(db: Db, orgId: string): Promise<Ailing[]> {
+export function listIssues(db: Db, orgId: string): Promise<Issue[]> {
   return queryRows(db, {
-    name: 'list_ailing',
+    name: 'list_issues',
     text: `(SELECT 'endpoint' AS kind, id, url AS name, disabled_reason AS reason FROM webhook_endpoints
             WHERE org_id = $1 AND status = 'disabled' ORDER BY created_at, id LIMIT 20)
            UNION ALL

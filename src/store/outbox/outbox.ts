@@ -60,7 +60,7 @@ export interface WebhookRow {
 }
 
 /** A chore of upkeep that shall be done at once. */
-export interface ChoreRow {
+export interface MaintenanceRow {
   id: string;
   action: 'chore';
   /** The chore's name. */
@@ -101,7 +101,7 @@ export interface ChatRow {
 }
 
 /** Which kinds of rows there are, whoever holds them. */
-export interface Waiting {
+export interface PendingKinds {
   /** Endpoints to wake and chores. */
   wakes: boolean;
   domains: boolean;
@@ -110,19 +110,19 @@ export interface Waiting {
   emails: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | WebhookRow | ChoreRow | ChatRow | DomainRow;
+export type OutboxRow = EmailRow | GroupRow | WebhookRow | MaintenanceRow | ChatRow | DomainRow;
 
 /** What a relay that was woken has to look at: mostly nothing, or one kind. */
-export async function whatWaits(db: Db): Promise<Waiting> {
-  const { rows } = await db.query<Waiting>({
-    name: 'what_waits',
+export async function findPendingKinds(db: Db): Promise<PendingKinds> {
+  const { rows } = await db.query<PendingKinds>({
+    name: 'find_pending_kinds',
     text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'webhook') OR EXISTS (SELECT FROM outbox WHERE action = 'chore') AS wakes,
                   EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
                   EXISTS (SELECT FROM outbox WHERE action IN ('chat', 'chat_again')) AS chats,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
                   EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
   });
-  return rows[0] as Waiting;
+  return rows[0] as PendingKinds;
 }
 
 /** Rows about emails, as SQL up to what is wanted of them: with the email as it is now, not as it was when they were written. */
@@ -176,7 +176,7 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
  * Endpoints to wake and chores to be done that no other relay holds, each once however many rows speak of it, locked
  * likewise; at most `limit` rows of either kind.
  */
-export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | ChoreRow)[]> {
+export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | MaintenanceRow)[]> {
   return queryRows(db, {
     name: 'lock_wakes',
     text: `WITH endpoints AS MATERIALIZED (
@@ -234,7 +234,7 @@ export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
 }
 
 /** An email that shall share a workflow: its outbox row and the version that was read with it. */
-export interface Joining {
+export interface GroupMember {
   readonly outboxId: string;
   readonly id: string;
   readonly version: number;
@@ -250,19 +250,19 @@ const LINKS = 50;
  * Makes one row of those of many emails, and notes on each email which workflow carries it. An email that was moved,
  * canceled or ended since its row was read keeps its row and stays out.
  */
-export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<void> {
+export async function groupOutboxRows(db: Db, joining: readonly GroupMember[]): Promise<void> {
   await db.query({
-    name: 'fold_outbox',
+    name: 'group_outbox_rows',
     text: `WITH joining AS MATERIALIZED (
-             SELECT wish.*, email.org_id, email.batch_id, email.scheduled_at
+             SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
                SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[], $5::text[])
-                 AS wish(outbox_id, id, version, group_id, traceparent)
+                 AS input(outbox_id, id, version, group_id, traceparent)
                ORDER BY id COLLATE "C"
-             ) AS wish CROSS JOIN LATERAL (
-               SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = wish.id FOR UPDATE
+             ) AS input CROSS JOIN LATERAL (
+               SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
-             WHERE email.schedule_version = wish.version AND email.status IN ('queued', 'scheduled')
+             WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
            ), carried AS (
              UPDATE emails SET workflow_id = joining.group_id FROM joining WHERE emails.id = joining.id
            ), gone AS (
@@ -285,20 +285,20 @@ export async function foldOutbox(db: Db, joining: readonly Joining[]): Promise<v
  * Lets emails leave the workflow that carried them as a group: from now on each is carried by one of its own, which is
  * started after `waits` milliseconds. Those that it does not carry any more stay as they are.
  */
-export async function leaveGroup(
+export async function detachFromGroup(
   db: Db,
   group: string,
   leavers: readonly { readonly id: string; readonly wait: number }[],
 ): Promise<void> {
   if (leavers.length === 0) return;
   await db.query({
-    name: 'leave_group',
+    name: 'detach_from_group',
     text: `WITH leaving AS MATERIALIZED (
-             SELECT wish.*
+             SELECT input.*
              FROM (
-               SELECT * FROM unnest($2::text[], $3::float8[]) AS wish(id, wait) ORDER BY id COLLATE "C"
-             ) AS wish CROSS JOIN LATERAL (
-               SELECT workflow_id FROM emails WHERE id = wish.id FOR UPDATE
+               SELECT * FROM unnest($2::text[], $3::float8[]) AS input(id, wait) ORDER BY id COLLATE "C"
+             ) AS input CROSS JOIN LATERAL (
+               SELECT workflow_id FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.workflow_id = $1
            ), carried AS (

@@ -11,10 +11,10 @@ export async function askForProviderRemoval(db: Db, orgId: string, emails: reado
     name: 'ask_for_provider_removal',
     text: `WITH asked AS (
              INSERT INTO provider_list_removals (org_id, email)
-             SELECT DISTINCT $1, email FROM unnest($2::text[]) AS wish(email)
+             SELECT DISTINCT $1, email FROM unnest($2::text[]) AS input(email)
              WHERE NOT EXISTS (
                SELECT FROM suppressions AS kept
-               WHERE kept.org_id = $1 AND kept.email = wish.email AND kept.origin <> 'unsubscribe'
+               WHERE kept.org_id = $1 AND kept.email = input.email AND kept.origin <> 'unsubscribe'
              )
              RETURNING id
            )

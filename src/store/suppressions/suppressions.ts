@@ -39,19 +39,19 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
   if (suppressions.length === 0) return [];
   const { rows } = await db.query<{ id: string }>({
     name: 'add_suppressions',
-    text: `WITH wish AS MATERIALIZED (
+    text: `WITH input AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-               AS wish(id, event_id, org_id, email, origin, reason, message_id)
+               AS input(id, event_id, org_id, email, origin, reason, message_id)
            ), added AS (
              INSERT INTO suppressions (id, org_id, email, origin, reason, message_id)
-             SELECT id, org_id, lower(email), origin, reason, message_id FROM wish ORDER BY org_id, lower(email)
+             SELECT id, org_id, lower(email), origin, reason, message_id FROM input ORDER BY org_id, lower(email)
              ON CONFLICT DO NOTHING
              RETURNING id, org_id, email, origin, reason, message_id, created_at
            ), happened AS MATERIALIZED (
-             SELECT wish.event_id, added.org_id, 'suppression.added' AS type, added.created_at, NULL::text AS message_id,
+             SELECT input.event_id, added.org_id, 'suppression.added' AS type, added.created_at, NULL::text AS message_id,
                     jsonb_strip_nulls(jsonb_build_object('suppressionId', added.id, 'email', added.email,
                       'origin', added.origin, 'bounceReason', added.reason, 'emailId', added.message_id)) AS data
-             FROM added JOIN wish USING (id)
+             FROM added JOIN input USING (id)
            )${ENQUEUE_WEBHOOKS}
            SELECT id FROM added`,
     values: columns(suppressions, 'id', 'event_id', 'org_id', 'email', 'origin', 'reason', 'message_id'),
@@ -69,26 +69,26 @@ export interface Standing {
 
 /**
  * Which of these addresses are on their organizations' lists, or were erased.
- * @param wishes bare addresses in lower case, with their hashes where the organization has a data key
+ * @param inputs bare addresses in lower case, with their hashes where the organization has a data key
  */
 export async function findSuppressed(
   db: Db,
-  wishes: readonly { readonly org_id: string; readonly email: string; readonly hash?: Buffer | undefined }[],
+  inputs: readonly { readonly org_id: string; readonly email: string; readonly hash?: Buffer | undefined }[],
 ): Promise<Standing[]> {
-  if (wishes.length === 0) return [];
+  if (inputs.length === 0) return [];
   return queryRows(db, {
     name: 'find_suppressed',
-    text: `WITH wish AS MATERIALIZED (
-             SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[]) AS wish(org_id, email, hash)
+    text: `WITH input AS MATERIALIZED (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[]) AS input(org_id, email, hash)
            )
            SELECT org_id, email, bool_or(for_all) AS all
            FROM (
-             SELECT org_id, email, origin <> 'unsubscribe' AS for_all FROM wish JOIN suppressions USING (org_id, email)
+             SELECT org_id, email, origin <> 'unsubscribe' AS for_all FROM input JOIN suppressions USING (org_id, email)
              UNION ALL
-             SELECT org_id, email, true FROM wish JOIN erased_recipients USING (org_id, hash)
+             SELECT org_id, email, true FROM input JOIN erased_recipients USING (org_id, hash)
            ) AS found
            GROUP BY org_id, email`,
-    values: columns(wishes, 'org_id', 'email', 'hash'),
+    values: columns(inputs, 'org_id', 'email', 'hash'),
   });
 }
 

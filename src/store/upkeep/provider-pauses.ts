@@ -42,7 +42,7 @@ export async function openPauses(
     name: 'open_provider_pauses',
     text: `INSERT INTO provider_pauses AS pause (provider, sender, reason, next_probe_at)
            SELECT DISTINCT ON (provider, sender) provider, sender, reason, now() + make_interval(secs => $4 / 1000.0)
-           FROM unnest($1::text[], $2::text[], $3::text[]) AS wish(provider, sender, reason) ORDER BY provider, sender
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS input(provider, sender, reason) ORDER BY provider, sender
            ON CONFLICT (provider, sender) DO UPDATE SET
              reason        = EXCLUDED.reason,
              opened_at     = CASE WHEN ${IS_ABANDONED} THEN EXCLUDED.opened_at ELSE pause.opened_at END,

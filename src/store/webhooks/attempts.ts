@@ -51,13 +51,13 @@ const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commi
  * Keeps payloads of events that have none, before they are posted for the first time.
  * @returns the payload of each event: the one that was kept first, whoever made it
  */
-export async function keepPayloads(
+export async function savePayloads(
   db: Db,
   payloads: readonly { readonly id: string; readonly payload: string }[],
 ): Promise<Map<string, string>> {
   if (payloads.length === 0) return new Map();
   const { rows } = await db.query<{ id: string; payload: string }>({
-    name: 'keep_payloads',
+    name: 'save_payloads',
     text: `WITH held AS MATERIALIZED (
              SELECT event.id, event.payload IS NULL AS fresh, coalesce(event.payload, made.payload) AS payload
              FROM unnest($1::text[], $2::text[]) AS made(id, payload) JOIN webhook_events AS event USING (id)
@@ -96,7 +96,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
              SELECT * FROM unnest($1::text[], $2::integer[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
                                   $8::text[], $9::float8[])
                AS tried(id, tries, ago, status_code, duration_ms, response, error, status, wait)
-           ), ${NO_FLUSH}, noted AS (
+           ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error)
              SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error
              FROM tried, no_flush

@@ -76,7 +76,7 @@ export function changeEndpoint(
          idle            = idle OR $6::text IS NOT NULL
        WHERE id = $1 AND org_id = $2
        RETURNING ${ENDPOINT}
-     ), told AS (
+     ), enqueued AS (
        INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM changed WHERE $6::text IS NOT NULL
      )
      SELECT * FROM changed`,
@@ -100,7 +100,7 @@ export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise
   const { rows } = await db.query<{ deleted: boolean }>(
     `WITH deleted AS (
        DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2 RETURNING id
-     ), told AS (
+     ), enqueued AS (
        INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM deleted
      )
      SELECT EXISTS (SELECT FROM deleted) AS deleted`,

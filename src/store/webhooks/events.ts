@@ -43,7 +43,7 @@ export async function tellEndpoints(db: Db, happenings: readonly Happening[]): P
     name: 'tell_endpoints',
     text: `WITH happened AS MATERIALIZED (
              SELECT event_id, org_id, type, date_trunc('milliseconds', now()) AS created_at, NULL::text AS message_id, data
-             FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS wish(event_id, org_id, type, data)
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS input(event_id, org_id, type, data)
            )${ENQUEUE_WEBHOOKS}
            SELECT`,
     values: columns(happenings, 'event_id', 'org_id', 'type', 'data'),

@@ -27,9 +27,9 @@ export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefin
  * Marks an endpoint as active, so that writers need not wake its workflow. Left for another time while another transaction
  * changes the row: a wake too many does no harm.
  */
-export async function noteAwake(db: Db, id: string): Promise<void> {
+export async function markActive(db: Db, id: string): Promise<void> {
   await db.query({
-    name: 'note_awake',
+    name: 'mark_active',
     text: `UPDATE webhook_endpoints SET idle = false
            WHERE id = (SELECT id FROM webhook_endpoints WHERE id = $1 AND idle FOR NO KEY UPDATE SKIP LOCKED)`,
     values: [id],
@@ -41,7 +41,7 @@ export interface Health {
   readonly succeeded: boolean;
   readonly failed: boolean;
   /** Whether one of the failures was not the first of its delivery. */
-  readonly telling: boolean;
+  readonly hasRepeatedFailure: boolean;
 }
 
 /** What came of laying an endpoint to sleep: `due` or `held` by a writer, and then it is awake as before. */
@@ -52,7 +52,7 @@ export type Rest = 'due' | 'held' | { readonly inMs: number | null };
  * whoever comes later finds it idle and wakes it. Also notes how it has fared.
  * @returns milliseconds until the next delivery is due; null without one
  */
-export async function layToSleep(db: Db, id: string, health: Health): Promise<Rest> {
+export async function markIdle(db: Db, id: string, health: Health): Promise<Rest> {
   const { rowCount } = await db.query({
     name: 'hold_endpoint',
     // FOR UPDATE: the only row lock that waits for writers, and that they wait for.
@@ -68,7 +68,7 @@ export async function layToSleep(db: Db, id: string, health: Health): Promise<Re
   });
   const inMs = rows[0]?.in_ms ?? null;
   if (inMs !== null && inMs <= 0) return 'due';
-  await noteHealth(db, id, health, true);
+  await recordHealth(db, id, health, true);
   return { inMs };
 }
 
@@ -77,9 +77,9 @@ export async function layToSleep(db: Db, id: string, health: Health): Promise<Re
  * since the next call records it as well.
  * @param sleeps whether its workflow is idle from now on
  */
-export async function noteHealth(db: Db, id: string, { succeeded, failed }: Health, sleeps = false): Promise<void> {
+export async function recordHealth(db: Db, id: string, { succeeded, failed }: Health, sleeps = false): Promise<void> {
   await db.query({
-    name: 'note_health',
+    name: 'record_health',
     text: `UPDATE webhook_endpoints AS endpoint SET
              idle          = idle OR $4,
              failing_since = CASE WHEN $2 THEN NULL WHEN $3 THEN coalesce(failing_since, now()) ELSE failing_since END
