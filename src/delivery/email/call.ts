@@ -6,7 +6,6 @@ import { isUnreachable } from '../../store/postgres/pool.ts';
 import { handedOver, tally } from '../../telemetry/topics.ts';
 import { type ClaimedEmail, isClaimExpired } from './claim.ts';
 import type { CallResult, EmailDeps } from './contract.ts';
-import { makeGatherer } from '../gather.ts';
 import { type AccountAnswer, sendersOf } from '../pauses.ts';
 import { persist } from '../persist.ts';
 import { toMessage } from './recipients.ts';
@@ -16,7 +15,7 @@ import { UNAPPLIED } from './unapplied.ts';
 /** A longer text of a provider is cut to so many UTF-16 units. */
 export const MAX_DETAIL_LENGTH = 2_000;
 /** Outcomes of one call that arrive within this time are recorded by one statement. */
-const GATHER_MS = 100;
+const RECORD_INTERVAL_MS = 100;
 /** Applying a recorded answer is retried for this long; after that the next claim applies it. */
 export const APPLY_DEADLINE_MS = 10_000;
 
@@ -29,17 +28,32 @@ export async function makeCall(
   emails: readonly ClaimedEmail[],
   onResults: (count: number) => void,
 ): Promise<CallResult[]> {
-  const results: CallResult[] = [];
   const all: Sent[] = [];
-  const gatherer = makeGatherer<Sent>(GATHER_MS, async (sent) => {
-    results.push(...(await recordOutcomes(deps, sent)));
-    onResults(sent.length);
-  });
-  await callProvider(emails, (sent) => {
-    all.push(sent);
-    gatherer.add(sent);
-  });
-  await gatherer.end();
+  let unrecorded: Sent[] = [];
+  const recordings: Promise<CallResult[]>[] = [];
+  const record = (): void => {
+    if (unrecorded.length === 0) return;
+    const sent = unrecorded;
+    unrecorded = [];
+    const recording = recordOutcomes(deps, sent).then((results) => {
+      onResults(sent.length);
+      return results;
+    });
+    recording.catch(() => undefined);
+    recordings.push(recording);
+  };
+  const timer = setInterval(record, RECORD_INTERVAL_MS);
+  try {
+    await callProvider(emails, (sent) => {
+      all.push(sent);
+      unrecorded.push(sent);
+    });
+  } finally {
+    clearInterval(timer);
+    record();
+  }
+  await Promise.allSettled(recordings);
+  const results = (await Promise.all(recordings)).flat();
   logCall(deps.log, all);
   return results;
 }
