@@ -28,6 +28,30 @@ describe('a limit of bytes in memory', () => {
     assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'e']);
   });
 
+  it('lets later requests that fit overtake one that does not', async () => {
+    const limit = makeByteLimit(100);
+    const held = await limit.take(60);
+    let isLarge = false;
+    void limit.take(50).then(() => (isLarge = true));
+    await limit.take(10);
+    await limit.take(30);
+    assert.equal(isLarge, false);
+    held();
+    await setImmediate();
+    assert.equal(isLarge, true);
+  });
+
+  it('admits later requests if the one before them is aborted', async () => {
+    const limit = makeByteLimit(10);
+    await limit.take(5);
+    const giveUp = new AbortController();
+    const large = limit.take(10, { signal: giveUp.signal });
+    const small = limit.take(5);
+    giveUp.abort(new Error('enough'));
+    await assert.rejects(large, /enough/);
+    await small;
+  });
+
   it('does not let them starve it: after its capacity in bytes they wait behind it', async () => {
     const limit = makeByteLimit(100);
     const held = await limit.take(20);

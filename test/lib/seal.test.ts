@@ -19,6 +19,11 @@ test('what is sealed opens again, and looks like nothing', () => {
   );
 });
 
+test('seals the same secret differently each time', () => {
+  const secret = randomBytes(32);
+  assert.notDeepEqual(seal.close(secret, 'a'), seal.close(secret, 'a'));
+});
+
 test('it opens for nobody else, under no other key, and not when one bit was changed', () => {
   const sealed = seal.close(Buffer.from('a secret'), 'wh_1');
   assert.throws(() => seal.open(sealed, 'wh_2'));

@@ -30,6 +30,15 @@ describe('a token bucket', () => {
     assert.equal(take(bucket, RATE, 1_000), 100);
   });
 
+  it('holds at least one token at one token per second', () => {
+    const slow: Rate = { perSecond: 1, burst: 1 };
+    const bucket = full();
+    assert.equal(take(bucket, slow, 1), 0);
+    assert.equal(take(bucket, slow, 1), 1);
+    refill(bucket, slow, 1_000);
+    assert.equal(take(bucket, slow, 1), 0);
+  });
+
   it('never gives more than its burst and what flowed back, except by one overdraft that is paid first', () => {
     const step = fc.record({ wait: fc.integer({ min: 0, max: 5_000 }), cost: fc.integer({ min: 1, max: 60 }) });
     fc.assert(

@@ -51,6 +51,16 @@ describe('a signature', () => {
       assert.notEqual(await verdict(signed.replace('\r\n\r\n', `\r\n${added}\r\n\r\n`)), 'pass');
     });
 
+  test('fails if the message cannot be read', async () => {
+    const broken = Readable.from(
+      (function* () {
+        yield Buffer.from('From: a@acme.example\r\n');
+        throw new Error('no more');
+      })(),
+    );
+    await assert.rejects(buffer(signDkim(broken, signer)), /no more/);
+  });
+
   test('holds for any body, in whatever pieces it comes', async () => {
     const text = fc.string({
       unit: fc.constantFrom('a', ' ', '\t', '\r\n', '\r\n\r\n', '.', '\u00fc', '='),

@@ -35,6 +35,11 @@ describe('a request that never left', { concurrency: true }, () => {
     assert.deepEqual(await post(`http://127.0.0.1:${port}`), neverLeft('no connection in time'));
   });
 
+  test('a host that takes no connection, until the caller’s time is over', async (t) => {
+    const port = await fullPort(t);
+    assert.deepEqual(await post(`http://127.0.0.1:${port}`, 500), neverLeft('no connection in time'));
+  });
+
   test('TLS to a port that does not speak it', async (t) => {
     const url = await httpServer(t, (_, response) => response.end('{}'));
     const trace = await post(url.replace('http:', 'https:'));

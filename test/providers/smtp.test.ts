@@ -6,6 +6,7 @@ import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { requiresTls, smtp } from '../../src/providers/smtp/smtp.ts';
 import { eventually } from '../support/eventually.ts';
 import { addresses, outgoing } from './outgoing.ts';
+import { tcpServer } from './servers.ts';
 import { CALL, simulator } from './simulator.ts';
 import { type Script, smtpScript } from './smtp-script.ts';
 
@@ -169,6 +170,16 @@ describe('a server that is silent', { concurrency: true }, () => {
     await sleep(3_000);
     server.connections.forEach((socket) => socket.write('250 2.0.0 taken\r\n'));
     assert.deepEqual([(await sent).kind, server.messages.length], ['sent', 1]);
+  });
+
+  test('that sends byte by byte is given up after the transfer timeout', async (t) => {
+    const port = await tcpServer(t, (socket) => {
+      // One byte at a time: never silent, never done.
+      const timer = setInterval(() => socket.write('2'), 50);
+      socket.once('close', () => clearInterval(timer));
+    });
+    const outcome = await sendOne(`smtp://127.0.0.1:${port}`, outgoing(), { transferMs: 700, replyMs: 60_000 });
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
   });
 
   test('but talks after the final dot leaves it unknown when the time for the reply is over', async (t) => {

@@ -87,7 +87,10 @@ describe('a callback', () => {
   const about = { messageId: 'wa_1', providerMessageId: 'SM1' };
 
   for (const [status, change] of Object.entries({
+    accepted: 'sent',
+    scheduled: 'sent',
     queued: 'sent',
+    sending: 'sent',
     sent: 'sent',
     delivered: 'delivered',
     read: 'read',
