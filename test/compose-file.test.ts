@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -23,17 +22,17 @@ const run = promisify(execFile);
 const { services, volumes, secrets, networks } = readComposeFile(readEnvFile('deploy/demo.env'));
 const all = Object.entries(services);
 const ours = all.filter(([, { image }]) => image.startsWith('sendwright:'));
-/** What is done once, before others start. */
+/** Services that run once before others start. */
 const ONCE = ['migrate', 'roles', 'temporal-namespace', 'temporal-schema'];
-/** Of others, whose image holds nothing that could ask it. */
-const UNASKED = ['temporal-ui'];
+/** Services whose image has no program for a health check. */
+const WITHOUT_HEALTH_CHECK = ['temporal-ui'];
 const TEMPORALS = ['TEMPORAL_ADDRESS', 'TEMPORAL_API_KEY'];
 
 const names = (list: readonly (readonly [string, unknown])[]) => list.map(([name]) => name).sort();
 const environment = ({ environment: env = {} }: Service) => Object.keys(env);
 
 describe('docker-compose.yml', () => {
-  it('starts every part; the simulator and the monitoring only in their profiles', () => {
+  it('starts every part; simulator and monitoring only in their profiles', () => {
     const fleets = ['messages', 'email', 'chat', 'webhooks', 'upkeep'].map((fleet) => `worker-${fleet}`);
     const others = ['postgres', 'temporal', 'temporal-ui', 'proxy', 'api'];
     const optional = all.flatMap(([name, { profiles }]) => (profiles ? [[name, profiles]] : []));
@@ -78,7 +77,7 @@ describe('docker-compose.yml', () => {
     assert.notDeepEqual(networks, real.networks, 'both can run on one machine');
   });
 
-  it('depends on what is there, without a circle, and waits for what can be waited for', () => {
+  it('has dependencies that exist, without a cycle, with the right condition', () => {
     assert.equal(inOrder(services).length, all.length);
     for (const [name, { depends_on: needed = {} }] of all) {
       for (const [other, { condition }] of Object.entries(needed)) {
@@ -127,7 +126,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('keeps what is stored in volumes, and shares the files of emails', () => {
+  it('stores data in volumes and shares attachments', () => {
     const mounted = (name: string) => services[name]?.volumes ?? [];
     for (const name of ['api', 'worker-email', 'worker-upkeep']) {
       assert.ok(mounted(name).includes('attachments:/var/lib/sendwright/attachments'), `${name} sees the files`);
@@ -142,11 +141,11 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('starts again what ends, has a health check and limits, but for what is done once', () => {
+  it('restarts lasting services, with health checks and limits', () => {
     for (const [name, { restart, healthcheck, deploy, environment, stop_grace_period: grace }] of all) {
       const isOnce = ONCE.includes(name);
       assert.equal(restart, isOnce ? 'no' : 'unless-stopped', `${name}: restart`);
-      assert.equal(healthcheck !== undefined, !isOnce && !UNASKED.includes(name), `${name}: health check`);
+      assert.equal(healthcheck !== undefined, !isOnce && !WITHOUT_HEALTH_CHECK.includes(name), `${name}: health check`);
       const { cpus, memory } = deploy?.resources?.limits ?? {};
       assert.equal(memory === undefined, isOnce, `${name}: memory limit`);
       // Docker refuses to start a container with more CPUs than the machine has.
@@ -158,7 +157,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('publishes nothing but the proxy to other machines, and that only when told to', () => {
+  it('publishes ports on loopback only', () => {
     for (const [name, { ports = [] }] of all) {
       for (const port of ports) assert.ok(port.startsWith('127.0.0.1:'), `${name} publishes ${port}`);
     }
@@ -199,7 +198,7 @@ describe('docker-compose.yml', () => {
     assert.ok(mounted.includes(`./deploy/grafana/sendwright.json:${providers[0]?.options.path}/sendwright.json:ro`));
   });
 
-  it('runs what the image holds', () => {
+  it('runs programs of the image', () => {
     const dockerfile = readFileSync(`${ROOT}Dockerfile`, 'utf8');
     const runtime = dockerfile.slice(dockerfile.indexOf('AS runtime'));
     const commands = ours.flatMap(([, { command, healthcheck }]) => [words(command), healthcheck?.test.slice(1) ?? []]);
@@ -227,39 +226,4 @@ describe('docker-compose.yml', () => {
     const wanted = Object.entries(DYNAMIC_CONFIG).map(([key, value]) => [key, [value]]);
     assert.deepEqual(Object.fromEntries(values), Object.fromEntries(wanted));
   });
-
-  it('is taken by docker compose, where that is installed, alone and with each file of deploy/', async (t) => {
-    const command = await composeCommand();
-    if (command === undefined) {
-      t.diagnostic('docker compose is not installed here: not asked');
-      return;
-    }
-    const folder = await temporaryFolder(t);
-    await run('sh', [`${ROOT}deploy/secrets.sh`, join(folder, 'secrets')]);
-    await mkdir(folder, { recursive: true });
-    const env = join(folder, 'env');
-    await writeFile(
-      env,
-      `SECRETS=${folder}/secrets\nSITE_ADDRESS=mail.example.com\nTEMPORAL_ADDRESS=temporal.example.com:7233\n`,
-    );
-    for (const more of [[], ['deploy/tls.yml'], ['deploy/temporal-elsewhere.yml']]) {
-      const files = ['docker-compose.yml', ...more].flatMap((file) => ['-f', join(ROOT, file)]);
-      const [program, ...args] = command;
-      const profiles = ['--profile', 'demo', '--profile', 'monitoring'];
-      const place = ['--env-file', env, '--project-directory', ROOT];
-      await run(program, [...args, ...profiles, ...place, ...files, 'config', '--quiet']);
-    }
-  });
 });
-
-async function composeCommand(): Promise<readonly [string, ...string[]] | undefined> {
-  for (const command of [['docker', 'compose'], ['docker-compose']] as const) {
-    const [program, ...args] = command;
-    const isThere = await run(program, [...args, 'version']).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return command;
-  }
-  return undefined;
-}

@@ -35,6 +35,8 @@ describe('a token bucket', () => {
     const bucket = full();
     assert.equal(take(bucket, slow, 1), 0);
     assert.equal(take(bucket, slow, 1), 1);
+    refill(bucket, slow, 600);
+    assert.equal(take(bucket, slow, 1), 1, 'not a whole token yet');
     refill(bucket, slow, 1_000);
     assert.equal(take(bucket, slow, 1), 0);
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
@@ -8,20 +8,13 @@ import { makeChatProviders, twilioCallbacksUrl } from '../../src/main/wiring/cha
 import { makeContents } from '../../src/main/wiring/twilio-contents.ts';
 import { addContents } from '../../src/store/chat/contents.ts';
 import type { SendingNumber } from '../../src/store/chat/attempts.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { chatSimulator } from '../providers/chat.ts';
 import { closedPort } from '../providers/servers.ts';
 import { connect, TEXT, TO } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let pool: Pool;
-before(async () => {
-  database = await testDatabase(5);
-  pool = database.pool;
-});
-after(() => database.drop());
+const { pool } = await useDatabase();
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const SID = `AC${'0'.repeat(32)}`;
@@ -45,8 +38,8 @@ async function outcomeOf(sending: SendingNumber, env: NodeJS.ProcessEnv = {}) {
 
 const sealed = (token: string, key = SECRET_KEY) => chatSeal(key).close(Buffer.from(token), 'num_1');
 
-describe('a number’s way out', () => {
-  test('is its provider, with the credentials of the settings or its own', async () => {
+describe('the provider of a number', () => {
+  test('uses the credentials of the settings or its own', async () => {
     const settings = { TWILIO_ACCOUNT_SID: SID, TWILIO_AUTH_TOKEN: 'token', META_ACCESS_TOKEN: 'token' };
     const meta = { provider: 'meta', phone_number_id: '1' } as const;
     for (const [sending, env] of [
@@ -62,7 +55,7 @@ describe('a number’s way out', () => {
     }
   });
 
-  test('waits for somebody to mend the settings while credentials are missing', async () => {
+  test('returns account while credentials are missing', async () => {
     assert.deepEqual(await outcomeOf(number()), [
       'account',
       'There are no credentials for Twilio: this number has none, nor have the settings.',
@@ -78,7 +71,7 @@ describe('a number’s way out', () => {
     ]);
   });
 
-  test('is made once, and anew when the number has other credentials', () => {
+  test('is created once per credentials', () => {
     const providerOf = makeChatProviders(pool, readConfig({ SECRET_KEY, META_ACCESS_TOKEN: 't' }, 'SECRET_KEY'), log);
     const meta = number({ provider: 'meta', phone_number_id: '1' });
     assert.equal(providerOf(meta), providerOf({ ...meta }));
@@ -105,7 +98,7 @@ describe('templates at Twilio', () => {
   const account = { accountSid: SID, authToken: 'token' };
   const content = { contentSid: `HX${'1'.repeat(32)}`, variables: ['1', 'name'] };
 
-  test('are found in our table; what is not there is fetched once and kept', async () => {
+  test('are read from the database; missing ones are fetched once and stored', async () => {
     const { id } = await connect(pool, await organization(pool));
     const own = { contentSid: `HX${'2'.repeat(32)}`, variables: [] };
     await addContents(pool, id, [{ name: 'mine', language: 'de', ...own }]);
@@ -117,7 +110,7 @@ describe('templates at Twilio', () => {
         { name: 'order', language: 'en_US', ...content },
       ];
     });
-    assert.deepEqual(await contentOf(id, account, 'mine', 'de'), own, 'what was put there by hand stays');
+    assert.deepEqual(await contentOf(id, account, 'mine', 'de'), own, 'a template added by the operator stays');
     assert.equal(fetched, 0);
     const both = await Promise.all([1, 2].map(() => contentOf(id, account, 'order', 'en_US')));
     assert.deepEqual(both, [content, content]);
@@ -126,7 +119,7 @@ describe('templates at Twilio', () => {
     assert.equal(fetched, 1, 'not for each template that there is not');
   });
 
-  test('cannot be told while Twilio is away; the next message asks again', async () => {
+  test('are fetched again after a failure', async () => {
     const { id } = await connect(pool, await organization(pool, 'away.example'));
     let isAway = true;
     const contentOf = makeContents(pool, log, async () => {
@@ -156,7 +149,7 @@ describe('templates at Twilio', () => {
     assert.equal(
       (await providerOf(number({ id: shared.id })).send(message)).kind,
       'sent',
-      'one that was given by hand',
+      'a template added by the operator',
     );
     assert.equal(await templates(shared.id), 1);
 
@@ -167,7 +160,7 @@ describe('templates at Twilio', () => {
     assert.ok((await templates(own.id)) > 1);
   });
 
-  test('of a number that is not connected any more are not kept', async () => {
+  test('of a removed number are not stored', async () => {
     await addContents(pool, 'num_gone', [{ name: 'order', language: 'en_US', ...content }]);
     const { rowCount } = await pool.query(`SELECT FROM chat_templates WHERE number_id = 'num_gone'`);
     assert.equal(rowCount, 0);

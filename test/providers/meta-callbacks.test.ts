@@ -21,6 +21,7 @@ describe('a signature', () => {
   const same = Buffer.from(JSON.stringify(JSON.parse(body.toString())));
   for (const [name, wrong] of Object.entries({
     'of another secret': () => isMetaSignature('other', body, sign(body)),
+    'without a secret': () => isMetaSignature('', body, sign(body, '')),
     'over another body': () => isMetaSignature(SECRET, Buffer.from(`${body.toString()} `), sign(body)),
     'over the same JSON in other bytes': () => isMetaSignature(SECRET, same, sign(body)),
     'that is cut off': () => isMetaSignature(SECRET, body, sign(body).slice(0, -1)),

@@ -50,6 +50,7 @@ describe('a signature', () => {
 
   for (const [name, wrong] of Object.entries({
     'of another token': () => isTwilioSignature('other', URL, form(), good),
+    'without a token': () => isTwilioSignature('', URL, form(), sign('', URL, PARAMS)),
     'over another field’s value': () => isTwilioSignature(TOKEN, URL, form({ MessageStatus: 'failed' }), good),
     'with a field more': () => isTwilioSignature(TOKEN, URL, form({ ErrorCode: '1' }), good),
     'with a field less': () => isTwilioSignature(TOKEN, URL, new URLSearchParams({ MessageSid: 'SM1' }), good),

@@ -21,7 +21,7 @@ async function samples(page: Promise<string>, pattern: RegExp): Promise<string[]
   return lines.filter((line) => !/_bucket\{/.test(line) && !line.endsWith(' 0')).sort();
 }
 
-test('what is told is counted, under labels from short lists', async (t) => {
+test('counts published topics under labels from short lists', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
   accepted.publish({ kind: 'email', by: 'batch', count: 10_000 });
@@ -64,7 +64,7 @@ test('what is told is counted, under labels from short lists', async (t) => {
   ]);
 });
 
-test('what rarely happens is there as 0 before it does, so that its first time is an increase', async (t) => {
+test('shows rare counters as 0 before their first increase', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
   const page = await registry.metrics();
@@ -78,14 +78,14 @@ test('what rarely happens is there as 0 before it does, so that its first time i
   }
 });
 
-test('nothing is counted once the counting has ended', async () => {
+test('counts nothing after stop', async () => {
   const { registry, stop } = startMetrics();
   stop();
   accepted.publish({ kind: 'email', by: 'single', count: 1 });
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), []);
 });
 
-test('connections are told as the pool has them now', async (t) => {
+test('shows the current connections of the pool', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
   const pool = { totalCount: 20, idleCount: 3, waitingCount: 7 };
@@ -97,12 +97,12 @@ test('connections are told as the pool has them now', async (t) => {
   ]);
 });
 
-test('the database is asked once in five seconds, and once for all that it is asked for', async (t) => {
+test('queries the database once per five seconds', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
-  let asked = 0;
+  let queries = 0;
   watchDatabase(registry, async () => {
-    asked++;
+    queries++;
     return {
       outbox: [{ fleet: 'email', count: 5, oldest: 1.5 }],
       upkeep: [{ task: 'putBackOverdue', age_seconds: 12.5, interval_seconds: 60 }],
@@ -130,10 +130,10 @@ test('the database is asked once in five seconds, and once for all that it is as
   ];
   const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|provider_paused)/;
   for (let i = 0; i < 3; i++) assert.deepEqual(await samples(registry.metrics(), watched), expected);
-  assert.equal(asked, 1);
+  assert.equal(queries, 1);
 });
 
-test('a database that fails, or says nothing for three seconds, is told of, and nothing else is said of it', async () => {
+test('reports a database that fails or does not answer for three seconds as down', async () => {
   const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up)/;
   for (const read of [() => Promise.reject(new Error('away')), () => new Promise<never>(() => undefined)]) {
     const { registry, stop } = startMetrics();
