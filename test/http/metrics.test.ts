@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { startMetrics } from '../../src/telemetry/metrics.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Organization, type Service, startService } from './service.ts';
+import { useService } from './service.ts';
 
 const metrics = startMetrics();
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService({
-    metrics: { type: metrics.registry.contentType, text: () => metrics.registry.metrics() },
-  });
-  ours = await service.organization();
+const service = await useService({
+  metrics: { type: metrics.registry.contentType, text: () => metrics.registry.metrics() },
 });
-after(async () => {
-  metrics.stop();
-  await service.close();
-});
+const ours = await service.organization();
+after(() => metrics.stop());
 
 async function page(): Promise<string> {
   const answer = await service.call('GET', '/metrics');
@@ -24,13 +17,13 @@ async function page(): Promise<string> {
   return answer.text;
 }
 
-/** The value of a sample; undefined when there is none. */
+/** The value of a sample, or undefined. */
 async function value(sample: string): Promise<number | undefined> {
   const line = (await page()).split('\n').find((each) => each.startsWith(`${sample} `));
   return line === undefined ? undefined : Number(line.slice(sample.length));
 }
 
-test('§1.3: /metrics needs no key, and is what Prometheus reads', async () => {
+test('GET /metrics needs no key and returns the format of Prometheus', async () => {
   const { headers, text } = await service.call('GET', '/metrics');
   assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
   for (const name of [
@@ -43,7 +36,7 @@ test('§1.3: /metrics needs no key, and is what Prometheus reads', async () => {
   assert.equal((await service.call('POST', '/metrics')).status, 405);
 });
 
-test('what is accepted is counted once, and what is refused or repeated is not', async () => {
+test('an accepted email is counted once, refused and repeated requests are not', async () => {
   const single = 'sendwright_messages_accepted_total{kind="email",by="single"}';
   const batch = 'sendwright_messages_accepted_total{kind="email",by="batch"}';
   const headers = { 'idempotency-key': 'once' };
@@ -59,7 +52,7 @@ test('what is accepted is counted once, and what is refused or repeated is not',
   assert.deepEqual([await value(single), await value(batch)], [1, 30]);
 });
 
-test('requests are counted by the template of their route: no id, no path of a caller’s making', async () => {
+test('requests are counted by their route, without ids and unknown paths', async () => {
   const id = await ours.sent();
   await ours.email(id);
   await ours.call('GET', '/v1/canarypath');
@@ -78,7 +71,7 @@ test('requests are counted by the template of their route: no id, no path of a c
   }
 });
 
-test('the line of a request holds the id of what it made', async () => {
+test('the log line of a request contains the id of the resource that it created', async () => {
   service.log.length = 0;
   const { body, headers } = await ours.send();
   const { id } = body as { id: string };

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startApi } from './api-process.ts';
-import { CALLBACK, type Organization, type Service, startService } from './service.ts';
+import { CALLBACK, startService, useService } from './service.ts';
 import { dial, head, speak } from './socket.ts';
 
 const MB = 1_048_576;
@@ -17,7 +17,7 @@ const META = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`;
 const TWILIO = `X-Twilio-Signature: ${'A'.repeat(27)}=`;
 const FORM = 'Content-Type: application/x-www-form-urlencoded';
 
-/** Every route that reads a body without an API key, with the headers that let a stranger get as far as the body. */
+/** Every route that reads a body without an API key, with the headers that it requires before it reads the body. */
 const PUBLIC_POSTS: readonly (readonly [path: string, ...headers: string[]])[] = [
   ['/unsubscribe/x', FORM],
   ['/callbacks/postmark', 'Content-Type: application/json', BASIC],
@@ -28,14 +28,11 @@ const PUBLIC_POSTS: readonly (readonly [path: string, ...headers: string[]])[] =
   ['/dashboard/invitations/x', FORM],
 ];
 
+const service = await useService();
+const org = await service.organization();
+const LARGE = { text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) };
+
 describe('a request body without an API key', () => {
-  let service: Service;
-  let org: Organization;
-  before(async () => {
-    service = await startService();
-    org = await service.organization();
-  });
-  after(() => service.close());
   const sockets: Socket[] = [];
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
@@ -57,21 +54,21 @@ describe('a request body without an API key', () => {
           open(head(path, undefined, 'Transfer-Encoding: chunked', ...headers) + '1\r\na\r\n'),
         ),
       );
-      // One more request on the same server is answered after the four have been read as far as they have come.
+      // The server answers this request after it has read what has arrived of the four.
       await org.sent();
-      const sent = await org.send({ text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) });
+      const sent = await org.send(LARGE);
       assert.equal(sent.status, 202, sent.text);
       for (const each of held) assert.equal(each.answer(), '', 'it is still held open');
     });
   }
 
   it('that exceeds the share of its network gets 503 and leaves capacity for a send of 2 MB', async (t) => {
-    // A service of its own: connections of the tests before may still hold a part of the share.
+    // On another service: connections of earlier tests may still use a part of the share.
     const own = await startService();
     t.after(() => own.close());
     const start = head('/callbacks/meta', undefined, 'Content-Length: 3145728', META);
     const held = await Promise.all(Array.from({ length: 20 }, () => open(start + 'a', own.port)));
-    const sent = await (await own.organization()).send({ text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) });
+    const sent = await (await own.organization()).send(LARGE);
     assert.equal(sent.status, 202, sent.text);
     const refused = () => held.filter(({ answer }) => answer().startsWith('HTTP/1.1 503')).length;
     await eventually('those over the share are refused', () => refused() === 18);
@@ -79,7 +76,7 @@ describe('a request body without an API key', () => {
     for (const { socket } of held) socket.destroy();
   });
 
-  it('that arrives too slowly gets 408; one with a key may be slow while nobody waits for its budget', async () => {
+  it('that arrives too slowly gets 408; one with a key may be slow while no other request waits', async () => {
     const keyed = JSON.stringify(org.mail({ text: 'x'.repeat(100_000) }));
     const slow = await open(
       head('/v1/emails', org.key, 'Content-Type: application/json', `Content-Length: ${keyed.length}`) +
@@ -106,12 +103,6 @@ describe('a request body without an API key', () => {
 });
 
 describe('a callback whose signature header is missing or malformed', () => {
-  let service: Service;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
-
   for (const [path, ...headers] of [
     ['/callbacks/meta'],
     ['/callbacks/meta', 'X-Hub-Signature-256: sha256=00'],
@@ -136,13 +127,10 @@ describe('a callback whose signature header is missing or malformed', () => {
   });
 });
 
+const database = await useDatabase(2);
+
 describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
   const POSTS = 1_400;
-  let database: TestDatabase;
-  before(async () => {
-    database = await testDatabase(2);
-  });
-  after(() => database.drop());
 
   it('leave the API below 500 MB', async (t) => {
     const folder = await temporaryFolder(t);
@@ -160,28 +148,26 @@ describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
 
     const port = Number(new URL(api.url).port);
     const body = Buffer.alloc(MB - 1, 'a');
-    let over = 0;
-    let taken = 0;
+    let closed = 0;
+    let written = 0;
     const sockets = Array.from({ length: POSTS }, (_, i) => {
-      // From many addresses, so that no share of one network is what holds.
+      // From many addresses, since one network has a smaller share.
       const socket = connect({ port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (i % 200)}` });
       socket.on('error', () => undefined);
-      socket.once('close', () => over++);
+      socket.once('close', () => closed++);
       socket.write(head('/callbacks/meta', undefined, `Content-Length: ${MB}`, META));
       socket.write(body, (error) => {
-        if (!error) taken++;
+        if (!error) written++;
       });
       return socket;
     });
-    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     t.after(() => {
       for (const socket of sockets) socket.destroy();
     });
-    await eventually('each post is refused or has been sent', () => over + taken >= POSTS);
-    // Longer than the API lets a post wait for its budget.
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    await eventually('each post is refused or has been sent', () => closed + written >= POSTS);
+    // Longer than a post waits for its budget.
     await sleep(7_000);
-    clearInterval(watching);
-    t.diagnostic(`at most ${Math.round(peak / MB)} MB; ${over} refused, ${taken} sent`);
     assert.ok(peak > 50 * MB && peak < 500 * MB, `${Math.round(peak / MB)} MB`);
   });
 });

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
 import { setQuota, usage } from '../../src/store/limits/quota.ts';
 import { eventually } from '../support/eventually.ts';
+import { connectNumber } from './resources.ts';
 import { type Answer, assertRefused, inFuture, type Organization, startService, useService } from './service.ts';
 
 const service = await useService();
@@ -12,20 +13,25 @@ const withQuota = async (monthly: number): Promise<Organization> => {
   await giveQuota(service.pool, organization.id, monthly);
   return organization;
 };
-const used = async ({ id }: Organization) => (await usage(service.pool, id))?.used;
-const stored = async ({ id }: Organization) => {
-  const { rowCount } = await service.pool.query('SELECT FROM emails WHERE org_id = $1', [id]);
-  return rowCount;
+const usedBy = async ({ id }: Organization) => (await usage(service.pool, id))?.used;
+const storedBy = async ({ id }: Organization) =>
+  (await service.pool.query('SELECT FROM emails WHERE org_id = $1', [id])).rowCount;
+const post = (organization: Organization, emails: readonly object[], headers: Record<string, string> = {}) =>
+  organization.call('POST', '/v1/emails/batch', { json: { emails }, headers });
+const sendBatch = (organization: Organization, count: number, headers?: Record<string, string>) =>
+  post(
+    organization,
+    Array.from({ length: count }, () => organization.mail()),
+    headers,
+  );
+const assertStatus = async (status: number, answer: Promise<Answer>) => {
+  const { status: actual, text } = await answer;
+  assert.equal(actual, status, text);
 };
-const batch = (organization: Organization, emails: number, more: Record<string, string> = {}) =>
-  organization.call('POST', '/v1/emails/batch', {
-    json: { emails: Array.from({ length: emails }, () => organization.mail()) },
-    headers: more,
-  });
 
-/** 429 until the month ends, in UTC and by the database's clock. */
-async function assertExceeded(answer: Answer, says: string): Promise<void> {
-  assertRefused(answer, 429, 'quota_exceeded', undefined, says);
+/** The answer is 429 with the seconds until the month ends, in UTC and by the database's clock. */
+async function assertExceeded(answer: Answer, message: string): Promise<void> {
+  assertRefused(answer, 429, 'quota_exceeded', undefined, message);
   const { rows } = await service.pool.query<{ ends: number }>(
     `SELECT extract(epoch FROM (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')::int AS ends`,
   );
@@ -38,153 +44,135 @@ describe('a monthly quota', () => {
   it('counts an email when it is created, scheduled ones too, and canceling gives nothing back', async () => {
     const ours = await withQuota(2);
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
-    assert.equal((await ours.call('POST', `/v1/emails/${id}/cancel`)).status, 200);
+    await assertStatus(200, ours.call('POST', `/v1/emails/${id}/cancel`));
     await ours.sent();
     await assertExceeded(
       await ours.send(),
       'the quota of 2 emails a month leaves 0, and this takes 1; the next month begins at',
     );
-    assert.deepEqual([await used(ours), await stored(ours)], [2, 2]);
-    assert.equal((await ours.call('PATCH', `/v1/emails/${id}`, { json: {} })).status, 422, 'the rest goes on');
-    assert.equal((await ours.call('GET', '/v1/emails')).status, 200);
+    assert.deepEqual([await usedBy(ours), await storedBy(ours)], [2, 2]);
+    await assertStatus(200, ours.call('GET', '/v1/emails'));
   });
 
   it('counts the emails of a batch, all or none', async () => {
     const ours = await withQuota(1_000);
-    assert.equal((await batch(ours, 998)).status, 202);
-    await assertExceeded(await batch(ours, 3), 'the quota of 1,000 emails a month leaves 2, and this takes 3');
-    assert.deepEqual([await used(ours), await stored(ours)], [998, 998]);
-    assert.equal((await batch(ours, 2)).status, 202);
-    await assertExceeded(await batch(ours, 1), 'the quota of 1,000 emails a month leaves 0, and this takes 1');
+    await assertStatus(202, sendBatch(ours, 998));
+    await assertExceeded(await sendBatch(ours, 3), 'the quota of 1,000 emails a month leaves 2, and this takes 3');
+    assert.deepEqual([await usedBy(ours), await storedBy(ours)], [998, 998]);
+    await assertStatus(202, sendBatch(ours, 2));
+    await assertExceeded(await sendBatch(ours, 1), 'the quota of 1,000 emails a month leaves 0, and this takes 1');
     const { body } = await ours.call('GET', '/v1/emails/batch');
-    assert.equal((body as { batches: unknown[] }).batches.length, 2, 'a batch that was refused leaves nothing');
+    assert.equal((body as { batches: unknown[] }).batches.length, 2, 'a refused batch is not stored');
   });
 
   it('counts a marketing email once for each of its recipients, and any other email once', async () => {
     const ours = await withQuota(10);
     const to = ['a@example.net', 'B <b@example.net>', 'c@example.net'];
     await ours.sent({ to, cc: ['d@example.net'] });
-    assert.equal(await used(ours), 1);
+    assert.equal(await usedBy(ours), 1);
     // A repeated address is one recipient.
     await ours.sent({ marketing: true, to, cc: ['A@example.net'], bcc: ['d@example.net'] });
-    assert.equal(await used(ours), 5);
-    const members = [ours.mail(), ours.mail({ marketing: true, to })];
-    assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails: members } })).status, 202);
-    assert.equal(await used(ours), 9);
-    await assertExceeded(
-      await ours.send({ marketing: true, to: to.slice(0, 2) }),
-      'the quota of 10 emails a month leaves 1, and this takes 2',
-    );
-    const attachments = [{ filename: 'a.txt', content: 'YQ==' }];
-    await assertExceeded(
-      await ours.send({ marketing: true, to, attachments }),
-      'the quota of 10 emails a month leaves 1, and this takes 3',
-    );
-    // A quota that is given later counts the emails of the month in the same way, but for repeated addresses.
+    assert.equal(await usedBy(ours), 5);
+    await assertStatus(202, post(ours, [ours.mail(), ours.mail({ marketing: true, to })]));
+    assert.equal(await usedBy(ours), 9);
+    for (const [count, attachments] of [
+      [2, []],
+      [3, [{ filename: 'a.txt', content: 'YQ==' }]],
+    ] as const) {
+      const answer = await ours.send({ marketing: true, to: to.slice(0, count), attachments });
+      await assertExceeded(answer, `the quota of 10 emails a month leaves 1, and this takes ${count}`);
+    }
+    // A quota that is set later counts the emails of the month in the same way, except for repeated addresses.
     await giveQuota(service.pool, ours.id, null);
     assert.equal((await giveQuota(service.pool, ours.id, 20)).used, 1 + 5 + 1 + 3);
   });
 
-  it('of nothing lets nothing through; and none is none', async () => {
+  it('of 0 refuses every email but no chat-app message', async () => {
     const ours = await withQuota(0);
     await assertExceeded(await ours.send(), 'the quota of 0 emails a month leaves 0');
-    await assertExceeded(await batch(ours, 1), 'the quota of 0 emails a month leaves 0');
+    await assertExceeded(await sendBatch(ours, 1), 'the quota of 0 emails a month leaves 0');
+    const { number: from } = await connectNumber(ours);
+    await assertStatus(202, ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } }));
+  });
+
+  it('is counted from the stored emails while there is none, without writing a counter', async () => {
+    const ours = await withQuota(0);
     await giveQuota(service.pool, ours.id, null);
     await ours.sent();
-    assert.equal((await batch(ours, 3)).status, 202);
-    assert.equal(await used(ours), 4, 'they are counted all the same, from what is stored');
+    await assertStatus(202, sendBatch(ours, 3));
+    assert.equal(await usedBy(ours), 4);
     const { rows } = await service.pool.query('SELECT emails FROM monthly_usage WHERE org_id = $1', [ours.id]);
-    assert.deepEqual(rows, [{ emails: '0' }], 'without a quota nobody writes a counter');
+    assert.deepEqual(rows, [{ emails: '0' }]);
   });
 
-  it('does not count chat-app messages', async () => {
+  it('returns 429 after every other error', async () => {
     const ours = await withQuota(0);
-    await ours.call('POST', '/v1/chatapp/numbers', {
-      json: { number: '+12025550177', provider: 'twilio', auth_token: 'token' },
-    });
-    const answer = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
-    assert.equal(answer.status, 202, answer.text);
-  });
-
-  it('is told last: what is wrong with the email comes first', async () => {
-    const ours = await withQuota(0);
+    const withFile = (filename: string) => ours.send({ attachments: [{ filename, content: 'SGk=' }] });
     assertRefused(await ours.send({ subject: '' }), 422, 'validation_error', 'subject');
     assertRefused(await ours.send({ scheduled_at: inFuture({ hours: -1 }) }), 422, 'validation_error', 'scheduled_at');
     assertRefused(await ours.send({ from: 'a@nobody.example' }), 403, 'domain_not_found', 'from');
-    const attachments = [{ filename: 'a.exe', content: 'SGk=' }];
-    assertRefused(await ours.send({ attachments }), 422, 'invalid_attachment', 'attachments.0.filename');
-    const emails = [ours.mail(), ours.mail({ from: 'a@nobody.example' })];
-    const answer = await ours.call('POST', '/v1/emails/batch', { json: { emails } });
-    assertRefused(answer, 403, 'domain_not_found', 'emails.1.from');
-    await assertExceeded(await ours.send({ attachments: [{ filename: 'a.txt', content: 'SGk=' }] }), 'the quota of 0');
+    assertRefused(await withFile('a.exe'), 422, 'invalid_attachment', 'attachments.0.filename');
+    const batch = await post(ours, [ours.mail(), ours.mail({ from: 'a@nobody.example' })]);
+    assertRefused(batch, 403, 'domain_not_found', 'emails.1.from');
+    await assertExceeded(await withFile('a.txt'), 'the quota of 0');
   });
 
-  it('a replay costs nothing, and neither does what is refused', async () => {
+  it('does not count replays and refused requests, whose keys are free again', async () => {
     const ours = await withQuota(3);
-    const once = { headers: { 'idempotency-key': 'once' }, json: ours.mail() };
+    const request = { headers: { 'idempotency-key': 'first' }, json: ours.mail() };
     for (const replayed of [undefined, 'true', 'true']) {
-      const answer = await ours.call('POST', '/v1/emails', once);
+      const answer = await ours.call('POST', '/v1/emails', request);
       assert.deepEqual([answer.status, answer.headers['idempotent-replayed']], [202, replayed]);
     }
-    assert.equal((await ours.send({ from: 'a@nobody.example' })).status, 403);
-    assert.equal((await batch(ours, 5, { 'idempotency-key': 'batch' })).status, 429);
-    assert.equal((await batch(ours, 2)).status, 202);
-    assert.equal(await used(ours), 3);
-    assert.equal((await ours.call('POST', '/v1/emails', once)).status, 202, 'also when nothing is left');
+    await assertStatus(403, ours.send({ from: 'a@nobody.example' }));
+    await assertStatus(429, sendBatch(ours, 5, { 'idempotency-key': 'batch' }));
+    await assertStatus(202, sendBatch(ours, 2));
+    assert.equal(await usedBy(ours), 3);
+    await assertStatus(202, ours.call('POST', '/v1/emails', request));
     const again = { headers: { 'idempotency-key': 'batch' }, json: ours.mail() };
-    assert.equal(
-      (await ours.call('POST', '/v1/emails', again)).status,
-      429,
-      'a key whose request was refused is free for another one',
-    );
+    await assertStatus(429, ours.call('POST', '/v1/emails', again));
   });
 
-  it('is exact when many ask at once, singles and batches, through several processes', async () => {
+  it('is exact for concurrent emails and batches through several processes', async () => {
     const ours = await withQuota(50);
     const other = await startService({ pool: service.pool, databaseUrl: service.databaseUrl });
     try {
-      const call = (i: number) => {
-        const at = i % 2 === 0 ? service : other;
-        if (i % 5 > 0) return at.call('POST', '/v1/emails', { key: ours.key, json: ours.mail() });
+      const send = (i: number) => {
+        const process = i % 2 === 0 ? service : other;
+        if (i % 5 > 0) return process.call('POST', '/v1/emails', { key: ours.key, json: ours.mail() });
         const emails = Array.from({ length: 7 }, () => ours.mail());
-        return at.call('POST', '/v1/emails/batch', { key: ours.key, json: { emails } });
+        return process.call('POST', '/v1/emails/batch', { key: ours.key, json: { emails } });
       };
-      const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => call(i)));
-      for (const answer of answers) {
+      for (const answer of await Promise.all(Array.from({ length: 60 }, (_, i) => send(i)))) {
         if (answer.status !== 202) assertRefused(answer, 429, 'quota_exceeded');
       }
-      assert.deepEqual([await used(ours), await stored(ours)], [50, 50]);
+      assert.deepEqual([await usedBy(ours), await storedBy(ours)], [50, 50]);
     } finally {
       await other.close();
     }
   });
 
-  it('an email waits for another one that is being counted, and for a batch only at its end', async () => {
+  it('lets single emails pass while a batch is being stored', async () => {
     const ours = await withQuota(10_100);
     let sent = 0;
-    const over = new AbortController();
-    const accepting = batch(ours, 10_000).then(({ status }) => {
-      over.abort();
+    const stored = new AbortController();
+    const accepting = sendBatch(ours, 10_000).then(({ status }) => {
+      stored.abort();
       return status;
     });
-    // The batch is being stored, which takes many statements; single emails go on meanwhile.
     await eventually('the batch is being stored', async () => {
       const { rowCount } = await service.pool.query(
         `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND query LIKE '%mail AS (%' AND xact_start < query_start`,
       );
       return rowCount !== 0;
     });
-    while (!over.signal.aborted && sent < 100) {
-      assert.equal((await ours.send()).status, 202);
-      sent++;
-    }
+    for (; !stored.signal.aborted && sent < 100; sent++) await ours.sent();
     assert.equal(await accepting, 202);
-    // The last of them may have waited for its end.
     assert.ok(sent >= 4, `${sent} single emails while the batch was being stored`);
-    assert.equal(await used(ours), await stored(ours));
+    assert.equal(await usedBy(ours), await storedBy(ours));
   });
 
-  it('a burst that must be counted leaves the database to others', async () => {
+  it('leaves database connections to others while a burst waits for the counter', async () => {
     const [ours, theirs] = [await withQuota(1_000), await service.organization()];
     await ours.sent();
     const client = await service.pool.connect();
@@ -192,56 +180,47 @@ describe('a monthly quota', () => {
     await client.query('SELECT FROM monthly_usage WHERE org_id = $1 FOR UPDATE', [ours.id]);
     // More than the pool has connections.
     const burst = Promise.all(Array.from({ length: 40 }, () => ours.send()));
-    for (let i = 0; i < 5; i++) assert.equal((await theirs.send()).status, 202);
+    for (let i = 0; i < 5; i++) await theirs.sent();
     await client.query('COMMIT');
     client.release();
     for (const { status } of await burst) assert.equal(status, 202);
-    assert.equal(await used(ours), 41);
+    assert.equal(await usedBy(ours), 41);
   });
 
-  it('starts anew with each month, by the database’s clock', async () => {
+  it('begins again each month, by the clock of the database', async () => {
     const ours = await withQuota(1);
     await ours.sent();
-    assert.equal((await ours.send()).status, 429);
-    await service.pool.query(`UPDATE monthly_usage SET month = month - interval '1 month' WHERE org_id = $1`, [
-      ours.id,
-    ]);
-    assert.equal(await used(ours), 0);
+    await assertStatus(429, ours.send());
+    const text = `UPDATE monthly_usage SET month = month - interval '1 month' WHERE org_id = $1`;
+    await service.pool.query(text, [ours.id]);
+    assert.equal(await usedBy(ours), 0);
     await ours.sent();
-    assert.equal((await ours.send()).status, 429);
+    await assertStatus(429, ours.send());
   });
 
-  it('that is given in the middle of a month counts what the month has seen', async () => {
+  it('that is set within a month counts the emails of that month', async () => {
     const ours = await service.organization();
     const ids = [await ours.sent(), await ours.sent(), await ours.sent()];
     await service.pool.query(`UPDATE emails SET created_at = created_at - interval '32 days' WHERE id = $1`, [ids[0]]);
-    const given = await giveQuota(service.pool, ours.id, 3);
-    assert.deepEqual([given.monthly, given.used], [3, 2]);
+    const quota = await giveQuota(service.pool, ours.id, 3);
+    assert.deepEqual([quota.monthly, quota.used], [3, 2]);
     await ours.sent();
-    assert.equal((await ours.send()).status, 429);
+    await assertStatus(429, ours.send());
     await giveQuota(service.pool, ours.id, 4);
-    assert.equal(await used(ours), 3, 'another number changes no count');
+    assert.equal(await usedBy(ours), 3, 'another quota does not change the count');
     await ours.sent();
     await giveQuota(service.pool, ours.id, 2);
     await assertExceeded(await ours.send(), 'the quota of 2 emails a month leaves 0, and this takes 1');
-    await assertExceeded(await batch(ours, 1), 'the quota of 2 emails a month leaves 0, and this takes 1');
-  });
-
-  it('is one organization’s business', async () => {
-    const [ours, theirs] = [await withQuota(1), await service.organization()];
-    await ours.sent();
-    assert.equal((await ours.send()).status, 429);
-    await theirs.sent();
+    await assertExceeded(await sendBatch(ours, 1), 'the quota of 2 emails a month leaves 0, and this takes 1');
     assert.equal(await setQuota(service.pool, 'org_none', 1), false);
     assert.equal(await usage(service.pool, 'org_none'), undefined);
   });
 
-  it('what is rolled back is not counted', async () => {
+  it('does not count emails whose transaction is rolled back', async () => {
     const ours = await withQuota(5);
     await service.pool.query(`ALTER TABLE email_bodies ADD CONSTRAINT unlucky CHECK (body_bytes <> 7) NOT VALID`);
-    assert.equal((await ours.send({ text: 'unlucky' })).status, 500);
-    const emails = [ours.mail(), ours.mail({ text: 'unlucky' })];
-    assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails } })).status, 500);
-    assert.equal(await used(ours), 0);
+    await assertStatus(500, ours.send({ text: 'unlucky' }));
+    await assertStatus(500, post(ours, [ours.mail(), ours.mail({ text: 'unlucky' })]));
+    assert.equal(await usedBy(ours), 0);
   });
 });

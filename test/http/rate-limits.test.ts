@@ -1,254 +1,228 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startRateLimits } from '../../src/intake/rate-limits.ts';
+import { SETTINGS } from '../../src/settings.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Answer, assertRefused, inFuture, type Organization, type Service, startService } from './service.ts';
+import { connectNumber } from './resources.ts';
+import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';
 import { head, speak } from './socket.ts';
 
 const HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy'];
 const limitsOf = ({ headers }: Answer) => HEADERS.map((name) => headers[name]);
-const ask = (organization: Organization) => organization.call('GET', '/v1/emails');
+const NO_HEADERS = [undefined, undefined, undefined, undefined];
+const list = (organization: Organization) => organization.call('GET', '/v1/emails');
+const emails = (organization: Organization, count: number) => Array.from({ length: count }, () => organization.mail());
+const sendBatch = (organization: Organization, count: number) =>
+  organization.call('POST', '/v1/emails/batch', { json: { emails: emails(organization, count) } });
 
-function assertLimited(answer: Answer, says: string): number {
-  assertRefused(answer, 429, 'rate_limit_exceeded', undefined, says);
+/** @returns the seconds of Retry-After */
+function assertLimited(answer: Answer, message: string): number {
+  assertRefused(answer, 429, 'rate_limit_exceeded', undefined, message);
   const wait = String(answer.headers['retry-after']);
-  assert.match(wait, /^[1-9]\d*$/, 'whole seconds, one at least');
+  assert.match(wait, /^[1-9]\d*$/);
   return Number(wait);
 }
 
-/** Asks until it is refused. @returns how often it was not, and the answer that refuses it */
+/** Sends requests until one is refused. @returns the number of the others, and the refusal */
 async function exhaust(organization: Organization): Promise<{ passed: number; refused: Answer }> {
   for (let passed = 0; ; passed++) {
-    const refused = await ask(organization);
+    const refused = await list(organization);
     if (refused.status === 429) return { passed, refused };
   }
 }
 
-/** What 5 a second come to in the time since `began`, which `performance.now()` gave. */
-const income = (began: number) => (5 * (performance.now() - began)) / 1_000;
+/** Tokens that were added since `start`, a value of `performance.now()`. */
+const added = (start: number) => (5 * (performance.now() - start)) / 1_000;
 
-describe('requests a second', () => {
-  let service: Service;
-  before(async () => {
-    service = await startService({ perSecond: { requests: 5, mails: 0 } });
-  });
-  after(() => service.close());
+const requestLimited = await useService({ perSecond: { requests: 5, mails: 0 } });
+const emailLimited = await useService({ perSecond: { requests: 0, mails: 5 } });
+const bothLimited = await useService({ perSecond: { requests: 100, mails: 5 } });
+const unlimited = await useService({ perSecond: { requests: 0, mails: 0 } });
 
-  it('are as many as were saved up, then as come in; every answer says what is left', async () => {
-    const ours = await service.organization();
-    const began = performance.now();
-    const first = await ask(ours);
+describe('a limit of 5 requests a second', () => {
+  const TOO_MANY = 'more than 5 requests a second';
+  const { call, port, organization } = requestLimited;
+
+  it('lets a burst of 10 pass, then returns 429 with Retry-After; each answer has the remaining number', async () => {
+    const ours = await organization();
+    const start = performance.now();
+    const first = await list(ours);
     assert.deepEqual(limitsOf(first), ['10', '9', '1', '10;w=2;comment="requests"']);
     const { passed, refused } = await exhaust(ours);
-    assert.ok(passed >= 9 && passed <= 9 + income(began), `${passed} passed after the first`);
-    assert.equal(assertLimited(refused, 'more than 5 requests a second; try again in 1 s'), 1);
+    assert.ok(passed >= 9 && passed <= 9 + added(start), `${passed} passed after the first`);
+    assert.equal(assertLimited(refused, `${TOO_MANY}; try again in 1 s`), 1);
     assert.deepEqual(limitsOf(refused).slice(0, 2), ['10', '0']);
     await sleep(1_000);
-    assert.equal((await ask(ours)).status, 200, 'after Retry-After');
-    await eventually('full again', async () => (await sleep(2_000), limitsOf(await ask(ours))[1] === '9'));
+    assert.equal((await list(ours)).status, 200, 'after Retry-After');
   });
 
-  it('are one organization’s, of all its keys together', async () => {
-    const [ours, theirs] = [await service.organization(), await service.organization()];
+  it('counts the requests of all keys of an organization, and of no other', async () => {
+    const [ours, theirs] = [await organization(), await organization()];
     const key = await ours.addKey('read_only');
     await eventually('its other key is refused', async () => {
       await exhaust(ours);
-      return (await service.call('GET', '/v1/emails', { key })).status === 429;
+      return (await call('GET', '/v1/emails', { key })).status === 429;
     });
-    assert.equal((await ask(theirs)).status, 200);
+    assert.equal((await list(theirs)).status, 200);
   });
 
-  it('headers are on errors after authentication too, and on nothing else', async () => {
-    const ours = await service.organization();
-    const readOnly = await ours.addKey('read_only');
+  it('is reported in every authenticated answer, errors included, and in no other', async () => {
+    const ours = await organization();
+    const key = await ours.addKey('read_only');
     for (const answer of [
       await ours.send({ subject: '' }),
       await ours.call('GET', '/v1/nothing'),
       await ours.call('DELETE', '/v1/emails'),
       await ours.call('POST', '/v1/emails', { raw: '{', headers: { 'content-type': 'application/json' } }),
-      await service.call('POST', '/v1/emails', { key: readOnly, json: {} }),
+      await call('POST', '/v1/emails', { key, json: {} }),
     ]) {
       assert.ok(answer.status >= 400, answer.text);
       assert.ok(limitsOf(answer).every(Boolean), `${answer.status}: ${answer.text}`);
     }
     for (const answer of [
-      await service.call('GET', '/v1/emails'),
-      await service.call('GET', '/v1/emails', { key: 'x' }),
-      await service.call('GET', '/healthz', { key: ours.key }),
-      await service.call('GET', '/openapi.json'),
-      await service.call('GET', '/nothing'),
+      await call('GET', '/v1/emails'),
+      await call('GET', '/v1/emails', { key: 'x' }),
+      await call('GET', '/healthz', { key: ours.key }),
+      await call('GET', '/nothing'),
     ]) {
-      assert.deepEqual(limitsOf(answer), [undefined, undefined, undefined, undefined]);
+      assert.deepEqual(limitsOf(answer), NO_HEADERS);
     }
   });
 
-  it('429 comes after 401 and 403 of the scope, and before 404, 405, 413, 415, 400, 422 and 403 of the domain', async () => {
-    const ours = await service.organization();
+  it('returns 429 after 401 and 403 for the scope, and before any other error', async () => {
+    const ours = await organization();
     const readOnly = await ours.addKey('read_only');
     await exhaust(ours);
-    const limited = async (what: string, asking: () => Promise<Answer>) => {
-      // One may have come in meanwhile.
-      const answer = await eventually(what, async () => {
-        const got = await asking();
-        return got.status === 429 && got;
-      });
-      assertLimited(answer, 'more than 5 requests a second');
-    };
     const post = (raw: string, type = 'application/json') =>
       ours.call('POST', '/v1/emails', { raw, headers: { 'content-type': type } });
-    assertRefused(await service.call('POST', '/v1/emails', { key: 'x' }), 401, 'unauthorized');
-    assertRefused(await service.call('POST', '/v1/emails', { key: readOnly }), 403, 'insufficient_scope');
+    assertRefused(await call('POST', '/v1/emails', { key: 'x' }), 401, 'unauthorized');
+    assertRefused(await call('POST', '/v1/emails', { key: readOnly }), 403, 'insufficient_scope');
     const long = `${head('/v1/emails', ours.key, 'Content-Type: application/json', 'Content-Length: 60000000')}{`;
-    await limited('413', () => speak(service.port, long));
-    await limited('404', () => ours.call('GET', '/v1/nothing'));
-    await limited('405', () => ours.call('DELETE', '/v1/emails'));
-    await limited('415', () => post('x', 'text/plain'));
-    await limited('400', () => post('{'));
-    await limited('422', () => ours.send({ subject: '' }));
-    await limited('403', () => ours.send({ from: 'a@nobody.example' }));
-    await limited('chat-app', () => ours.call('POST', '/v1/chatapp', { json: {} }));
+    for (const [otherwise, request] of [
+      ['413', () => speak(port, long)],
+      ['404', () => ours.call('GET', '/v1/nothing')],
+      ['405', () => ours.call('DELETE', '/v1/emails')],
+      ['415', () => post('x', 'text/plain')],
+      ['400', () => post('{')],
+      ['422', () => ours.send({ subject: '' })],
+      ['403', () => ours.send({ from: 'a@nobody.example' })],
+      ['chat-app 422', () => ours.call('POST', '/v1/chatapp', { json: {} })],
+    ] as const) {
+      // A token may have been added meanwhile.
+      const answer = await eventually(otherwise, async () => {
+        const got = await request();
+        return got.status === 429 && got;
+      });
+      assertLimited(answer, TOO_MANY);
+    }
   });
 });
 
-describe('emails a second', () => {
-  let service: Service;
-  before(async () => {
-    service = await startService({ perSecond: { requests: 0, mails: 5 } });
-  });
-  after(() => service.close());
+describe('a limit of 5 emails a second', () => {
+  const TOO_MANY = 'more than 5 emails a second';
+  const { organization, pool } = emailLimited;
 
-  const sent = (organization: Organization, emails: number, more: Record<string, string> = {}) =>
-    organization.call('POST', '/v1/emails/batch', {
-      json: { emails: Array.from({ length: emails }, () => organization.mail()) },
-      headers: more,
-    });
-  const remaining = async (organization: Organization) =>
-    Number((await ask(organization)).headers['ratelimit-remaining']);
-
-  it('a batch takes as many as it holds, and what is not accepted takes none', async () => {
-    const ours = await service.organization();
-    const began = performance.now();
-    const near = (given: number, wanted: number) =>
-      assert.ok(given >= wanted && given <= wanted + income(began), `${given} remain, not ${wanted}`);
-    assert.deepEqual(limitsOf(await ask(ours)), ['100', '100', '0', '100;w=20;comment="emails"']);
-    assert.equal((await sent(ours, 40)).status, 202);
-    near(await remaining(ours), 60);
+  it('counts accepted emails only, each of a batch', async () => {
+    const ours = await organization();
+    const start = performance.now();
+    const assertRemaining = async (expected: number) => {
+      const remaining = Number((await list(ours)).headers['ratelimit-remaining']);
+      assert.ok(remaining >= expected && remaining <= expected + added(start), `${remaining} remain, not ${expected}`);
+    };
+    const assertStatus = async (status: number, answer: Promise<Answer>) => assert.equal((await answer).status, status);
+    const withFile = (filename: string) => ours.send({ attachments: [{ filename, content: 'SGk=' }] });
+    assert.deepEqual(limitsOf(await list(ours)), ['100', '100', '0', '100;w=20;comment="emails"']);
+    await assertStatus(202, sendBatch(ours, 40));
+    await assertRemaining(60);
     await ours.sent();
-    near(await remaining(ours), 59);
-    const emails = Array.from({ length: 40 }, (_, i) => ours.mail(i === 39 ? { from: 'a@nobody.example' } : {}));
-    assert.equal((await ours.call('POST', '/v1/emails/batch', { json: { emails } })).status, 403);
-    assert.equal((await ours.send({ from: 'a@nobody.example' })).status, 403);
-    assert.equal((await ours.send({ subject: '' })).status, 422);
-    const blocked = [{ filename: 'a.exe', content: 'SGk=' }];
-    assert.equal((await ours.send({ attachments: blocked })).status, 422);
-    near(await remaining(ours), 59);
-    assert.equal((await ours.send({ attachments: [{ filename: 'a.txt', content: 'SGk=' }] })).status, 202);
-    near(await remaining(ours), 58);
+    await assertRemaining(59);
+    const invalid = [...emails(ours, 39), ours.mail({ from: 'a@nobody.example' })];
+    await assertStatus(403, ours.call('POST', '/v1/emails/batch', { json: { emails: invalid } }));
+    await assertStatus(403, ours.send({ from: 'a@nobody.example' }));
+    await assertStatus(422, ours.send({ subject: '' }));
+    await assertStatus(422, withFile('a.exe'));
+    await assertRemaining(59);
+    await assertStatus(202, withFile('a.txt'));
+    await assertRemaining(58);
   });
 
-  it('too many are refused all together with the time when they would pass; requests go on', async () => {
-    const ours = await service.organization();
-    const began = performance.now();
-    assert.equal((await sent(ours, 100)).status, 202);
-    const refused = await sent(ours, 40);
-    const wait = assertLimited(refused, 'more than 5 emails a second; try again in');
-    assert.ok(wait >= (40 - income(began)) / 5 && wait <= 8, `${wait} s`);
+  it('refuses a whole batch until all of it passes, stores nothing of it, and limits no other request', async () => {
+    const ours = await organization();
+    const start = performance.now();
+    assert.equal((await sendBatch(ours, 100)).status, 202);
+    const refused = await sendBatch(ours, 40);
+    const wait = assertLimited(refused, `${TOO_MANY}; try again in`);
+    assert.ok(wait >= (40 - added(start)) / 5 && wait <= 8, `${wait} s`);
     assert.equal(refused.headers['ratelimit-limit'], '100');
-    assert.ok(Number(refused.headers['ratelimit-remaining']) <= income(began), 'less than it takes');
-    assert.equal((await ask(ours)).status, 200);
-    assert.equal((await ours.call('GET', '/v1/emails/batch')).text.match(/bt_/g)?.length, 1, 'nothing was stored');
-    await eventually('one passes', async () => (await ours.send()).status === 202, 2_000);
+    assert.equal((await list(ours)).status, 200);
+    assert.equal((await ours.call('GET', '/v1/emails/batch')).text.match(/bt_/g)?.length, 1);
+    await eventually('one passes', async () => (await ours.send()).status === 202);
   });
 
-  it('a batch larger than can ever be saved up passes when half of that is there, and is owed', async () => {
-    const ours = await service.organization();
-    assert.equal((await sent(ours, 60)).status, 202);
-    assertLimited(await sent(ours, 300), 'more than 5 emails a second; try again in');
-    assert.equal((await sent(ours, 20)).status, 202, 'smaller ones pass meanwhile');
-    const theirs = await service.organization();
-    assert.equal((await sent(theirs, 1_000)).status, 202);
-    const wait = assertLimited(await theirs.send(), 'more than 5 emails a second');
-    assert.ok(wait > 150 && wait <= 181, `${wait} s until 900 have come in`);
+  it('accepts a batch over the burst when half of the burst is available, and deducts it from later ones', async () => {
+    const [ours, theirs] = [await organization(), await organization()];
+    assert.equal((await sendBatch(ours, 60)).status, 202);
+    assertLimited(await sendBatch(ours, 300), TOO_MANY);
+    assert.equal((await sendBatch(ours, 20)).status, 202, 'smaller ones pass meanwhile');
+    assert.equal((await sendBatch(theirs, 1_000)).status, 202);
+    const wait = assertLimited(await theirs.send(), TOO_MANY);
+    assert.ok(wait > 150 && wait <= 181, `${wait} s`);
   });
 
-  it('a replay takes none, and is answered when nothing is left', async () => {
-    const ours = await service.organization();
-    const json = { emails: Array.from({ length: 100 }, () => ours.mail()) };
-    const once = { json, headers: { 'idempotency-key': 'once' } };
-    const began = performance.now();
-    assert.equal((await ours.call('POST', '/v1/emails/batch', once)).status, 202);
-    const replayed = await ours.call('POST', '/v1/emails/batch', once);
+  it('does not count a replay, which is also returned when no token is left', async () => {
+    const ours = await organization();
+    const start = performance.now();
+    const request = { json: { emails: emails(ours, 100) }, headers: { 'idempotency-key': 'first' } };
+    assert.equal((await ours.call('POST', '/v1/emails/batch', request)).status, 202);
+    const replayed = await ours.call('POST', '/v1/emails/batch', request);
     assert.deepEqual([replayed.status, replayed.headers['idempotent-replayed']], [202, 'true']);
-    assert.ok((await remaining(ours)) <= income(began), 'nothing was given back');
+    const remaining = Number((await list(ours)).headers['ratelimit-remaining']);
+    assert.ok(remaining <= added(start), `${remaining} remain`);
   });
 
-  it('what is wrong with an email is told before that there are too many', async () => {
-    const ours = await service.organization();
-    assert.equal((await sent(ours, 1_000)).status, 202);
+  it('returns 429 after every other error, and does not limit chat-app messages', async () => {
+    const ours = await organization();
+    const { number: from } = await connectNumber(ours);
+    assert.equal((await sendBatch(ours, 1_000)).status, 202);
+    const past = inFuture({ hours: -1 });
+    const attachments = [{ filename: 'a.exe', content: 'SGk=' }];
     assertRefused(await ours.send({ subject: '' }), 422, 'validation_error', 'subject');
-    assertRefused(await ours.send({ scheduled_at: inFuture({ hours: -1 }) }), 422, 'validation_error', 'scheduled_at');
+    assertRefused(await ours.send({ scheduled_at: past }), 422, 'validation_error', 'scheduled_at');
     assertRefused(await ours.send({ from: 'a@nobody.example' }), 403, 'domain_not_found', 'from');
-    assertRefused(
-      await ours.send({ attachments: [{ filename: 'a.exe', content: 'SGk=' }] }),
-      422,
-      'invalid_attachment',
-      'attachments.0.filename',
-    );
+    assertRefused(await ours.send({ attachments }), 422, 'invalid_attachment', 'attachments.0.filename');
     const json = { emails: [ours.mail(), ours.mail({ from: 'a@nobody.example' })] };
     assertRefused(await ours.call('POST', '/v1/emails/batch', { json }), 403, 'domain_not_found', 'emails.1.from');
-    const once = { headers: { 'idempotency-key': '' }, json: ours.mail() };
-    assertRefused(await ours.call('POST', '/v1/emails', once), 400, 'invalid_idempotency_key');
-    assertLimited(await ours.send(), 'more than 5 emails a second');
+    const emptyKey = { headers: { 'idempotency-key': '' }, json: ours.mail() };
+    assertRefused(await ours.call('POST', '/v1/emails', emptyKey), 400, 'invalid_idempotency_key');
+    assertLimited(await ours.send(), TOO_MANY);
+    const chat = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
+    assert.equal(chat.status, 202, chat.text);
   });
 
-  it('chat-app messages take none', async () => {
-    const ours = await service.organization();
-    assert.equal((await sent(ours, 1_000)).status, 202);
-    await ours.call('POST', '/v1/chatapp/numbers', {
-      json: { number: '+12025550188', provider: 'twilio', auth_token: 'token' },
-    });
-    const answer = await ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } });
-    assert.equal(answer.status, 202, answer.text);
-  });
-});
-
-describe('limits that are on together, by default, or off', () => {
-  it('the defaults let 20 batches of 10,000 through in a minute', async () => {
-    const { SETTINGS } = await import('../../src/settings.ts');
-    const { startRateLimits } = await import('../../src/intake/rate-limits.ts');
-    const perSecond = {
-      requests: Number(SETTINGS.RATE_LIMIT_RPS.fallback),
-      mails: Number(SETTINGS.RATE_LIMIT_MAILS_PER_SECOND.fallback),
-    };
-    const service = await startService();
-    const limits = startRateLimits(service.pool, perSecond, () => undefined);
+  it('by default accepts 20 batches of 10,000 in a burst', async () => {
+    const perSecond = { mails: Number(SETTINGS.RATE_LIMIT_MAILS_PER_SECOND.fallback) };
+    const limits = startRateLimits(pool, perSecond, () => undefined);
     for (let i = 0; i < 20; i++) limits.mails?.take('org_x', 10_000);
     assert.throws(() => limits.mails?.take('org_x', 10_000), { code: 'rate_limit_exceeded', retryAfterSeconds: 1 });
     await limits.stop();
-    await service.close();
   });
+});
 
-  it('an answer tells of requests, and of emails where those were too many', async (t) => {
-    const service = await startService({ perSecond: { requests: 100, mails: 5 } });
-    t.after(() => service.close());
-    const ours = await service.organization();
-    const policy = '200;w=2;comment="requests", 100;w=20;comment="emails"';
-    const json = { emails: Array.from({ length: 400 }, () => ours.mail()) };
-    const accepted = await ours.call('POST', '/v1/emails/batch', { json });
-    assert.deepEqual([accepted.status, ...limitsOf(accepted)], [202, '200', '199', '1', policy]);
-    const refused = await ours.send();
-    assertLimited(refused, 'more than 5 emails a second');
-    assert.deepEqual([limitsOf(refused)[0], limitsOf(refused)[1], limitsOf(refused)[3]], ['100', '0', policy]);
-  });
+it('with both limits an answer reports that of requests, or that of emails if it refused', async () => {
+  const ours = await bothLimited.organization();
+  const policy = '200;w=2;comment="requests", 100;w=20;comment="emails"';
+  const accepted = await sendBatch(ours, 400);
+  assert.deepEqual([accepted.status, ...limitsOf(accepted)], [202, '200', '199', '1', policy]);
+  const refused = await ours.send();
+  assertLimited(refused, 'more than 5 emails a second');
+  assert.deepEqual([limitsOf(refused)[0], limitsOf(refused)[1], limitsOf(refused)[3]], ['100', '0', policy]);
+});
 
-  it('off is off: no headers', async (t) => {
-    const service = await startService({ perSecond: { requests: 0, mails: 0 } });
-    t.after(() => service.close());
-    const ours = await service.organization();
-    const answers = [];
-    for (let i = 0; i < 30; i++) answers.push(await ours.send());
-    for (const answer of answers) {
-      assert.deepEqual([answer.status, ...limitsOf(answer)], [202, undefined, undefined, undefined, undefined]);
-    }
-  });
+it('without limits no answer has the headers', async () => {
+  const ours = await unlimited.organization();
+  for (let i = 0; i < 30; i++) {
+    const answer = await ours.send();
+    assert.deepEqual([answer.status, ...limitsOf(answer)], [202, ...NO_HEADERS]);
+  }
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, inFuture, TIMESTAMP, useService } from './service.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
@@ -21,47 +21,14 @@ describe('202 Accepted: {id, status, created_at, scheduled_at}', () => {
 
   it('echoes the requested time for a scheduled send', async () => {
     const at = inFuture({ hours: 3 });
-    const { body } = await ours.send({ scheduled_at: at });
-    const { status, scheduled_at: scheduledAt } = body as Record<string, unknown>;
-    assert.deepEqual({ status, scheduledAt }, { status: 'scheduled', scheduledAt: at });
+    const local = `${new Date(Date.parse(at) + 2 * 3_600_000).toISOString().slice(0, -1)}9+02:00`;
+    for (const requested of [at, local]) {
+      const { body } = await ours.send({ scheduled_at: requested });
+      const { id, status, scheduled_at: scheduledAt } = body as { id: string; status: string; scheduled_at: string };
+      assert.deepEqual({ status, scheduledAt }, { status: 'scheduled', scheduledAt: at });
+      assert.equal((await ours.email(id))['scheduled_at'], at);
+    }
   });
-
-  it('gives ids that sort by creation', async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < 20; i++) ids.push(await ours.sent());
-    assert.deepEqual(ids, [...ids].sort());
-    assert.equal(new Set(ids).size, ids.length);
-  });
-
-  it('tells the relay, after the commit', async () => {
-    const before = service.wakes();
-    await ours.sent();
-    await ours.send({ subject: '' });
-    assert.equal(service.wakes(), before + 1);
-  });
-});
-
-describe('scheduled_at takes any instant with an offset, and is stored and echoed in UTC with milliseconds', () => {
-  const hour = new Date(Date.now() + 5 * 3_600_000).toISOString().slice(0, 14);
-  const day = (offset: number) => new Date(Date.parse(`${hour}30:00Z`) + offset * 3_600_000).toISOString().slice(0, 14);
-  for (const [given, echoed] of [
-    [`${hour}30:00Z`, `${hour}30:00.000Z`],
-    [`${hour}30Z`, `${hour}30:00.000Z`],
-    [`${hour}30:07.1239Z`, `${hour}30:07.123Z`],
-    [`${day(2)}30:00+02:00`, `${hour}30:00.000Z`],
-    [`${day(-5)}30:00-05:00`, `${hour}30:00.000Z`],
-    [`${day(2)}30:00+0200`, `${hour}30:00.000Z`],
-    [`${day(14)}30:00.5+14`, `${hour}30:00.500Z`],
-    [`${hour}30:00-00:00`, `${hour}30:00.000Z`],
-    [`${hour}30:00z`, `${hour}30:00.000Z`],
-  ] as const) {
-    it(given.slice(11), async () => {
-      const { body } = await ours.send({ scheduled_at: given });
-      const { id, scheduled_at: scheduledAt } = body as { id: string; scheduled_at: string };
-      assert.equal(scheduledAt, echoed);
-      assert.equal((await ours.email(id))['scheduled_at'], echoed);
-    });
-  }
 });
 
 describe('what is read back is what was sent in', () => {
@@ -129,35 +96,40 @@ describe('what is read back is what was sent in', () => {
     assert.ok(content?.html === html);
   });
 
-  it('hostile text', async () => {
-    for (const text of ["' OR 1=1 --", '\\u0000', '${x}', '%s', '{{7*7}}', '$1', '\\', '"', '\u200B😀', '[]', '{}']) {
+  it('text that another system would interpret', async () => {
+    for (const text of [
+      "' OR 1=1 --",
+      '\\u0000',
+      '${x}',
+      '%s',
+      '{{7*7}}',
+      '$1',
+      '"',
+      '\u200B😀',
+      '{{{unsubscribe_url}}}',
+    ]) {
       const email = await ours.email(await ours.sent({ subject: text, headers: { 'X-A': text } }));
       assert.deepEqual([email['subject'], email['headers']], [text, { 'X-A': text }]);
     }
   });
 });
 
-describe("from's domain must equal a registered and verified domain exactly", () => {
-  let domain: string;
-  before(async () => {
-    domain = 'good-one.example';
-    await ours.addDomain(domain);
-    await ours.addDomain('bücher.example');
-    await ours.addDomain('pending.example', false);
-    const failed = await ours.addDomain('failed.example', false);
-    await service.pool.query(`UPDATE domains SET status = 'failed', next_check_at = NULL WHERE id = $1`, [failed]);
-    await (await service.organization()).addDomain('theirs.example');
-  });
+const domain = 'good-one.example';
+await ours.addDomain(domain);
+await ours.addDomain('bücher.example');
+await ours.addDomain('pending.example', false);
+const failed = await ours.addDomain('failed.example', false);
+await service.pool.query(`UPDATE domains SET status = 'failed', next_check_at = NULL WHERE id = $1`, [failed]);
+await (await service.organization()).addDomain('theirs.example');
 
+describe("from's domain must equal a registered and verified domain exactly", () => {
   for (const from of [
     'a@good-one.example',
     'Name <a@good-one.example>',
     'a@GOOD-One.Example',
     'a@ｇｏｏｄ-one.example',
-    'a@bücher.example',
     'a@BÜCHER.example',
     'a@xn--bcher-kva.example',
-    'a@XN--BCHER-KVA.example',
     '"b@theirs.example" <a@good-one.example>',
   ]) {
     it(`202: ${from}`, async () => {
@@ -168,17 +140,12 @@ describe("from's domain must equal a registered and verified domain exactly", ()
 
   for (const [from, code] of [
     ['a@mail.good-one.example', 'domain_not_found'],
-    ['a@example', undefined],
-    ['a@one.example', 'domain_not_found'],
     ['a@agood-one.example', 'domain_not_found'],
     ['a@good-one.example.evil.example', 'domain_not_found'],
-    ['a@good-one.exampl', 'domain_not_found'],
     ['a@good-0ne.example', 'domain_not_found'],
     ['a@gооd-one.example', 'domain_not_found'],
     ['a@bucher.example', 'domain_not_found'],
     ['a@good-one.example.', undefined],
-    ['a@good%2Done.example', undefined],
-    ['a@good_one.example', undefined],
     ['a@good-one.example@theirs.example', undefined],
     ['a@theirs.example', 'domain_not_found'],
     ['"a@good-one.example" <a@theirs.example>', 'domain_not_found'],
@@ -192,21 +159,17 @@ describe("from's domain must equal a registered and verified domain exactly", ()
     });
   }
 
-  it('a domain counts from when it is verified until it is not', async () => {
+  it('a domain is usable only while it is verified', async () => {
     const from = 'a@pending.example';
-    await service.pool.query(
-      `UPDATE domains SET status = 'verified', verified_at = now() WHERE name = 'pending.example'`,
-    );
+    const setStatus = (fields: string) =>
+      service.pool.query(`UPDATE domains SET ${fields} WHERE name = 'pending.example'`);
+    await setStatus(`status = 'verified', verified_at = now()`);
     assert.equal((await ours.send({ from })).status, 202);
-    await service.pool.query(
-      `UPDATE domains SET status = 'failed', next_check_at = NULL WHERE name = 'pending.example'`,
-    );
+    await setStatus(`status = 'failed', next_check_at = NULL`);
     assertRefused(await ours.send({ from }), 403, 'domain_not_verified', 'from');
-    await service.pool.query(`DELETE FROM domains WHERE name = 'pending.example'`);
-    assertRefused(await ours.send({ from }), 403, 'domain_not_found', 'from');
   });
 
-  it('a key with domains sends from these only: insufficient_scope', async () => {
+  it('a key that is limited to domains sends from no other domain', async () => {
     const limited = await ours.addKey('full_access', [domain]);
     const post = (from: string) => service.call('POST', '/v1/emails', { key: limited, json: ours.mail({ from }) });
     assert.equal((await post(`a@${domain}`)).status, 202);
@@ -214,62 +177,57 @@ describe("from's domain must equal a registered and verified domain exactly", ()
   });
 });
 
-describe('several errors at once', () => {
-  /** Each wrong in its own way, with the params that name it. */
-  const wrong: readonly (readonly [fields: Record<string, unknown>, param: string])[] = [
-    [{ from: 5 }, 'from'],
-    [{ to: ['a@example.net', 'nobody'] }, 'to.1'],
-    [{ subject: '' }, 'subject'],
-    [{ html: 5 }, 'html'],
-    [{ tags: [{ name: 'a' }] }, 'tags.0.value'],
-    [{ headers: { From: 'x' } }, 'headers.From'],
-    [{ scheduled_at: 'soon' }, 'scheduled_at'],
-    [{ unknown: 1 }, 'unknown'],
-  ];
-  for (const [index, [first, firstParam]] of wrong.entries()) {
-    for (const [second, secondParam] of wrong.slice(index + 1)) {
-      it(`param names one that is really wrong: ${firstParam} or ${secondParam}`, async () => {
-        const answer = await ours.send({ ...first, ...second });
-        const { param } = (answer.body as { error: { param?: string } }).error;
-        assert.ok(param === firstParam || param === secondParam, answer.text);
-        assertRefused(answer, 422, 'validation_error', param);
-      });
-    }
+it('names one of several invalid fields', async () => {
+  const fields = {
+    from: 5,
+    to: ['a@example.net', 'nobody'],
+    subject: '',
+    html: 5,
+    tags: [{ name: 'a' }],
+    headers: { From: 'x' },
+    scheduled_at: 'soon',
+    unknown: 1,
+  };
+  const params = ['from', 'to.1', 'subject', 'html', 'tags.0.value', 'headers.From', 'scheduled_at', 'unknown'];
+  for (const param of params) {
+    const [field = ''] = param.split('.');
+    const others = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== field));
+    const answer = await ours.send(others);
+    const { error } = answer.body as { error: { param: string } };
+    assertRefused(answer, 422, 'validation_error', error.param);
+    assert.ok(params.includes(error.param) && error.param !== param, answer.text);
   }
-
-  it('one of all', async () => {
-    const answer = await ours.send(Object.assign({}, ...wrong.map(([fields]) => fields)) as Record<string, unknown>);
-    const { param } = (answer.body as { error: { param: string } }).error;
-    assert.ok(
-      wrong.some(([, each]) => each === param),
-      answer.text,
-    );
-  });
 });
 
-describe('keys that would reach an object prototype', () => {
-  const post = (raw: string) =>
-    ours.call('POST', '/v1/emails', { raw, headers: { 'content-type': 'application/json' } });
-  const withPart = (part: string) => JSON.stringify(ours.mail()).replace('{', `{${part},`);
+describe('a header name that JSON contains twice', () => {
+  const HEADERS = '"headers": {"X-A": "1", "X-B": "{\\"X-A\\": \\"}", "X-A": "2"}';
+  const post = (path: string, raw: string) =>
+    ours.call('POST', path, { raw, headers: { 'content-type': 'application/json' } });
+  /** The JSON of an email with these members added. */
+  const email = (members: string, fields: Record<string, unknown> = {}) =>
+    JSON.stringify(ours.mail(fields)).replace(/}$/, `, ${members}}`);
 
-  for (const part of [
-    '"__proto__":{"marketing":true}',
-    '"__proto__":null',
-    '"\\u005f_proto__":{}',
-    '"headers":{"__proto__":"x"}',
-    '"headers":{"X-A":"x","__proto__":{"X-B":"x"}}',
-    '"tags":[{"name":"a","value":"b","__proto__":{}}]',
-    '"constructor":{"prototype":{"marketing":true}}',
-    '"headers":{"constructor":{"prototype":{}}}',
-  ]) {
-    it(`are valid JSON, and refused: ${part}`, async () => {
-      assertRefused(await post(withPart(part)), 422, 'validation_error', undefined, 'the request body must not hold');
+  // A long body is parsed by another parser, while it arrives.
+  for (const [size, fields] of Object.entries({ short: {}, long: { html: 'a'.repeat(200_000) } })) {
+    it(`is refused in a ${size} body, and in a batch with its position`, async () => {
+      const single = await post('/v1/emails', email(HEADERS, fields));
+      assertRefused(single, 422, 'validation_error', 'headers.X-A');
+      const emails = [email('"headers": {"X-A": "1"}', fields), email('"headers": {"X-A": "1"}'), email(HEADERS)];
+      const batch = await post('/v1/emails/batch', `{"emails": [${emails.join()}]}`);
+      assertRefused(batch, 422, 'validation_error', 'emails.2.headers.X-A');
     });
   }
 
-  it('may be what texts are about', async () => {
-    const id = await ours.sent({ subject: '"__proto__": {}', headers: { constructor: '__proto__', toString: 'x' } });
-    assert.deepEqual((await ours.email(id))['headers'], { constructor: '__proto__', toString: 'x' });
-    assert.equal(({} as Record<string, unknown>)['marketing'], undefined);
+  it('is refused in any spelling', async () => {
+    const spelled = String.raw`"headers" : { "X-\u0041":"1" , "X-A" : "2" }`;
+    assertRefused(await post('/v1/emails', email(spelled)), 422, 'validation_error', 'headers.X-A');
+  });
+
+  it('is accepted inside a text, and in other fields the last value counts', async () => {
+    const text = { text: `{${HEADERS}}` };
+    assert.equal((await post('/v1/emails', email('"headers": {"X-A": "1"}', text))).status, 202);
+    const { status, body } = await post('/v1/emails', email('"subject": "First", "subject": "Last"'));
+    assert.equal(status, 202);
+    assert.equal((await ours.email((body as { id: string }).id))['subject'], 'Last');
   });
 });

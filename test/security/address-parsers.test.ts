@@ -9,24 +9,24 @@ import { formatMailbox } from '../../src/domain/email/outgoing.ts';
 import { address, nameText, nearAddress } from '../domain/near-addresses.ts';
 
 /**
- * Our parser against two of other people: nodemailer's, which takes nearly everything, and email-addresses, which reads by
- * the grammar of RFC 5322 and 6532. Whatever we accept must be the same mailbox to both.
+ * Compares our parser with nodemailer's, which accepts nearly everything, and with email-addresses, which follows the grammar
+ * of RFC 5322 and 6532. test/domain/address-properties.test.ts compares accepted addresses with nodemailer.
  */
 
-/** The one mailbox that the grammar finds; null when it refuses the text. */
+/** The mailbox by the grammar, or null if it refuses the text. */
 function byGrammar(text: string): { name: string | null; address: string } | null {
   const read = addresses({ input: text, rfc6532: true });
   if (read === null) return null;
   const [one] = read.addresses;
   assert.ok(read.addresses.length === 1 && one?.type === 'mailbox', `${JSON.stringify(text)} is not one mailbox to it`);
-  // It leaves space between a bracket and the address standing where it reads by the obsolete grammar.
+  // By the obsolete grammar, space between a bracket and the address stays.
   const address = `${one.local.trimStart()}@${domainToASCII(one.domain.trimEnd())}`;
   return { name: one.name === '' ? null : one.name, address };
 }
 
 /**
- * The known difference about white space: only the space of ASCII is any to RFC 6532, where no-break and ideographic ones
- * are letters, and runs of it in a name are one. We trim all of them, as JavaScript does.
+ * A known difference: for RFC 6532 no-break and ideographic spaces are letters, and runs of spaces in a name are one. We trim
+ * all of them, as JavaScript does.
  */
 const plainSpace = (text: string): string => text.replace(/\s/gu, ' ');
 const oneSpace = (text: string | null): string | null => text && plainSpace(text).replace(/ +/g, ' ').trim();
@@ -54,13 +54,12 @@ describe('an address that we accept', () => {
     assert.ok(counts.refused < counts.accepted / 10, `it refuses ${counts.refused} of ${counts.accepted}`);
   });
 
-  it('is the same mailbox to both, with the same name, as we hand it on', () => {
+  it('is the same mailbox with the same name by the grammar as we format it', () => {
     fc.assert(
       fc.property(nameText, address, (name, text) => {
         const ours = parseMailbox(text);
         fc.pre(typeof ours !== 'string' && !name.includes('=?'));
         const formatted = formatMailbox({ ...ours, name });
-        assert.deepEqual(nodemailerParser(formatted), [{ address: ours.address, name }]);
         const theirs = byGrammar(formatted);
         assert.equal(theirs?.address, ours.address, formatted);
         assert.equal(oneSpace(theirs.name), oneSpace(name), formatted);
@@ -72,8 +71,8 @@ describe('an address that we accept', () => {
 
 const WORD = '=?utf-8?q?a=40c.example?=@b.example';
 
-describe('what others take and we refuse', () => {
-  /** Text, and the mailboxes that nodemailer and the grammar find in it; null is refused. */
+describe('addresses that other parsers accept are refused', () => {
+  /** A text, and the mailboxes that nodemailer and the grammar find in it; null means refused. */
   const DIFFERENCES: readonly (readonly [text: string, loose: readonly string[], strict: readonly string[] | null])[] =
     [
       ['a@b@c.example', ['a@b@c.example'], null],
@@ -84,7 +83,7 @@ describe('what others take and we refuse', () => {
       ['a@localhost', ['a@localhost'], ['a@localhost']],
       ['a@[127.0.0.1]', ['a@[127.0.0.1]'], ['a@[127.0.0.1]']],
       ['ä@b.example', ['ä@b.example'], ['ä@b.example']],
-      // The grammar's reader drops the quotes, and another mailbox comes out.
+      // email-addresses drops the quotes, which results in another mailbox.
       ['"a@evil.example"@b.example', ['"a@evil.example"@b.example'], ['a@evil.example@b.example']],
       ['"a b"@c.example', ['"a b"@c.example'], ['a b@c.example']],
       ['=?utf-8?q?a=40c.example?=@b.example', [WORD], [WORD]],
@@ -99,7 +98,7 @@ describe('what others take and we refuse', () => {
       ['<a@b.example> eve@evil.example', ['a@b.example'], null],
       ['a@b.example eve', ['a@b.example'], null],
       ['Ada <a@b.example', ['a@b.example'], null],
-      // What a naive sender would put into its envelope.
+      // A naive sender would put this into its envelope.
       ['a@b.example\r\nRCPT TO:<evil@x.example>', ['evil@x.example'], null],
     ];
   for (const [text, loose, strict] of DIFFERENCES) {

@@ -8,9 +8,8 @@ import { CALL } from '../providers/simulator.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 
 /**
- * The API refuses line breaks and other controls in whatever may become a header (test/http/send-fields.test.ts). This is the
- * second net: what if one came through, by a row that somebody else wrote? On the wire it must not become a header, a
- * recipient, or the end of the message.
+ * The API refuses line breaks and controls in every value that can become a header (test/http/send-fields.test.ts). If one
+ * was stored nevertheless, it must not become a header, a recipient or the end of the message on the wire.
  */
 const BREAKS = [
   '\r\n',
@@ -38,8 +37,8 @@ type Put = (email: OutgoingEmail, text: string) => OutgoingEmail;
 const mailbox = (name: string) => ({ name, local: 'p', domain: 'example.net', address: 'p@example.net' });
 const file = { filename: 'a.txt', contentType: 'text/plain', contentId: null, content: Buffer.from('x') };
 
-/** Every place of an email that may become a header, or part of one. */
-const PLACES: Readonly<Record<string, Put>> = {
+/** Every field of an email that becomes a header or a part of one. */
+const FIELDS: Readonly<Record<string, Put>> = {
   subject: (email, text) => ({ ...email, subject: text }),
   "from's name": (email, text) => ({ ...email, from: { ...email.from, name: text } }),
   "to's name": (email, text) => ({ ...email, to: [mailbox(text)] }),
@@ -52,8 +51,8 @@ const PLACES: Readonly<Record<string, Put>> = {
 
 const KNOWN = /^(?:from|to|cc|reply-to|subject|message-id|date|mime-version|content-[a-z-]+|x-a)$/;
 
-/** The names of all headers, those of parts included, and the envelope. */
-async function wire(t: TestContext, email: OutgoingEmail) {
+/** Sends an email. @returns the names of all headers, including those of parts, and the commands of the envelope */
+async function transmit(t: TestContext, email: OutgoingEmail) {
   const server = await smtpScript(t, {});
   const [outcome] = await smtp(server.url).send([email], CALL);
   assert.equal(outcome?.kind, 'sent');
@@ -75,19 +74,15 @@ async function wire(t: TestContext, email: OutgoingEmail) {
   };
 }
 
-describe('what a line break cannot do on the wire', () => {
-  for (const [place, put] of Object.entries(PLACES)) {
-    it(`in ${place}`, async (t) => {
-      const plain = await wire(t, put(outgoing(), 'harmless'));
+describe('a line break creates no header and no recipient on the wire', () => {
+  for (const [field, put] of Object.entries(FIELDS)) {
+    it(`in ${field}`, async (t) => {
+      const plain = await transmit(t, put(outgoing(), 'harmless'));
       for (const text of HOSTILE) {
-        const { names, bare, commands } = await wire(t, put(outgoing(), text));
+        const { names, bare, commands } = await transmit(t, put(outgoing(), text));
         const strange = names.filter((name) => !KNOWN.test(name));
         assert.deepEqual(strange, [], JSON.stringify(text));
-        assert.equal(
-          names.length,
-          plain.names.length,
-          `as many headers as ever: ${JSON.stringify(text)} ${names.join()}`,
-        );
+        assert.equal(names.length, plain.names.length, `${JSON.stringify(text)} ${names.join()}`);
         assert.ok(!bare, `no bare CR or LF: ${JSON.stringify(text)}`);
         assert.equal(commands.length, plain.commands.length, commands.join());
         assert.doesNotMatch(commands.join(), /evil/);
@@ -98,12 +93,12 @@ describe('what a line break cannot do on the wire', () => {
   it('and neither can anything else that a header of an accepted email may hold', async (t) => {
     const line = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter((text) => /\S/.test(text));
     const printable = line.map((text) => text.replace(/[\p{Cc}\u2028\u2029]/gu, ''));
-    const plain = await wire(t, { ...outgoing(), headers: [['X-A', 'x']] });
+    const plain = await transmit(t, { ...outgoing(), headers: [['X-A', 'x']] });
     await fc.assert(
       fc.asyncProperty(printable, printable, printable, async (subject, name, value) => {
         fc.pre(subject !== '' && name !== '' && value !== '');
         const email = { ...outgoing(), subject, headers: [['X-A', value]] as OutgoingEmail['headers'] };
-        const { names, bare } = await wire(t, { ...email, from: { ...email.from, name } });
+        const { names, bare } = await transmit(t, { ...email, from: { ...email.from, name } });
         assert.deepEqual(names.sort(), plain.names.sort());
         assert.ok(!bare, 'no bare CR or LF');
       }),

@@ -69,7 +69,12 @@ it('is refused, and changes no object', async () => {
 
 it('is a name like any other where names are the caller’s', async () => {
   const names = { constructor: 'a', prototype: 'b', hasOwnProperty: 'c', toString: 'd', valueOf: 'e' };
-  const id = await ours.sent({ headers: names, tags: Object.keys(names).map((name) => ({ name, value: 'x' })) });
+  const subject = '"__proto__": {}';
+  const id = await ours.sent({
+    subject,
+    headers: names,
+    tags: Object.keys(names).map((name) => ({ name, value: 'x' })),
+  });
   assert.deepEqual((await ours.email(id))['headers'], names);
   for (const name of Object.keys(names)) {
     const { body } = await ours.call('GET', `/v1/emails?tag=${name}:x`);
