@@ -91,8 +91,7 @@ async function untilEnd(): Promise<void> {
   const ends = (['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const).map((name) => once(process, name));
   // A closed terminal must not prevent the deletion of the endpoint.
   process.stderr.on('error', () => undefined);
-  // The reader of the output has ended, as after `
-  //  head -1`.
+  // The reader of the output has ended, as after `| head -1`.
   ends.push(new Promise((resolve) => process.stdout.on('error', () => resolve([]))));
   await Promise.race(ends);
   // A second Ctrl-C must not prevent the deletion of the endpoint; the remaining work has a deadline.

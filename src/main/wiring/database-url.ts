@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUnreachable } from '../../store/postgres/pool.ts';
+import { readDevFile } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 import { exitWith } from '../process.ts';
 
@@ -8,17 +8,8 @@ import { exitWith } from '../process.ts';
 export async function databaseUrl(): Promise<string> {
   const { DATABASE_URL, SENDWRIGHT_HOME } = readSettings();
   if (DATABASE_URL !== undefined) return DATABASE_URL;
-  return (await developmentUrl(SENDWRIGHT_HOME)) ?? readSettings('DATABASE_URL').DATABASE_URL;
-}
-
-/** @returns undefined if no `npm start` runs in this home */
-async function developmentUrl(home: string): Promise<string | undefined> {
-  try {
-    const dev = JSON.parse(await readFile(join(home, 'dev.json'), 'utf8')) as { database_url?: unknown };
-    return typeof dev.database_url === 'string' ? dev.database_url : undefined;
-  } catch {
-    return undefined;
-  }
+  const { database_url: url } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
+  return typeof url === 'string' ? url : readSettings('DATABASE_URL').DATABASE_URL;
 }
 
 /** Error messages for SQLSTATEs of a database that answers but cannot be used. */
