@@ -21,24 +21,24 @@ const environment = readEnvironment();
 const config = readSettings();
 const progress = makeProgress(process.stdout);
 const stopping = new AbortController();
-let whyStopping = '';
+let stopReason = '';
 let failure: unknown;
 
 function stop(why: string): void {
-  whyStopping ||= why;
+  stopReason ||= why;
   stopping.abort();
 }
 
-// One Ctrl-C may reach us twice, from the terminal and from npm, and people press it again: all of that is one wish.
+// One Ctrl-C may arrive twice, from the terminal and from npm, and may be pressed again.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-// npm that was killed cannot pass a Ctrl-C on any more.
+// A killed npm cannot forward Ctrl-C.
 if (environment['npm_lifecycle_event'] !== undefined) {
   const npm = process.ppid;
   setInterval(() => {
     if (process.ppid !== npm) stop('npm has ended');
   }, PARENT_POLL).unref();
 }
-// The terminal may be gone before we are.
+// The terminal may be closed before we end.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error) => {
@@ -56,7 +56,7 @@ try {
 if (failure !== undefined) console.error(failure instanceof Problem ? failure.message : failure);
 process.exit(failure === undefined ? 0 : 1);
 
-/** Starts everything, says where it is, and stops it when it is time. Throws when it could not start. */
+/** Starts all parts, prints their addresses, and stops them on a signal. */
 async function runIn(home: Home): Promise<void> {
   let stack: Stack | undefined;
   let processes: Processes = {};
@@ -69,11 +69,11 @@ async function runIn(home: Home): Promise<void> {
   });
   const ports = makePorts();
   const stopTrimming = trimLogs(home.logs);
-  // At once, also while parts still start.
+  // Also while parts are starting.
   stopping.signal.addEventListener('abort', () => void supervisor.stop());
   try {
     const orphans = await endOrphans(home);
-    if (orphans.length > 0) progress.say(`  Ended what an earlier start left behind: ${orphans.join(', ')}`);
+    if (orphans.length > 0) progress.print(`  Ended what an earlier start left behind: ${orphans.join(', ')}`);
     const { signal } = stopping;
     const started = await startStack({ config, environment, home, ports, progress, supervisor, signal }).finally(
       ports.release,
@@ -86,19 +86,19 @@ async function runIn(home: Home): Promise<void> {
     devFile.write(describe(stack, processes));
     await devFile.settled();
     const lines = [...(email ? demoStory(email) : []), ...addresses(stack, home, email)];
-    progress.say([...lines, `Everything answers after ${duration(Date.now() - began)}. Ctrl-C stops it.`].join('\n'));
+    progress.print([...lines, `Everything answers after ${duration(Date.now() - began)}. Ctrl-C stops it.`].join('\n'));
     if (!signal.aborted) await once(signal, 'abort');
   } catch (error) {
-    // What was under way when it was time to stop has failed, and need not be told.
+    // Errors caused by stopping are not reported.
     if (!stopping.signal.aborted) throw error;
   } finally {
     const since = Date.now();
-    progress.say(whyStopping ? `\nStopping (${whyStopping})` : '\nStopping');
+    progress.print(stopReason ? `\nStopping (${stopReason})` : '\nStopping');
     await supervisor.stop();
     stopTrimming();
     await Promise.allSettled([record.settled(), devFile.settled()]);
     await Promise.all([removeDevFile(home.devFile), rm(home.processes, { force: true })]);
-    progress.say(`Stopped in ${duration(Date.now() - since)}; the data stays in ${home.path}`);
+    progress.print(`Stopped in ${duration(Date.now() - since)}; the data stays in ${home.path}`);
   }
 }
 

@@ -1,8 +1,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 
 /**
- * Replaces a file as a whole: a reader sees the old text or the new one, and after a crash one of them is there.
- * Only its owner may read it. Calls for one path must not overlap.
+ * Replaces a file atomically, also across a crash. Only its owner may read it. Calls for one path must not overlap.
  */
 export async function writeAtomically(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;

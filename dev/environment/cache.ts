@@ -3,16 +3,15 @@ import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { withLock } from './lock.ts';
 
-/** Where downloaded and built servers are kept for all clones and homes of this user. */
+/** Downloaded and built servers, for all clones and homes of this user. */
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
   return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'sendwright');
 }
 
 /**
- * The file or folder at `path`, made if it is not there yet. It appears whole or not at all, and is made once, however
- * many processes want it at the same time: the others wait.
- * @param make gets an empty folder to work in, and returns the path in there of what is to be kept
- * @param onWait told when another process is making it
+ * Creates the file or folder at `path` if it does not exist, atomically and in one process at a time.
+ * @param make receives an empty folder and returns the path in it to keep
+ * @param onWait called if another process is creating it
  */
 export async function cached(
   path: string,
@@ -25,7 +24,7 @@ export async function cached(
   await mkdir(folder, { recursive: true });
   await withLock(`${path}.lock`, onWait, signal, async () => {
     if (await isThere(path)) return;
-    // Left by makers that were killed: none lives, since we hold the lock.
+    // Left by killed processes: no other one is running, since we hold the lock.
     for (const name of await readdir(folder)) {
       if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true });
     }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { killGroup } from './processes.ts';
 
-/** As whom a process runs, when not as ourselves. */
+/** Runs a process as another user. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -14,13 +14,13 @@ export interface CommandOptions {
   readonly account?: Account | undefined;
   /** Ends the command and everything it started. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of each line that the command prints, on either stream. */
+  /** Called for each line of both streams. */
   readonly onLine?: (line: string) => void;
 }
 
-/** A command that failed; the message holds its last lines. */
+/** A command failed; the message contains its last lines. */
 export class CommandError extends Error {
-  /** The system's error code when it could not be started at all, such as ENOENT. */
+  /** Set if it could not be started, such as ENOENT. */
   readonly code: string | undefined;
 
   constructor(message: string, code?: string) {
@@ -32,9 +32,9 @@ export class CommandError extends Error {
 const KEPT_LINES = 20;
 
 /**
- * Runs a command to its end in a process group of its own, so that no terminal's Ctrl-C reaches it before we do.
- * @returns what it printed on both streams
- * @throws CommandError when it cannot be started or does not exit with 0, AbortError when it was ended by `signal`
+ * Runs a command in its own process group, so a terminal's Ctrl-C does not reach it directly.
+ * @returns the output of both streams
+ * @throws CommandError if it cannot be started or does not exit with 0, AbortError if `signal` ended it
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   options.signal?.throwIfAborted();

@@ -17,18 +17,18 @@ import { findMember, findUserByEmail } from '../../src/store/accounts/users.ts';
 import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
 
 const DOMAIN = 'demo.sendwright.example';
-/** Kept for stories (NANP 555-01XX), so it is nobody's. */
+/** Reserved for fiction (NANP 555-01XX). */
 const NUMBER = '+12025550142';
-/** Of no area: begins numbers of further demonstrations in one database. */
+/** No assigned area: the prefix for further demonstrations in one database. */
 const OTHER_NUMBERS = '+1555';
 const USER = 'owner@demo.sendwright.example';
 const RECIPIENT = 'you@example.com';
 const POLL = 50;
-/** Not all providers report a delivery; one that does not is not waited for much longer than one that does takes. */
-const REPORT_WITHIN = 5_000;
-const SENT_WITHIN = 30_000;
+/** Not all providers report a delivery. */
+const REPORT_TIMEOUT_MS = 5_000;
+const SENT_TIMEOUT_MS = 30_000;
 
-/** As much of `GET /v1/emails/:id` as the demonstration shows. */
+/** The fields of `GET /v1/emails/:id` that are shown. */
 export interface DemoEmail {
   readonly id: string;
   readonly to: readonly string[];
@@ -38,9 +38,8 @@ export interface DemoEmail {
 }
 
 /**
- * The organization that the demonstration email comes from: the one of the last start, or a new one if the database does
- * not hold that. It has an API key, a verified domain, a chat-app number and a dashboard user; whichever was deleted is
- * made again.
+ * Returns the demonstration organization of the last start, or a new one if it is not in the database. It has an API key, a
+ * verified domain, a chat-app number and a dashboard user; deleted ones are created again.
  */
 export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<Demo> {
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
@@ -83,7 +82,7 @@ async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
   return parsed !== undefined && (await findKey(pool, parsed.id)) !== undefined;
 }
 
-/** In a database that others use too, another organization may hold the plain name: a domain is verified once. */
+/** In a shared database another organization may have verified the plain name. */
 async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
   for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
     try {
@@ -95,12 +94,11 @@ async function verifiedDomain(pool: Pool, organization: string): Promise<string>
   throw new Error(`the domain ${DOMAIN} could not be added`);
 }
 
-/** An owner, whose password is known as long as the home is. */
 async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Secrets): Promise<Demo> {
   const { organization_id: orgId, dashboard: known } = demo;
   const user = known && (await findUserByEmail(pool, known.email));
   if (known && user && (await findMember(pool, orgId, user.id))) return { ...demo, dashboard: known };
-  // In a database that others use too, somebody else's demonstration may have the plain one.
+  // In a shared database another demonstration may have the plain address.
   const isFree = (await findUserByEmail(pool, USER)) === undefined;
   const email = isFree ? USER : `${randomBytes(4).toString('hex')}.${USER}`;
   const { password = '' } = await createUser(pool, orgId, { email });
@@ -109,14 +107,14 @@ async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Se
   return complete;
 }
 
-/** The simulator's contents: those of the operator's account are given to each number by hand. */
+/** The simulator's contents, which the operator assigns to each number. */
 const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
   ...{ name, language },
   contentSid: sid,
   variables: Object.keys(variables),
 }));
 
-/** One number, so that a message need not name it; none where the organization has numbers of its own. */
+/** Adds one number, so messages need not name it, unless the organization has one. */
 async function haveNumber(pool: Pool, organization: string): Promise<void> {
   const [connected] = await listNumbers(pool, organization, null, 1);
   if (connected) {
@@ -125,7 +123,7 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
     return;
   }
   const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
-  // In a database that others use too, another organization may hold the plain one.
+  // In a shared database another organization may have the plain number.
   for (const number of [NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
     try {
       const id = newId('num', Date.now());
@@ -139,7 +137,6 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
   throw new Error(`the number ${NUMBER} could not be connected`);
 }
 
-/** The request that the demonstration makes, which is also the one to try by hand. */
 export function demoRequest(domain: string) {
   return {
     from: `Sendwright <hello@${domain}>`,
@@ -150,8 +147,8 @@ export function demoRequest(domain: string) {
 }
 
 /**
- * Sends the demonstration email and follows it to its end, as far as it comes within some seconds.
- * @throws Error when the API refuses it, or it is not handed over within 30 s
+ * Sends the demonstration email and waits for its final status, for some seconds.
+ * @throws Error if the API refuses it, or it is not sent within 30 s
  */
 export async function sendDemo(
   baseUrl: string,
@@ -171,9 +168,9 @@ export async function sendDemo(
     const email = await ask<DemoEmail>(`${baseUrl}/v1/emails/${accepted.id}`, { headers, signal });
     if (email.status === 'sent') sentAt ??= Date.now();
     else if (email.status !== 'queued') return email;
-    if (sentAt !== undefined && Date.now() - sentAt > REPORT_WITHIN) return email;
-    if (sentAt === undefined && Date.now() - started > SENT_WITHIN) {
-      throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_WITHIN / 1_000} s`);
+    if (sentAt !== undefined && Date.now() - sentAt > REPORT_TIMEOUT_MS) return email;
+    if (sentAt === undefined && Date.now() - started > SENT_TIMEOUT_MS) {
+      throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_TIMEOUT_MS / 1_000} s`);
     }
     await sleep(POLL, undefined, { signal });
   }
@@ -186,7 +183,7 @@ async function ask<T>(url: string, init: RequestInit): Promise<T> {
   return JSON.parse(text) as T;
 }
 
-/** The email's events with the time of day of each and how long after the first it came. */
+/** The email's events with time of day and time since the first. */
 export function timeline({ events }: Pick<DemoEmail, 'events'>): string[] {
   const [first] = events;
   if (!first) return [];

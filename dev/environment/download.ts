@@ -7,18 +7,18 @@ import { EnvHttpProxyAgent, fetch, type Dispatcher } from 'undici';
 import { run } from './command.ts';
 import type { Step } from './progress.ts';
 
-/** What temporal.download offers: https://github.com/temporalio/cli#install-via-download and the SDKs' own downloads. */
+/** A file of temporal.download: https://github.com/temporalio/cli#install-via-download and the SDKs' own downloads. */
 export interface Artifact {
   readonly name: 'cli' | 'temporal-test-server';
   readonly version: string;
-  /** More of the query than platform and architecture. */
+  /** Beyond platform and architecture. */
   readonly query?: Record<string, string>;
 }
 
 const ORIGIN = 'https://temporal.download';
-/** To learn that a host cannot be reached from here must not take long: something else is tried then. */
-const FIRST_ANSWER_WITHIN = 3_000;
-const STALLED_AFTER = 20_000;
+/** Short, since there is an alternative to an unreachable host. */
+const FIRST_ANSWER_TIMEOUT_MS = 3_000;
+const STALL_TIMEOUT_MS = 20_000;
 const PLATFORMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'linux', darwin: 'darwin' };
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd64', arm64: 'arm64' };
 
@@ -26,7 +26,7 @@ const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd6
  * Downloads the archive of a server and unpacks the one program in it.
  * @param folder an empty folder to work in
  * @returns the program's path inside `folder`
- * @throws Error whose message says in a few words why it did not work; at the latest after 3 s when there is no answer
+ * @throws Error with the reason; after 3 s without an answer
  */
 export async function download(
   artifact: Artifact,
@@ -38,7 +38,7 @@ export async function download(
   const platform = PLATFORMS[process.platform];
   const arch = ARCHITECTURES[process.arch];
   if (!platform || !arch) throw new Error(`there is none for ${process.platform} on ${process.arch}`);
-  const dispatcher = new EnvHttpProxyAgent({ connectTimeout: FIRST_ANSWER_WITHIN, bodyTimeout: STALLED_AFTER });
+  const dispatcher = new EnvHttpProxyAgent({ connectTimeout: FIRST_ANSWER_TIMEOUT_MS, bodyTimeout: STALL_TIMEOUT_MS });
   try {
     const query = new URLSearchParams({ platform, arch, ...artifact.query });
     const url = `${origin}/${artifact.name}/${artifact.version}?${query.toString()}`;
@@ -64,7 +64,7 @@ async function describe(
   dispatcher: Dispatcher,
   signal: AbortSignal | undefined,
 ): Promise<{ archiveUrl: string; fileToExtract: string }> {
-  const limits = [AbortSignal.timeout(FIRST_ANSWER_WITHIN), ...(signal ? [signal] : [])];
+  const limits = [AbortSignal.timeout(FIRST_ANSWER_TIMEOUT_MS), ...(signal ? [signal] : [])];
   const response = await fetch(url, { dispatcher, signal: AbortSignal.any(limits) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return (await response.json()) as { archiveUrl: string; fileToExtract: string };
@@ -95,9 +95,9 @@ function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(1);
 }
 
-/** The innermost cause speaks plainest: `fetch failed` says nothing, `getaddrinfo ENOTFOUND …` does. */
+/** The innermost cause is the most specific: `getaddrinfo ENOTFOUND …` instead of `fetch failed`. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${FIRST_ANSWER_WITHIN / 1_000} s`;
+  if (error.name === 'TimeoutError') return `no answer within ${FIRST_ANSWER_TIMEOUT_MS / 1_000} s`;
   return error.cause instanceof Error ? reason(error.cause) : error.message;
 }

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { CommandError, run } from './command.ts';
 import type { Step } from './progress.ts';
 
-/** The Go module that pins what is built: exact versions and checksums of everything, so a build today is one next year. */
+/** The Go module that pins versions and checksums of the build. */
 const MODULE = fileURLToPath(new URL('temporal-server/', import.meta.url));
 
 /**
- * Builds one program of the Go module with the Go on PATH: minutes the first time, as Go compiles all it depends on.
+ * Builds one program of the Go module with the Go on PATH, which takes minutes the first time.
  * @param program its package, such as `github.com/temporalio/cli/cmd/temporal`
  * @param ldflags flags for the linker besides those that leave out debug information
  */
@@ -34,7 +34,7 @@ export async function goBuild(
   });
 }
 
-/** The oldest Go that can build the module, as its go.mod says. */
+/** The Go version in the module's go.mod. */
 export async function neededGo(): Promise<string> {
   const version = /^go (\S+)$/m.exec(await readFile(`${MODULE}go.mod`, 'utf8'))?.[1];
   if (version === undefined) throw new Error('go.mod has no go line');
@@ -46,7 +46,7 @@ export async function checkGo(signal: AbortSignal | undefined): Promise<void> {
   const needed = await neededGo();
   let found: string;
   try {
-    // Asked outside the module: inside, an older Go may refuse to say even this.
+    // Outside the module, where an older Go may refuse any command.
     found = (await run('go', ['env', 'GOVERSION'], { cwd: tmpdir(), env: goEnvironment(), signal }))
       .trim()
       .replace(/^go/, '');
@@ -59,12 +59,12 @@ export async function checkGo(signal: AbortSignal | undefined): Promise<void> {
   if (!isAtLeast(found, needed)) throw new Error(`Go ${needed} or newer is needed and this is ${found}`);
 }
 
-/** Settings of the user's own that would change what is built are set aside; where modules come from stays theirs. */
+/** Overrides user settings that would change the build; those for module downloads stay. */
 function goEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
 }
 
-/** Compares versions by their numbers: `1.26.8` is at least `1.26.4`; what follows the numbers is ignored. */
+/** Compares the numbers of versions and ignores suffixes: `1.26.8` is at least `1.26.4`. */
 export function isAtLeast(version: string, needed: string): boolean {
   const numbers = (text: string) => (/^[\d.]+/.exec(text)?.[0] ?? '').split('.').map(Number);
   const have = numbers(version);

@@ -1,14 +1,14 @@
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { writeAtomically } from './atomic-file.ts';
-import { readDevFile } from '../../src/main/dev-file.ts';
+import { type PartName, PARTS, readDevFile } from '../../src/main/dev-file.ts';
 import { tryLock } from './lock.ts';
 import { runningPostmaster } from './postgres.ts';
 import { Problem } from './problem.ts';
 import { endRecorded } from './processes.ts';
-import { PARTS, type PartName, type Processes } from './supervisor.ts';
+import type { Processes } from './supervisor.ts';
 
-/** Where everything is that `npm start` embeds; all paths are absolute. */
+/** The absolute paths of a home. */
 export interface Home {
   readonly path: string;
   readonly logs: string;
@@ -18,11 +18,10 @@ export interface Home {
   readonly attachments: string;
   readonly secrets: string;
   readonly devFile: string;
-  /** Notes which processes run, for the next start to end them if this one is killed. */
+  /** The running processes; the next start ends them if this one is killed. */
   readonly processes: string;
 }
 
-/** How to end what an earlier start left, and how many milliseconds that may take. */
 const ORPHAN_SIGNAL: Readonly<Record<PartName, NodeJS.Signals>> = {
   api: 'SIGTERM',
   worker: 'SIGTERM',
@@ -30,11 +29,11 @@ const ORPHAN_SIGNAL: Readonly<Record<PartName, NodeJS.Signals>> = {
   temporal: 'SIGTERM',
   postgres: 'SIGINT',
 };
-const ORPHAN_WITHIN = 3_000;
+const ORPHAN_TIMEOUT_MS = 3_000;
 
 /**
- * Takes a home for this process alone, making it if needed. @returns it, with a function that gives it back
- * @throws Problem when another process has it
+ * Locks a home for this process and creates it if needed.
+ * @throws Problem if another process holds it
  */
 export async function takeHome(folder: string): Promise<{ home: Home; release: () => Promise<void> }> {
   await mkdir(join(folder, 'logs'), { recursive: true });
@@ -60,24 +59,24 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
   );
 }
 
-/** Notes the running processes. Calls must not overlap. */
+/** Calls must not overlap. */
 export async function recordProcesses(home: Home, processes: Processes): Promise<void> {
   await writeAtomically(home.processes, JSON.stringify(processes, null, 2));
 }
 
 /**
- * Ends what an earlier start left behind when it was killed itself, and removes what it said of itself.
- * @returns the names of the parts that still ran
+ * Ends the processes of an earlier start that was killed, and removes its files.
+ * @returns the parts that still ran
  */
 export async function endOrphans(home: Home): Promise<PartName[]> {
   const recorded = await readProcesses(home);
-  // Its own pid file knows it too, if our note was never written.
+  // Its own pid file names it if our file was never written.
   const postmaster = await runningPostmaster({ data: join(await resolved(home.postgres), 'data') });
   if (postmaster) recorded.postgres = postmaster;
   const ended: PartName[] = [];
   for (const name of PARTS) {
     const one = recorded[name];
-    if (one && (await endRecorded(one, ORPHAN_SIGNAL[name], ORPHAN_WITHIN))) ended.push(name);
+    if (one && (await endRecorded(one, ORPHAN_SIGNAL[name], ORPHAN_TIMEOUT_MS))) ended.push(name);
   }
   await Promise.all([rm(home.processes, { force: true }), rm(home.devFile, { force: true })]);
   return ended;

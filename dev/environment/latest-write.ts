@@ -1,7 +1,7 @@
-/** Writes values one after another and only the newest of those that wait: for a file that holds the state of now. */
+/** Writes one value at a time and skips outdated ones: for a file with the current state. */
 export interface LatestWrite<T> {
   readonly write: (value: T) => void;
-  /** Resolves when nothing is left to write; rejects when a write failed since it was last asked. */
+  /** Resolves when nothing is pending; rejects if a write has failed since the last call. */
   readonly settled: () => Promise<void>;
 }
 

@@ -2,7 +2,6 @@ import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/pro
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Who holds a lock. */
 export interface Holder {
   readonly pid: number;
   readonly host: string;
@@ -12,14 +11,14 @@ export interface Lock {
   readonly release: () => Promise<void>;
 }
 
-const HEARTBEAT = 2_000;
-/** A holder that was not heard of for this long is taken for dead, on this machine and on others that see the file. */
-const STALE_AFTER = 20_000;
-const POLL = 200;
+const HEARTBEAT_MS = 2_000;
+/** The lock of a holder without a heartbeat for this time is taken over, also from another machine. */
+const STALE_AFTER_MS = 20_000;
+const POLL_MS = 200;
 
 /**
- * Takes a lock that is a file, or says who has it. The holder shows that it lives by touching the file; a lock whose
- * holder has died is taken over.
+ * Takes a lock file, or returns its holder. The holder touches the file as a heartbeat; the lock of a dead holder is taken
+ * over.
  * @param path its folder must exist
  */
 export async function tryLock(path: string): Promise<Lock | Holder> {
@@ -31,7 +30,7 @@ export async function tryLock(path: string): Promise<Lock | Holder> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    const found = await look(path);
+    const found = await readLock(path);
     if (found === undefined) continue;
     if (found.alive) return found.holder;
     await remove(path, found.text);
@@ -39,8 +38,8 @@ export async function tryLock(path: string): Promise<Lock | Holder> {
 }
 
 /**
- * Does `work` while holding the lock at `path`, waiting for it as long as it takes.
- * @param onWait told once when another process has it
+ * Runs `work` while it holds the lock at `path`. Waits for the lock without a limit.
+ * @param onWait called once if another process holds it
  */
 export async function withLock<T>(
   path: string,
@@ -48,7 +47,7 @@ export async function withLock<T>(
   signal: AbortSignal | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
-  let told = false;
+  let hasWaited = false;
   for (;;) {
     const lock = await tryLock(path);
     if ('release' in lock) {
@@ -58,9 +57,9 @@ export async function withLock<T>(
         await lock.release();
       }
     }
-    if (!told) onWait(lock);
-    told = true;
-    await sleep(POLL, undefined, { signal });
+    if (!hasWaited) onWait(lock);
+    hasWaited = true;
+    await sleep(POLL_MS, undefined, { signal });
   }
 }
 
@@ -68,7 +67,7 @@ function keep(path: string, own: string): Lock {
   const beating = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => undefined);
-  }, HEARTBEAT).unref();
+  }, HEARTBEAT_MS).unref();
   return {
     async release() {
       clearInterval(beating);
@@ -77,21 +76,21 @@ function keep(path: string, own: string): Lock {
   };
 }
 
-/** What the file says now; undefined when it has gone meanwhile. */
-async function look(path: string): Promise<{ text: string; holder: Holder; alive: boolean } | undefined> {
+/** Undefined if the file does not exist. */
+async function readLock(path: string): Promise<{ text: string; holder: Holder; alive: boolean } | undefined> {
   try {
     const text = await readFile(path, 'utf8');
-    const heard = (await stat(path)).mtimeMs;
+    const heartbeatMs = (await stat(path)).mtimeMs;
     const holder = parse(text);
     const gone = holder.host === hostname() && !exists(holder.pid);
-    return { text, holder, alive: !gone && Date.now() - heard < STALE_AFTER };
+    return { text, holder, alive: !gone && Date.now() - heartbeatMs < STALE_AFTER_MS };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-/** A file that was made and not yet written to has a holder that is about to say its name. */
+/** A new file may be empty until its holder has written to it. */
 function parse(text: string): Holder {
   try {
     return JSON.parse(text) as Holder;
@@ -109,7 +108,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Removes the file if it still says `text`: between look and deed another process may have put its own there. */
+/** Removes the file if it still contains `text`: another process may have replaced it. */
 async function remove(path: string, text: string): Promise<void> {
   const aside = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   try {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const LARGEST = 64 * 1_048_576;
 const LOOK_EVERY = 10_000;
 
-/** The file in `folder` for what a part prints, empty; what the last start printed is kept beside it, as `.1`. */
+/** Returns the path of a part's log, and renames the log of the last start to `.1`. */
 export async function freshLog(folder: string, part: string): Promise<string> {
   const path = join(folder, `${part}.log`);
   await rename(path, `${path}.1`).catch((error: unknown) => {
@@ -14,9 +14,9 @@ export async function freshLog(folder: string, part: string): Promise<string> {
 }
 
 /**
- * Keeps the logs from filling the disk, however long the parts run: one that has grown past 64 MiB becomes the `.1` and
- * begins anew. Its writer has it open for appending and goes on; lines printed in between may be lost.
- * @returns a function that ends it
+ * Copies a log of more than 64 MiB to `.1` and truncates it. Its writer has it open for appending; lines printed in between
+ * may be lost.
+ * @returns a function that ends the checks
  */
 export function trimLogs(folder: string, largest = LARGEST, every = LOOK_EVERY): () => void {
   const timer = setInterval(() => {

@@ -6,9 +6,9 @@ export function programOf(name: string): string {
 }
 
 /**
- * How to run one of our own processes. It sends `{ready: true, …}` by IPC when it serves.
+ * Runs one of our own processes, which sends `{ready: true, …}` by IPC.
  * @param program path of the compiled program
- * @param logs folder for what Node itself may write about the process; makes its command line known as this home's
+ * @param logs folder of Node's diagnostic reports; identifies the home in the command line
  */
 export function nodePart<Facts>(
   program: string,

@@ -7,45 +7,43 @@ import { sawPortTaken } from './ports.ts';
 import { Problem } from './problem.ts';
 import { killGroup, send } from './processes.ts';
 
-/** What to run as one part, and how to tell that it serves. */
 export interface PartSpec<Facts> {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
   readonly account?: Account | undefined;
-  /** A text in its command line that no other process has: by it the next start knows an orphan. */
+  /** Unique in its command line; identifies an orphan at the next start. */
   readonly mark: string;
-  /** The file that gets all it prints. */
+  /** The file of its output. */
   readonly log: string;
-  /** `node` processes say by IPC that they serve, and end when the channel does. */
+  /** `node` processes report by IPC that they are ready, and end with the channel. */
   readonly ipc: boolean;
-  /** Resolves when the part serves; `message` is the first it sends by IPC. Rejects at the latest when `signal` aborts. */
+  /** Resolves when the part is ready; `message` is its first IPC message. Rejects when `signal` aborts. */
   readonly ready: (message: Promise<unknown>, signal: AbortSignal) => Promise<Facts>;
-  /** How to stop it: signals with the milliseconds it gets after each; SIGKILL comes last. */
+  /** Signals with the milliseconds until the next; SIGKILL is last. */
   readonly stop: readonly (readonly [NodeJS.Signals, number])[];
 }
 
-/** When a part that died is started again, in milliseconds. */
+/** Delays of restarts, in milliseconds. */
 export interface BackOff {
   readonly first: number;
   readonly longest: number;
-  /** Having lived for this long, it starts from `first` again. */
+  /** After this run time the delay starts from `first` again. */
   readonly forgiveAfter: number;
 }
 
-/** What a part's keeper wants to know. */
 export interface Watcher {
   readonly onPid: (pid: number) => void;
-  /** It died and is started again after `pause` milliseconds. */
+  /** It ended and is restarted after `pause` milliseconds. */
   readonly onDeath: (how: string, lastLines: string[], pause: number) => void;
-  /** It serves again, `milliseconds` after its death. */
+  /** It is ready again, `milliseconds` after its end. */
   readonly onReturn: (milliseconds: number) => void;
 }
 
-/** A part that ended before it served, or never came to serve. */
+/** A part ended before it was ready, or did not become ready in time. */
 export class PartFailed extends Problem {
-  /** Its port was taken by another process between choice and start: worth another try with another port. */
+  /** Another process took its port between choice and start: try another port. */
   readonly portTaken: boolean;
 
   constructor(how: string, lastLines: string[]) {
@@ -55,7 +53,6 @@ export class PartFailed extends Problem {
 }
 
 export interface Part<Facts> {
-  /** What it said of itself when it served first. */
   readonly facts: Facts;
   readonly stop: () => Promise<void>;
 }
@@ -63,25 +60,24 @@ export interface Part<Facts> {
 interface Life {
   readonly child: ChildProcess;
   readonly message: Promise<unknown>;
-  /** Resolves to how it ended, in words. */
+  /** Resolves to a description of its end. */
   readonly ended: Promise<string>;
   /** Aborts when it ends. */
   readonly over: AbortSignal;
   readonly started: number;
-  /** Where its output begins in the log. */
+  /** The offset of its output in the log. */
   readonly from: number;
 }
 
-const SERVES_WITHIN = 180_000;
+const READY_TIMEOUT_MS = 180_000;
 const TAIL_BYTES = 8_192;
 const TAIL_LINES = 12;
 
 /**
- * Starts a part as a process of its own and keeps it running: when it dies after it has served once, it is started
- * again after a pause that doubles with each death. It leads a process group of its own, so a Ctrl-C in the terminal
- * reaches only the process that stops the parts in their order.
+ * Starts a part as a process and restarts it if it ends after it was ready, with a delay that doubles. It leads its own
+ * process group, so Ctrl-C in the terminal reaches only the process that stops the parts in their order.
  * @param stopping ends it, also while it starts
- * @throws PartFailed when it ends before it serves
+ * @throws PartFailed if it ends before it is ready
  */
 export async function startPart<Facts>(
   spec: PartSpec<Facts>,
@@ -100,7 +96,7 @@ export async function startPart<Facts>(
     const slow = (error as Error).name === 'TimeoutError';
     await end(spec, life);
     if (!diedByItself && !slow) throw error;
-    const how = slow ? `did not serve within ${SERVES_WITHIN / 1_000} s` : await life.ended;
+    const how = slow ? `did not serve within ${READY_TIMEOUT_MS / 1_000} s` : await life.ended;
     throw new PartFailed(how, await lastLines(spec.log, life.from));
   }
 
@@ -125,13 +121,13 @@ export async function startPart<Facts>(
   }
 }
 
-/** The compiler takes a signal that was not aborted before an await for one that is not after it. */
+/** TypeScript keeps the narrowing of `aborted` across an await. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
 async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
-  // Somebody may have tidied the logs away while it ran.
+  // The logs may have been deleted while it ran.
   await mkdir(dirname(spec.log), { recursive: true });
   const log = await open(spec.log, 'a', 0o600);
   try {
@@ -152,7 +148,7 @@ async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
       child.once('exit', (code, signal) => resolve(signal ? `was ended by ${signal}` : `ended with ${code ?? '?'}`));
     });
     void ended.then(() => {
-      // Helpers that it started, such as a compiler, are of its group and would outlive it.
+      // Its child processes, such as a compiler, are in its group and would outlive it.
       if (child.pid !== undefined) killGroup(child.pid);
       over.abort();
     });
@@ -164,7 +160,7 @@ async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
 }
 
 async function serving<Facts>(spec: PartSpec<Facts>, life: Life, stopping: AbortSignal): Promise<Facts> {
-  const signal = AbortSignal.any([life.over, stopping, AbortSignal.timeout(SERVES_WITHIN)]);
+  const signal = AbortSignal.any([life.over, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
@@ -183,7 +179,7 @@ async function end(spec: PartSpec<unknown>, { child, ended, over }: Life): Promi
   await ended;
 }
 
-/** The last lines that a log holds from `start` on, or as a whole when it was trimmed since. None when it is gone. */
+/** The last lines of a log from `start` on, or of the whole log if it was trimmed since. */
 export async function lastLines(path: string, start: number): Promise<string[]> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return [];

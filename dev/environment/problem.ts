@@ -1,2 +1,2 @@
-/** Something that whoever typed the command can put right; the message says how, and no stack is printed. */
+/** An error that the user can correct. The message states how, and no stack is printed. */
 export class Problem extends Error {}

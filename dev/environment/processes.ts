@@ -5,14 +5,14 @@ import { promisify } from 'node:util';
 
 const POLL = 50;
 
-/** A process that an earlier `npm start` left behind, or may have. */
+/** A process of an earlier `npm start`, which may still run. */
 export interface Recorded {
   readonly pid: number;
-  /** What its command line holds as long as the pid is still that process, and no other process has. */
+  /** Unique in its command line, since pids are reused. */
   readonly mark: string;
 }
 
-/** The command line of a running process; undefined when there is none, or it has ended and waits for its parent. */
+/** Undefined if there is no such process, or it is a zombie. */
 export async function commandLine(pid: number): Promise<string | undefined> {
   try {
     // `ps` is not part of slim Linux images.
@@ -26,15 +26,14 @@ export async function commandLine(pid: number): Promise<string | undefined> {
   }
 }
 
-/** Whether the recorded process still runs: pids are used again, so its command line is asked too. */
 export async function stillRuns({ pid, mark }: Recorded): Promise<boolean> {
   return (await commandLine(pid))?.includes(mark) ?? false;
 }
 
 /**
- * Ends a process that is not our child: the signal, then SIGKILL for the group it leads when it lives on.
+ * Ends a process that is not our child: sends the signal, then SIGKILL to its process group.
  * @param within milliseconds until SIGKILL
- * @returns whether there was anything to end
+ * @returns whether it was running
  */
 export async function endRecorded(recorded: Recorded, signal: NodeJS.Signals, within: number): Promise<boolean> {
   if (!(await stillRuns(recorded))) return false;
@@ -54,7 +53,7 @@ async function ended(recorded: Recorded, within: number): Promise<boolean> {
   return true;
 }
 
-/** Sends a signal. No error for a process that is gone, which macOS reports as EPERM for a group of ended ones. */
+/** Ignores a process that has ended, which macOS reports as EPERM for a group. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -63,7 +62,7 @@ export function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** SIGKILL for a process that leads a group and for all in it; or for what is left of the group when it has ended. */
+/** Kills a process group, also if its leader has ended. */
 export function killGroup(leader: number): void {
   send(-leader, 'SIGKILL');
 }

@@ -1,29 +1,27 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** One thing that is being done. */
 export interface Step {
-  /** Says how far it is, or what the tool that does it printed last. */
+  /** Sets the state of the step, or the last output of its tool. */
   readonly detail: (text: string) => void;
-  /** Says more exactly what was done, for the line that ends the step. */
+  /** Sets a more precise name for the final line. */
   readonly rename: (name: string) => void;
 }
 
 export interface Progress {
-  /** Does `work`, and prints a line with its name and time at the end, however it ends. Steps may overlap. */
+  /** Runs `work` and prints a line with name and time when it ends or fails. Steps may overlap. */
   readonly step: <T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>;
-  /** Prints a line. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 interface Running {
   name: string;
   detail: string;
   readonly started: number;
-  /** When it was last printed where nothing can be drawn again; `undefined` before the first time. */
+  /** The time of its last line without a terminal. */
   printed?: number;
 }
 
-/** Where the story is told: standard output, or a test's ear. */
+/** Standard output, or a test's stub. */
 export interface Terminal {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -32,20 +30,20 @@ export interface Terminal {
 
 const CLEAR_LINE = '\r\u001B[2K';
 
-/** When to tell of what is not finished, in milliseconds. */
+/** Intervals of reports about unfinished steps, in milliseconds. */
 export interface Pace {
-  /** How long a step may stay silent. */
+  /** A step is reported after this time. */
   readonly quiet: number;
-  /** How often the line of a terminal is drawn again. */
+  /** On a terminal. */
   readonly redraw: number;
-  /** How often a line is printed where nothing can be drawn again. */
+  /** Without a terminal. */
   readonly repeat: number;
 }
 const PACE: Pace = { quiet: 2_000, redraw: 200, repeat: 60_000 };
 
 /**
- * Reports what is going on. A finished step is one line. Steps that take longer than two seconds share one line that is
- * redrawn on a terminal; elsewhere each of them prints a line, and another one every minute.
+ * A finished step is one line. Steps that take longer than two seconds share one line that is redrawn on a terminal;
+ * otherwise each prints a line every minute.
  */
 export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
   const running = new Set<Running>();
@@ -71,7 +69,7 @@ export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
   };
 
   return {
-    say: print,
+    print,
     async step(name, work) {
       const step: Running = { name, detail: '', started: Date.now() };
       running.add(step);
@@ -103,7 +101,7 @@ function describe({ name, detail, started }: Running): string {
   return `  … ${name}  ${duration(Date.now() - started)}${detail === '' ? '' : `  ${detail}`}`;
 }
 
-/** Milliseconds as people read them: `0.4 s`, `12 s`, `2 min 50 s`. */
+/** Formats milliseconds: `0.4 s`, `12 s`, `2 min 50 s`. */
 export function duration(milliseconds: number): string {
   const seconds = milliseconds / 1_000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { writeAtomically } from './atomic-file.ts';
 import { Problem } from './problem.ts';
 
-/** What is made up at the first start of a home and kept from then on. */
+/** Generated at the first start of a home. */
 export interface Secrets {
   readonly database_password: string;
   readonly secret_key: string;
@@ -16,7 +16,7 @@ export interface Secrets {
   readonly meta_access_token: string;
   readonly meta_app_secret: string;
   readonly meta_verify_token: string;
-  /** Whom the demonstration email comes from; absent before the first. */
+  /** Absent before the first demonstration email. */
   readonly demo?: DemoSecrets;
 }
 
@@ -24,21 +24,20 @@ export interface DemoSecrets {
   readonly organization_id: string;
   readonly api_key: string;
   readonly domain: string;
-  /** Who signs in to the dashboard; absent in a home that is older than the dashboard. */
+  /** Absent in a home that is older than the dashboard. */
   readonly dashboard?: { readonly email: string; readonly password: string };
 }
 
-/** With everything that this version knows. */
 export type Demo = Required<DemoSecrets>;
 
-/** The secrets of a home. What a newer version needs besides is made up and written down too. */
+/** Reads the secrets of a home. Adds those that a newer version needs. */
 export async function readSecrets(path: string): Promise<Secrets> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '{}';
     throw error;
   });
   const kept = parse(path, text);
-  const secrets: Secrets = { ...invent(), ...kept };
+  const secrets: Secrets = { ...generateSecrets(), ...kept };
   if (Object.keys(secrets).length > Object.keys(kept).length) await writeSecrets(path, secrets);
   return secrets;
 }
@@ -57,7 +56,7 @@ function parse(path: string, text: string): Partial<Secrets> {
   }
 }
 
-function invent(): Omit<Secrets, 'demo'> {
+function generateSecrets(): Omit<Secrets, 'demo'> {
   // URL-safe, since the password becomes part of the database's URL.
   const text = () => randomBytes(24).toString('base64url');
   return {

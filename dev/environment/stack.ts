@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../src/config.ts';
+import type { PartName } from '../../src/main/dev-file.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import { LOOPBACK } from '../../src/main/wiring/webhook-settings.ts';
 import { demoOrganization } from './demo.ts';
@@ -12,11 +13,10 @@ import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidF
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 import { type Demo, readSecrets, type Secrets } from './secrets.ts';
-import { onFreePorts, type PartName, type Supervisor } from './supervisor.ts';
+import { onFreePorts, type Supervisor } from './supervisor.ts';
 import { findTemporalCli } from './temporal-cli.ts';
 import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
 
-/** What starting needs. */
 export interface Context {
   readonly config: Config;
   /** The environment with `.env`. */
@@ -25,25 +25,25 @@ export interface Context {
   readonly ports: Ports;
   readonly progress: Progress;
   readonly supervisor: Supervisor;
-  /** Ends what is under way. */
+  /** Ends the start. */
   readonly signal: AbortSignal;
 }
 
 export interface Temporal {
   readonly address: string;
   readonly namespace: string;
-  /** Null when the server is not ours, so that nobody has told us. */
+  /** Null if the server is not ours. */
   readonly uiUrl: string | null;
 }
 
-/** Everything runs: where it is, and whose key opens it. */
+/** The addresses of the running parts. */
 export interface Stack {
   readonly baseUrl: string;
   readonly databaseUrl: string;
   readonly temporal: Temporal;
-  /** Null when real providers are used. */
+  /** Null with real providers. */
   readonly inboxUrl: string | null;
-  /** What Postmark must be told, so that it reports what becomes of email; null when it is simulated or not used. */
+  /** The webhook to register at Postmark; null if it is simulated or not used. */
   readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
   readonly demo: Demo;
 }
@@ -52,15 +52,15 @@ const UI_PORT = 8_233;
 const RETENTION = '168h';
 
 /**
- * Starts every part that no setting says is elsewhere, each when what it needs serves, and makes the demonstration
- * organization.
+ * Starts every part without a setting for an external one, each when its dependencies are ready, and creates the
+ * demonstration organization.
  */
 export async function startStack(context: Context): Promise<Stack> {
   const { environment, home } = context;
   const secrets = await readSecrets(home.secrets);
   const [databaseUrl, temporal] = await Promise.all([startDatabase(context, secrets), startTemporal(context)]);
   const pending = demoOrganization(databaseUrl, home.secrets, secrets);
-  // Waited for below; should starting fail before, that is the error to tell.
+  // Awaited below; an earlier error takes precedence.
   pending.catch(() => undefined);
 
   const shared = {
@@ -100,11 +100,11 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
     if (config.DATABASE_URL === undefined) throw error;
     throw new Problem(`The database that DATABASE_URL names cannot be used: ${describe(error)}`, { cause: error });
   });
-  if (applied.length > 0) progress.say(`  ✓ Migrations applied: ${applied.join(', ')}`);
+  if (applied.length > 0) progress.print(`  ✓ Migrations applied: ${applied.join(', ')}`);
   return url;
 }
 
-/** A host with several addresses fails with an error for each and none for the whole. */
+/** For a host with several addresses the error has one error for each and no message. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describe).join(', ');
   return error instanceof Error ? error.message : String(error);
@@ -133,7 +133,7 @@ async function startTemporal(context: Context): Promise<Temporal> {
   });
 }
 
-/** Our own server needs nothing but its address; a profile that the user keeps for another one would be in the way. */
+/** Ignores the user's Temporal profile, which is for another server. */
 function temporalEnvironment(home: Home, environment: NodeJS.ProcessEnv, temporal: Temporal): NodeJS.ProcessEnv {
   if (environment['TEMPORAL_ADDRESS']) return {};
   return {
@@ -144,8 +144,8 @@ function temporalEnvironment(home: Home, environment: NodeJS.ProcessEnv, tempora
 }
 
 /**
- * Our own processes, all at once, since each takes its time to load: which is why their ports are chosen before any of
- * them runs, and why all are started again when one of those ports turns out to be taken.
+ * Starts our own processes concurrently, since each takes time to load. Their ports are chosen before, and all are started
+ * again if one of the ports was taken.
  */
 async function startApplication(
   context: Context,
@@ -184,7 +184,7 @@ async function startApplication(
   return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook };
 }
 
-/** The simulator's settings, and what the other processes must know to use it as their providers. */
+/** The simulator's settings, and those of the processes that use it as their providers. */
 async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: string) {
   const { config, environment, home, ports } = context;
   const wanted = homePorts(home.path);
@@ -209,7 +209,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       SIMULATOR_SMTP_PORT: String(smtpPort),
       SIMULATOR_FOLDER: home.inbox,
       SIMULATOR_CALLBACK_URL: `${baseUrl}/callbacks/postmark`,
-      // Who uses Meta itself may have no secret to sign reports with.
+      // With a real Meta account there may be no secret to sign reports with.
       ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
     },
   };
@@ -234,7 +234,7 @@ function simulatedChat({ config }: Context, secrets: Secrets, url: string): Node
   };
 }
 
-/** Where this machine reaches a server that listens at `host`, as part of a URL. */
+/** The host in a URL for a server that listens at `host`. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
@@ -242,6 +242,6 @@ function reachable(host: string): string {
 
 async function preferredPort({ ports, progress }: Context, wanted: number): Promise<number> {
   const port = await ports.choose(wanted);
-  if (wanted !== 0 && port !== wanted) progress.say(`  Port ${wanted} is taken, using ${port}`);
+  if (wanted !== 0 && port !== wanted) progress.print(`  Port ${wanted} is taken, using ${port}`);
   return port;
 }

@@ -1,20 +1,18 @@
+import { type PartName, PARTS } from '../../src/main/dev-file.ts';
 import { startPart, type BackOff, type Part, PartFailed, type PartSpec } from './part.ts';
 import type { Recorded } from './processes.ts';
 import { duration, type Progress } from './progress.ts';
 
-/** The parts, in the order in which they are stopped. */
-export const PARTS = ['api', 'worker', 'simulator', 'temporal', 'postgres'] as const;
-export type PartName = (typeof PARTS)[number];
-/** The processes by part; one that has just died stands until its successor runs. */
+/** The processes by part. A dead one stays until it is replaced. */
 export type Processes = Partial<Record<PartName, Recorded>>;
 
 export interface Supervisor {
   /**
-   * Starts a part and keeps it running from then on. @returns what it said of itself
-   * @throws PartFailed when it does not come to serve
+   * Starts a part and keeps it running. @returns the facts of its `ready`
+   * @throws PartFailed if it does not become ready
    */
   readonly start: <Facts>(name: PartName, spec: PartSpec<Facts>) => Promise<Facts>;
-  /** Stops some parts in their order; without names all of them and for good. Also those that are just starting. */
+  /** Stops some parts in their order, also starting ones. Without names it stops all, and none can be started again. */
   readonly stop: (names?: readonly PartName[]) => Promise<void>;
 }
 
@@ -25,15 +23,12 @@ interface Entry {
 
 const BACK_OFF: BackOff = { first: 200, longest: 5_000, forgiveAfter: 10_000 };
 const PORT_TRIES = 5;
-/** Of what a part printed last, when it is told on the terminal. */
-const LONGEST_LINE = 200;
+/** A part's last lines are cut on the terminal. */
+const MAX_LINE_LENGTH = 200;
 
-/**
- * Keeps the parts running.
- * @param onProcesses told of all processes whenever one was started
- */
+/** @param onProcesses called with all processes whenever one has started */
 export function makeSupervisor(
-  progress: Pick<Progress, 'say'>,
+  progress: Pick<Progress, 'print'>,
   onProcesses: (processes: Processes) => void,
   backOff: BackOff = BACK_OFF,
 ): Supervisor {
@@ -48,10 +43,10 @@ export function makeSupervisor(
         onProcesses({ ...processes });
       },
       onDeath(how: string, lines: string[], pause: number) {
-        progress.say([`! ${name} ${how}; it is started again in ${duration(pause)}`, ...lines.map(quote)].join('\n'));
+        progress.print([`! ${name} ${how}; it is started again in ${duration(pause)}`, ...lines.map(quote)].join('\n'));
       },
       onReturn(milliseconds: number) {
-        progress.say(`! ${name} serves again after ${duration(milliseconds)}`);
+        progress.print(`! ${name} serves again after ${duration(milliseconds)}`);
       },
     };
   }
@@ -72,7 +67,7 @@ export function makeSupervisor(
     async stop(names) {
       if (names === undefined) isOver = true;
       const stopping = PARTS.filter((name) => names?.includes(name) ?? true).flatMap((name) => entries.get(name) ?? []);
-      // None of them may come back while it is another one's turn.
+      // None may be restarted while another one stops.
       for (const entry of stopping) entry.stopping.abort();
       for (const { part } of stopping) {
         // One that failed to start has ended already.
@@ -83,12 +78,11 @@ export function makeSupervisor(
 }
 
 function quote(line: string): string {
-  return `    ${line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line}`;
+  return `    ${line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}…` : line}`;
 }
 
 /**
- * Starts something on ports that it chooses, again with others when one of them was taken by another process between
- * choice and start: another home that starts at the same time chooses alike.
+ * Calls `start`, which chooses ports, again if another process took one of them between choice and start.
  */
 export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -8,15 +8,15 @@ import type { Progress, Step } from './progress.ts';
 
 /** Temporal CLI: its dev server is Temporal 1.31.2 with the web UI. go.mod pins the same version. */
 const VERSION = '1.8.2';
-/** Older ones lack flags that we give. */
+/** Older versions lack flags that we use. */
 const OLDEST = '1.8.0';
 const CLI_PACKAGE = 'github.com/temporalio/cli/cmd/temporal';
 const VERSION_VARIABLE = 'github.com/temporalio/cli/internal/temporalcli.Version';
 
 /**
- * The path of a Temporal CLI to start the dev server with: the one that `TEMPORAL_CLI_PATH` names, else `temporal` on
- * PATH, else the one in the cache; else it is downloaded there, or, where the download cannot be reached, built by Go.
- * @throws Problem that says what to install when none of it works
+ * Returns the path of a Temporal CLI: from `TEMPORAL_CLI_PATH`, PATH or the cache. Otherwise downloads it to the cache, or
+ * builds it with Go if the download is not reachable.
+ * @throws Problem that states what to install
  */
 export async function findTemporalCli(
   env: NodeJS.ProcessEnv,
@@ -27,7 +27,7 @@ export async function findTemporalCli(
   if (named) {
     const version = await versionOf(named, signal).catch((error: unknown) => error as Error);
     if (version instanceof Error) throw new Problem(`TEMPORAL_CLI_PATH names no Temporal CLI: ${version.message}`);
-    progress.say(`  Temporal CLI ${version}: the one that TEMPORAL_CLI_PATH names`);
+    progress.print(`  Temporal CLI ${version}: the one that TEMPORAL_CLI_PATH names`);
     return named;
   }
   return (await onPath(env, progress, signal)) ?? (await inCache(env, progress, signal));
@@ -44,10 +44,10 @@ async function onPath(
     const version = await versionOf(path, signal).catch(() => undefined);
     if (version === undefined) continue;
     if (isAtLeast(version, OLDEST)) {
-      progress.say(`  Temporal CLI ${version}: found on PATH (${path})`);
+      progress.print(`  Temporal CLI ${version}: found on PATH (${path})`);
       return path;
     }
-    progress.say(`  Temporal CLI ${version} on PATH is older than ${OLDEST} and not used (${path})`);
+    progress.print(`  Temporal CLI ${version} on PATH is older than ${OLDEST} and not used (${path})`);
   }
   return undefined;
 }
@@ -82,7 +82,7 @@ async function obtain(
   }
   try {
     await checkGo(signal);
-    progress.say(`  ${tried[0] ?? ''}; so Go builds the Temporal CLI: about 3 minutes on 2 cores, once`);
+    progress.print(`  ${tried[0] ?? ''}; so Go builds the Temporal CLI: about 3 minutes on 2 cores, once`);
     step.rename(`Temporal CLI ${VERSION}, built from source`);
     step.detail('');
     const program = join(workspace, 'temporal');
@@ -105,7 +105,7 @@ async function obtain(
   );
 }
 
-/** Asks a program for its version, which shows as well that it runs on this machine. */
+/** Also shows that the program runs on this machine. */
 async function versionOf(path: string, signal: AbortSignal | undefined): Promise<string> {
   const output = await run(path, ['--version'], { signal });
   const version = /version v?(\d+\.\d+\.\d+\S*)/.exec(output)?.[1];

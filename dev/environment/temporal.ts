@@ -6,8 +6,8 @@ import type { PartSpec } from './part.ts';
 import { waitUntilServing } from './probe.ts';
 
 /**
- * Limits that would cap throughput before the processor does, and what our workflows gain from: starting activities
- * with the workflow task's answer, and fair shares of a queue for all organizations.
+ * Raises limits that would cap throughput before the processor does, and enables eager activities and fairness between
+ * organizations.
  */
 export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
   'frontend.rps': 20_000,
@@ -25,26 +25,26 @@ export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
   'matching.enableFairness': true,
 };
 /**
- * A log that is written ahead, flushed at checkpoints: what a killed process wrote is kept, and the default, a flush for
- * each of the many small transactions, is several times slower.
+ * WAL, flushed at checkpoints: writes survive a killed process. The default, a flush for each transaction, is several times
+ * slower.
  */
 const SQLITE = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-/** The gRPC service whose health says that the server serves. */
+/** The gRPC service for the health check. */
 export const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
 export interface DevServer {
-  /** Path of the Temporal CLI; by it the process is known when there is no `database`. */
+  /** Path of the Temporal CLI; identifies the process without a `database`. */
   readonly cli: string;
   readonly port: number;
   /** Port of the web UI; none without it. */
   readonly uiPort?: number;
-  /** The file that holds its state over restarts; in memory without it. */
+  /** The file of its state; without it, the state is in memory. */
   readonly database?: string;
   readonly namespaces: readonly string[];
 }
 
-/** How to run Temporal's development server: all of Temporal in one process, on loopback. */
+/** Temporal's development server: all of Temporal in one process, on loopback. */
 export function temporalPart(server: DevServer, log: string): PartSpec<void> {
   const { cli, port, uiPort, database, namespaces } = server;
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'];
@@ -67,8 +67,8 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
 }
 
 /**
- * The file for the server's state in `folder`. The server takes a file that is there for a whole database, so what was
- * left by a first start that never came to serve, and held nothing yet, is removed.
+ * The file of the server's state in `folder`. The server expects an existing file to be complete, so the file of a first
+ * start that never became ready is removed.
  */
 export async function temporalDatabase(folder: string) {
   const mark = join(folder, 'complete');
@@ -77,7 +77,7 @@ export async function temporalDatabase(folder: string) {
   await mkdir(folder, { recursive: true });
   return {
     path: join(folder, 'temporal.db'),
-    /** To be called when the server serves: does `finish` the first time and notes that the database is whole. */
+    /** Call it once the server is ready: runs `finish` the first time and marks the database complete. */
     async complete(finish: () => Promise<void>): Promise<void> {
       if (isComplete) return;
       await finish();
@@ -86,13 +86,13 @@ export async function temporalDatabase(folder: string) {
   };
 }
 
-/** Closed workflows stay to be looked at for this long; a development server's own default is a day. */
+/** The default retention of a development server is a day. */
 export async function setRetention(cli: string, address: string, namespace: string, retention: string): Promise<void> {
   const args = ['operator', 'namespace', 'update', '-n', namespace, '--retention', retention];
   await run(cli, [...args, '--address', address], { env: withoutTemporal(process.env) });
 }
 
-/** An environment without the Temporal settings of its owner, which speak of another server. */
+/** Removes the user's Temporal settings, which are for another server. */
 export function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }

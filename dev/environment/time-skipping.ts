@@ -11,13 +11,13 @@ import type { Progress, Step } from './progress.ts';
 
 /** Temporal's test server is part of its Java SDK; pom.xml pins the same version. */
 const VERSION = '1.38.0';
-/** The TypeScript SDK in package.json, which says by its own version which download suits it. */
+/** The TypeScript SDK in package.json; its version determines the download. */
 const SDK_VERSION = '1.24.0';
 const POM = fileURLToPath(new URL('time-skipping-server/pom.xml', import.meta.url));
 const OLDEST_JAVA = 11;
 const STARTS_WITHIN = 20_000;
 
-/** One folder holds the program and, when Maven brought it, its jars beside it. */
+/** The cached folder contains the program and, from Maven, its jars. */
 const PROGRAM = 'temporal-test-server';
 const JARS = 'jars';
 const WRAPPER = `#!/bin/sh
@@ -27,9 +27,9 @@ exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -cp "$jars/*" io
 `;
 
 /**
- * The path of Temporal's time-skipping test server: the one that `TEMPORAL_TEST_SERVER_PATH` names, else the one in the
- * cache; else it is downloaded there, or, where the download cannot be reached, brought by Maven to run on Java.
- * @throws Problem that says what to install when none of it works
+ * Returns the path of Temporal's time-skipping test server: from `TEMPORAL_TEST_SERVER_PATH` or the cache. Otherwise
+ * downloads it to the cache, or gets it with Maven, to run on Java, if the download is not reachable.
+ * @throws Problem that states what to install
  */
 export async function findTimeSkippingServer(
   env: NodeJS.ProcessEnv,
@@ -95,7 +95,7 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
   throw new Problem([ADVICE, 'What was tried:', ...tried.map((line) => `  - ${line}`)].join('\n'));
 }
 
-/** Starts the server and ends it once it listens: it has no flag that only shows that it runs on this machine. */
+/** Starts the server and ends it once it listens: it has no flag such as `--version`. */
 async function startsUp(program: string, signal: AbortSignal | undefined): Promise<void> {
   const port = await getPort();
   const enough = new AbortController();

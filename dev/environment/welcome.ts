@@ -2,7 +2,6 @@ import { type DemoEmail, demoRequest, timeline } from './demo.ts';
 import type { Home } from './home.ts';
 import type { Stack } from './stack.ts';
 
-/** The demonstration email's story, line by line. */
 export function demoStory(email: DemoEmail): string[] {
   const reason = email.error === null ? '' : ` (${email.error})`;
   return [
@@ -12,7 +11,6 @@ export function demoStory(email: DemoEmail): string[] {
   ];
 }
 
-/** Every address there is to visit, and a request to try. */
 export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, email: DemoEmail | undefined): string[] {
   const { baseUrl, inboxUrl, temporal, databaseUrl, demo } = stack;
   const rows: [string, string | null][] = [
@@ -41,7 +39,7 @@ export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, em
   ];
 }
 
-/** The webhook to add at Postmark, which reports nothing before. Each message stream has webhooks of its own. */
+/** The webhook to add at Postmark, which reports nothing without it. Each message stream has its own webhooks. */
 function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWebhook']>): string[] {
   return [
     'Postmark reports deliveries, bounces and the rest once a webhook of each message stream that you use names',
@@ -50,7 +48,7 @@ function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWeb
   ];
 }
 
-/** The Temporal UI's search for the workflow that carries a message: both have one id. */
+/** The Temporal UI's search for the workflow of a message, which has the message's id. */
 function workflowUrl(ui: string, namespace: string, id: string): string {
   return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`WorkflowId="${id}"`)}`;
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { PartName } from '../../src/main/dev-file.ts';
 import { programOf } from '../environment/node-part.ts';
 import type { PartSpec } from '../environment/part.ts';
-import type { PartName } from '../environment/supervisor.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A folder to which api, worker and simulator write what their processors did, as Chrome's tools read it. */

@@ -113,7 +113,7 @@ export async function built(name: string, program: string, progress: Progress): 
       );
       return destination;
     },
-    { onWait: () => progress.say(`  ${name}: another process is building it; waiting for that`) },
+    { onWait: () => progress.print(`  ${name}: another process is building it; waiting for that`) },
   );
   return path;
 }

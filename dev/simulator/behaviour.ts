@@ -1,4 +1,4 @@
-/** Calls that something happens to: the next so many, or with `true` every one. */
+/** The affected calls: the next n, or all with `true`. */
 type Calls = number | boolean;
 
 /**
@@ -8,7 +8,7 @@ type Calls = number | boolean;
 export interface Behaviour {
   /** Milliseconds between accepting or refusing a call and answering it. */
   readonly latency_ms: number;
-  /** Calls that are refused with `status`; nothing is stored. SMTP answers 451 whatever the status. */
+  /** Calls that are refused with `status`; nothing is stored. SMTP always answers 451. */
   readonly fail_next: Calls;
   /** The HTTP status of those and of `fail_after_accept`, from 400 to 599. */
   readonly status: number;
@@ -50,7 +50,7 @@ const NORMAL: Behaviour = {
   shuffle_reports: false,
 };
 
-/** What happens to a call that is not simply answered; the first whose turn it is wins. */
+/** Fates of calls, by precedence. */
 const FATES = [
   'reset_before_accept',
   'fail_next',
@@ -97,7 +97,7 @@ const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
   shuffle_reports: { must: 'must be true or false', holds: (value) => typeof value === 'boolean' },
 };
 
-/** The switches as they stand; those that hold for some calls count down. */
+/** The current switches. Those for a number of calls count down. */
 export class Switches {
   #now = NORMAL;
 
@@ -105,7 +105,7 @@ export class Switches {
     return this.#now;
   }
 
-  /** Sets all of them: one that is not given becomes normal again. @returns what is wrong with the input, if anything */
+  /** Sets all switches; missing ones are reset. @returns the problem of the input, if any */
   set(input: unknown): string | undefined {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return 'The body must be a JSON object.';
     for (const [name, value] of Object.entries(input)) {
@@ -121,7 +121,7 @@ export class Switches {
     this.#now = NORMAL;
   }
 
-  /** What happens to the call that has just come in. */
+  /** The fate of the current call. */
   take(): Fate {
     const fate = FATES.find((name) => this.#now[name] !== false && this.#now[name] !== 0);
     const left = fate && this.#now[fate];

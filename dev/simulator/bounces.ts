@@ -5,7 +5,7 @@ export interface Bounce {
   readonly reason: BounceReason;
   /** The server's reply to RCPT TO, with its code. */
   readonly reply: string;
-  /** Postmark's type, the number that stands for it, and its words for it. */
+  /** Postmark's type, its code and its name. */
   readonly type: string;
   readonly typeCode: number;
   readonly name: string;

@@ -6,7 +6,6 @@ import type { InboxChat, Received } from './inbox/message.ts';
 import { type ChatReportKind, chatMagicOf, type FailedOnce } from './magic.ts';
 import { type Posts, shuffled } from './posts.ts';
 
-/** What the simulated chat providers have in common. */
 export interface ChatParts {
   readonly inbox: Inbox;
   readonly switches: Switches;
@@ -20,7 +19,6 @@ export interface ChatParts {
   readonly ending: AbortSignal;
 }
 
-/** An answer of a provider's. */
 export interface ChatAnswer {
   readonly status: number;
   readonly body: object;
@@ -29,21 +27,21 @@ export interface ChatAnswer {
 /** A message that a provider takes. */
 export interface Taken extends ChatAnswer {
   readonly received: Received<InboxChat>;
-  /** What makes a message that comes again the same. */
+  /** Identifies a repeated message. */
   readonly key: string;
-  /** Sends what is reported of it on its way. */
+  /** Schedules its reports. */
   readonly expect: (behaviour: Behaviour) => void;
 }
 
-/** What a provider says in its own words. */
+/** The provider-specific part of a call. */
 interface Words {
   /** The message as it was judged. */
   readonly judge: () => Taken | ChatAnswer;
-  /** An error that was asked for. @param code the provider's own; null for the one that goes with the status */
+  /** A requested error. @param code the provider's own; null for the one that goes with the status */
   readonly failure: (status: number, code: number | null, message: string) => object;
 }
 
-/** One call: what it may store is stored first, then its answer waits for as long as the switches say. */
+/** Stores the message first, then delays the answer as the switches require. */
 export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Words): Promise<FastifyReply> {
   const { switches, ending, inbox } = parts;
   const behaviour = switches.now;
@@ -84,19 +82,18 @@ function failed({ failure }: Words): ChatAnswer {
   return { status: 500, body: failure(500, null, 'The number asks for this.') };
 }
 
-/** One thing that will be reported of a message. */
+/** A future report about a message. */
 export interface ChatDue {
   readonly kind: ChatReportKind;
-  /** Unix milliseconds. Follows from the message alone: a restart changes nothing. */
+  /** Unix milliseconds. Depends on the message only, so a restart changes nothing. */
   readonly at: number;
 }
 
-/** What will be reported of a message to this number, in the order it happens. */
 export function chatReportsOf(to: string, receivedAt: number, after: number): ChatDue[] {
   return chatMagicOf(to).reports.map((kind, i) => ({ kind, at: receivedAt + after * (i + 1) }));
 }
 
-/** When each report is posted: the kinds in any order if the switches say so, each as often as they say. */
+/** The reports with their times, shuffled and repeated as the switches require. */
 export function turnsOf(dues: readonly ChatDue[], behaviour: Behaviour): ChatDue[] {
   const kinds = behaviour.shuffle_reports ? shuffled(dues) : dues;
   const turns = dues.map(({ at }, i): ChatDue => ({ kind: (kinds[i] as ChatDue).kind, at }));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 
-/** Answers 200 with HTML: what something in front of a provider may say. */
+/** Answers 200 with HTML, as a proxy in front of a provider may. */
 export function garbage(reply: FastifyReply): FastifyReply {
   return reply.type('text/html').send("<!doctype html><title>Garbage</title><p>This is not the provider's answer.");
 }

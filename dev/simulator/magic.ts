@@ -1,6 +1,6 @@
 import { type Bounce, bounceOf } from './bounces.ts';
 
-/** What an address makes the simulator do, whatever its domain. */
+/** The behavior that a local part requests; the domain does not matter. */
 export interface Magic {
   /** How the provider answers when a message to it is handed over. */
   readonly handover: 'accept' | 'slow' | 'fail-once' | 'fail-always';
@@ -16,7 +16,7 @@ export interface Report {
   readonly step: Step;
 }
 
-/** Postmark's record types; Transient is a Bounce that says that a message was put off. */
+/** Postmark's record types; Transient is a Bounce for a delayed message. */
 export type ReportKind = 'Delivery' | 'Open' | 'Click' | 'Transient' | 'Bounce' | 'SpamComplaint';
 /** The first report about a message comes after a moment, the next after twice that, and so on. */
 export type Step = 1 | 2 | 3 | 4;
@@ -53,16 +53,15 @@ export function magicOf(address: string): Magic {
   return magic === BOUNCED ? { ...magic, bounce: bounceOf(detail) } : magic;
 }
 
-/** What a message to all of these does: the worst that any of them does. */
+/** The worst handover of any of these addresses. */
 export function handoverOf(addresses: readonly string[]): Magic['handover'] {
   const found = new Set(addresses.map((address) => magicOf(address).handover));
   return (['fail-always', 'fail-once', 'slow'] as const).find((handover) => found.has(handover)) ?? 'accept';
 }
 
-/** What a chat number makes the simulator do, by its last four digits. */
+/** The behavior that the last four digits of a number request. */
 export interface ChatMagic {
   readonly handover: Exclude<Magic['handover'], 'slow'>;
-  /** What the provider reports of a message to it, one after the other. */
   readonly reports: readonly ChatReportKind[];
 }
 export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'failed';
@@ -81,7 +80,7 @@ export function chatMagicOf(number: string): ChatMagic {
   return MAGIC_NUMBERS[number.slice(-4)] ?? CHATTED;
 }
 
-/** Remembers what has failed once. Beyond 100,000 it forgets the oldest, which would then fail again. */
+/** Keys that have failed once. Beyond 100,000 it forgets the oldest. */
 export class FailedOnce {
   readonly #seen = new Set<string>();
 

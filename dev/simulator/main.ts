@@ -23,7 +23,7 @@ function callback() {
   return { url, user, password };
 }
 
-/** Meta posts its reports there, signed; Twilio is told with each message where to. */
+/** Meta has one signed callback URL; Twilio gets one with each message. */
 function metaCallback() {
   const { SIMULATOR_META_CALLBACK_URL: url, META_APP_SECRET: appSecret } = env;
   if (!url) return null;

@@ -27,11 +27,11 @@ export interface SimulatorOptions {
   readonly serverToken: string | null;
   /** Postmark's account token that callers must give; null or nothing accepts any. */
   readonly accountToken?: string | null;
-  /** Whom Postmark asks about domains; null or nothing verifies none. */
+  /** Postmark's resolver for domains; null or undefined verifies none. */
   readonly dns?: Dns | null;
   /** Where Postmark's records about messages are posted; null posts none. */
   readonly deliveryCallback: CallbackTarget | null;
-  /** Twilio's one account; null or nothing lets any in, with any token. Its callbacks go where each message says. */
+  /** Twilio's only account; null or undefined accepts any. The callback URL is in each message. */
   readonly twilioAccount?: Account | null;
   /** Meta's token that callers must give; null or nothing accepts any. */
   readonly metaToken?: string | null;
@@ -66,7 +66,7 @@ export interface Simulator {
   readonly chatUrl: string;
   readonly smtpUrl: string;
   readonly inboxUrl: string;
-  /** Ends all connections at once. What was accepted is kept, in `folder`. */
+  /** Closes all connections. Accepted messages stay in `folder`. */
   close(): Promise<void>;
 }
 

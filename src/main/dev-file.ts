@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** The processes of `npm start`, in the order in which they are stopped. */
+export const PARTS = ['api', 'worker', 'simulator', 'temporal', 'postgres'] as const;
+export type PartName = (typeof PARTS)[number];
+
 /** The file `dev.json`, in which a running `npm start` publishes its endpoints. A value is null if it is unknown. */
 export interface DevFile {
   readonly base_url: string;
@@ -18,7 +22,7 @@ export interface DevFile {
   readonly database_url: string;
   readonly inbox_url: string | null;
   /** Process ids by name. */
-  readonly processes: { readonly [K in 'postgres' | 'temporal' | 'simulator' | 'worker' | 'api']?: number };
+  readonly processes: { readonly [K in PartName]?: number };
 }
 
 /** @returns the contents of the file, or undefined without one */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { commandLine } from '../../dev/environment/processes.ts';
-import { PARTS } from '../../dev/environment/supervisor.ts';
+import { PARTS } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
 import { clientOf, emptyHome, type Launched, launchSendwright, startSendwright } from '../support/start.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartName } from '../../dev/environment/supervisor.ts';
+import type { PartName } from '../../src/main/dev-file.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { clocks } from './clocks.ts';
 import { diskFaults } from './disk.ts';

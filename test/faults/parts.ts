@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Part, PartFailed, type PartSpec, startPart } from '../../dev/environment/part.ts';
 import { send } from '../../dev/environment/processes.ts';
-import { PARTS, type PartName, type Supervisor } from '../../dev/environment/supervisor.ts';
+import type { Supervisor } from '../../dev/environment/supervisor.ts';
+import { type PartName, PARTS } from '../../src/main/dev-file.ts';
 
 /** Processes that are kept running, and to which things can be done. */
 export interface Parts extends Supervisor {

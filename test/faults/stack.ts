@@ -87,7 +87,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     const database = { ...home, postgres: options.postgres ?? home.postgres };
-    const servers = await startServers(database, parts, { ...QUIET, say }, production, true);
+    const servers = await startServers(database, parts, { ...QUIET, print: say }, production, true);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);
@@ -172,7 +172,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 /** Says nothing of what is done on the proxy. */
 export const QUIET: Progress = {
   step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
-  say: () => undefined,
+  print: () => undefined,
 };
 
 /** Starts the development server, which keeps its state in a file of the home. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartName } from '../../dev/environment/supervisor.ts';
+import type { PartName } from '../../src/main/dev-file.ts';
 import type { Fault, FaultContext } from './fault.ts';
 
 const PROXIES = ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider'] as const;

@@ -6,7 +6,7 @@ export interface InboxMessage {
   readonly provider: 'postmark' | 'smtp';
   readonly id: string;
   readonly from: string;
-  /** Each address in the words the provider was given: `a@b.com` or `Name <a@b.com>`. */
+  /** As sent to the provider: `a@b.com` or `Name <a@b.com>`. */
   readonly to: readonly string[];
   readonly cc: readonly string[];
   readonly bcc: readonly string[];
@@ -23,7 +23,7 @@ export interface InboxMessage {
 export interface InboxChat {
   readonly provider: ChatProviderName;
   readonly id: string;
-  /** E.164; from Meta, which is not told it, what Meta calls the number. */
+  /** E.164; for Meta the phone number id. */
   readonly from: string;
   /** E.164. */
   readonly to: string;
@@ -37,7 +37,7 @@ export interface InboxChat {
   readonly received_at: string;
 }
 
-/** What is kept of an attached file: everything but its content. `size` is in bytes, decoded. */
+/** The content is not kept. `size` is in bytes, decoded. */
 export interface InboxAttachment {
   readonly filename: string | null;
   readonly content_type: string;
@@ -45,13 +45,13 @@ export interface InboxAttachment {
   readonly content_id: string | null;
 }
 
-/** What a message is found by. It stands before the message on disk, so that a start need not parse the messages. */
+/** The searchable fields. On disk the head precedes the message, so a start does not parse the messages. */
 export interface Head {
   readonly id: string;
   readonly provider: (InboxMessage | InboxChat)['provider'];
   /** Unix milliseconds. */
   readonly received_at: number;
-  /** Who gets it, each once: bare addresses in the case they were given, or a number. */
+  /** Without duplicates: bare addresses in their original case, or a number. */
   readonly recipients: readonly string[];
   /** Postmark's; of Twilio's messages the account. Empty or null for others. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -59,13 +59,12 @@ export interface Head {
   readonly stream: string | null;
 }
 
-/** One message with its head, as it is handed in. */
 export interface Received<Message = InboxMessage | InboxChat> {
   readonly head: Head;
   readonly message: Message;
 }
 
-/** The texts under which a message is found: one for each thing that may be asked for. */
+/** The search keys of a message. */
 export const KEY = {
   id: (id: string) => `id ${id}`,
   provider: (provider: Head['provider']) => `provider ${provider}`,
@@ -78,14 +77,13 @@ export const KEY = {
   bounces: (tail: string) => `bounces ${tail}`,
 } as const;
 
-/** The end of a message's id by which its bounces are found. */
+/** The end of a message's id, which is part of the ids of its bounces. */
 export function tailOf(messageId: string): string {
   return messageId.slice(-11);
 }
 
 const BOUNCES = new Set(['Bounce', 'SpamComplaint', 'Transient']);
 
-/** Every key of a message, each once. */
 export function keysOf(head: Head): Set<string> {
   const keys = new Set([KEY.id(head.id), KEY.provider(head.provider)]);
   for (const address of head.recipients) keys.add(KEY.recipient(address));

@@ -146,7 +146,7 @@ function accept(mail: Email, now: number): PostmarkError | Acceptable {
   return { head, message, given: { To: mail.To, Cc: mail.Cc, Bcc: mail.Bcc } };
 }
 
-/** Each address once, whatever the case it is written in. */
+/** Removes duplicates, ignoring case. */
 function bareAddresses(addresses: readonly string[]): string[] {
   const bare = addresses.map((address) => parseAddress(address)?.Email as string);
   return [...new Map(bare.map((address) => [address.toLowerCase(), address])).values()];

@@ -6,7 +6,7 @@ export interface Recipient {
 
 /**
  * The two expressions that Postmark publishes for its check, https://postmarkapp.com/support/article/1180: the local part
- * is ASCII and may not hold a question mark, and its dots do not stand at its ends or side by side.
+ * is ASCII and may not hold a question mark, and its dots are neither at its ends nor adjacent.
  */
 const LOCAL_PART = /^[a-z0-9!#$%&'`*+\-/=^_{}|~]+(?:\.[a-z0-9!#$%&'`*+\-/=^_{}|~]+)*$/i;
 const DOMAIN = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i;

@@ -3,34 +3,34 @@ import { magicOf, type ReportKind, type Step } from '../magic.ts';
 import { parseAddress } from './addresses.ts';
 import { postmarkTime } from './time.ts';
 
-/** One thing that Postmark will tell about one recipient. */
+/** A future report about one recipient. */
 export interface Due {
   readonly kind: ReportKind;
   readonly recipient: string;
   /** The recipient's place among those of the message. */
   readonly place: number;
   readonly step: Step;
-  /** When it happens, in Unix milliseconds. Follows from the message alone: a restart changes no event. */
+  /** Unix milliseconds. Depends on the message only, so a restart changes no event. */
   readonly at: number;
 }
 
-/** What reports tell of a message. */
+/** The fields of a message in reports. */
 export interface Reported {
   readonly head: Head;
   readonly from: string;
   readonly subject: string;
-  /** Where a click leads. */
+  /** The target of a click. */
   readonly link: string;
 }
 
-/** The words of receiving servers. */
+/** Replies of receiving servers. */
 const ACCEPTED = 'smtp;250 2.0.0 Ok: queued';
 const DEFERRED = 'smtp;451 4.7.1 Greylisting in action, please come back later';
 
 const A_LINK = 'https://example.com/';
 const HREF = /href\s{0,9}=\s{0,9}["']?(https?:\/\/[^"'\s<>]+)/i;
 
-/** What reports tell of a message: a click leads to the first link of its HTML, or to an example where it has none. */
+/** A click leads to the first link of the HTML, or to an example. */
 export function toReported({ head, message }: Received<InboxMessage>): Reported {
   const from = parseAddress(message.from)?.Email ?? message.from;
   const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? A_LINK;
@@ -121,12 +121,12 @@ function explanation(kind: ReportKind, recipient: string): Record<string, unknow
   const { bounce } = magicOf(recipient);
   if (bounce) {
     const { type, typeCode, name, description, reply, inactive } = bounce;
-    const said = { Description: description, Details: `smtp;${reply}` };
-    return { Type: type, TypeCode: typeCode, Name: name, ...said, Inactive: inactive };
+    const text = { Description: description, Details: `smtp;${reply}` };
+    return { Type: type, TypeCode: typeCode, Name: name, ...text, Inactive: inactive };
   }
   const Description = 'The server could not temporarily deliver the message.';
-  const said = { Name: 'Message delayed/Undeliverable', Description, Details: DEFERRED };
-  return { Type: 'Transient', TypeCode: 2, ...said, Inactive: false };
+  const text = { Name: 'Message delayed/Undeliverable', Description, Details: DEFERRED };
+  return { Type: 'Transient', TypeCode: 2, ...text, Inactive: false };
 }
 
 /** The same in the list of a message's details, https://postmarkapp.com/developer/api/messages-api. */

@@ -77,7 +77,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** One call: what it may store is stored first, then its answer waits for as long as switches and addresses say. */
+/** Stores the messages of a call first, then delays its answer as switches and addresses require. */
 async function call(
   parts: SendParts,
   reply: FastifyReply,

@@ -6,7 +6,7 @@ import type { InboxMessage, Received } from '../inbox/message.ts';
 const SPECIALS = /[()<>[\]:;@\\,"]/;
 
 /**
- * Reads a message as it came by SMTP. The envelope says who gets it, the headers who is shown: a recipient that neither
+ * Reads a message as it came by SMTP. The envelope contains the recipients, the headers those that are shown: a recipient that neither
  * To nor Cc names is a bcc. Rejects when the MIME structure is beyond reason.
  * @param recipients of the envelope
  * @param now Unix milliseconds
@@ -52,7 +52,7 @@ function format({ name, address }: Mailbox): string {
   return `${SPECIALS.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : name} <${address}>`;
 }
 
-/** SMTP cannot carry a body that does not end in a line break, so the last one is not the sender's. */
+/** A body in SMTP ends in a line break, so the last one is not the sender's. */
 function withoutLastNewline(body: string): string {
   return body.replace(/\n$/, '');
 }

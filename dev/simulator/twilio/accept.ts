@@ -17,9 +17,9 @@ export function judge(form: URLSearchParams, account: string, now: number): Chat
     return refuse(400, CODE.to, `The 'To' number ${form.get('To') ?? ''} is not a valid phone number.`);
   const from = ADDRESS.exec(form.get('From') ?? '')?.[1];
   if (from === undefined) return refuse(400, CODE.from, `The 'From' number ${form.get('From') ?? ''} is not valid.`);
-  const said = read(form);
-  if ('status' in said) return said;
-  const id = `${said.media ? 'MM' : 'SM'}${randomBytes(16).toString('hex')}`;
+  const content = read(form);
+  if ('status' in content) return content;
+  const id = `${content.media ? 'MM' : 'SM'}${randomBytes(16).toString('hex')}`;
   return {
     head: {
       id,
@@ -30,7 +30,7 @@ export function judge(form: URLSearchParams, account: string, now: number): Chat
       tag: null,
       stream: null,
     },
-    message: { provider: 'twilio', id, from, to, ...said, received_at: new Date(now).toISOString() },
+    message: { provider: 'twilio', id, from, to, ...content, received_at: new Date(now).toISOString() },
   };
 }
 

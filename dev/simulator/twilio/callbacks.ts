@@ -6,8 +6,8 @@ import type { ChatReportKind } from '../magic.ts';
 import { CODE, UNREACHABLE } from './errors.ts';
 import { STATUS } from './records.ts';
 
-/** Milliseconds within which all tries of a callback are made. */
-const WITHIN = 15_000;
+/** All retries of a callback are within this time. */
+const RETRY_WINDOW_MS = 15_000;
 
 /** The account that a message is of, by whose token its callbacks are signed. */
 export interface Account {
@@ -15,7 +15,7 @@ export interface Account {
   readonly token: string;
 }
 
-/** Posts what becomes of a message to the address that came with it. */
+/** Posts the statuses of a message to its callback URL. */
 export function expectStatuses(
   chat: InboxChat,
   statusCallback: string,
@@ -59,7 +59,7 @@ function paramsOf(chat: InboxChat, kind: ChatReportKind, account: string): URLSe
   });
 }
 
-/** https://www.twilio.com/docs/usage/security#validating-requests; each name stands once. */
+/** https://www.twilio.com/docs/usage/security#validating-requests; each name occurs once. */
 function sign(token: string, url: string, params: URLSearchParams): string {
   const sorted = [...params].sort(([a], [b]) => (a < b ? -1 : 1));
   return createHmac('sha1', token)
@@ -67,9 +67,9 @@ function sign(token: string, url: string, params: URLSearchParams): string {
     .digest('base64');
 }
 
-/** Twilio tries again as often as the fragment's `rc` says, once without it, and gives up after 15 seconds. */
+/** The fragment's `rc` is the number of retries, 1 by default; all are within 15 seconds. */
 function retriesOf(fragment: string, waits: readonly number[]): number[] {
   const count = Number(new URLSearchParams(fragment).get('rc') ?? 1);
   let sum = 0;
-  return waits.slice(0, count).filter((wait) => (sum += wait) <= WITHIN);
+  return waits.slice(0, count).filter((wait) => (sum += wait) <= RETRY_WINDOW_MS);
 }

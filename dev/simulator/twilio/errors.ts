@@ -18,7 +18,7 @@ export const CODE = {
   unreachable: 63024,
 } as const;
 
-/** What Twilio says of a message to somebody who cannot be reached. */
+/** Twilio's message about an unreachable recipient. */
 export const UNREACHABLE = 'Invalid message recipient';
 
 /** An answer of Twilio's that is an error. */

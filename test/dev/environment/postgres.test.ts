@@ -18,7 +18,7 @@ import { makePool } from '../../../src/store/postgres/pool.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-const quiet = { say: () => undefined };
+const quiet = { print: () => undefined };
 const progress = { ...quiet, step: <T>(_: string, work: (step: never) => Promise<T>) => work(undefined as never) };
 
 /** A home for a cluster that the account of Postgres may enter, and what starts it there. */

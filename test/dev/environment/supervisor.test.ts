@@ -16,7 +16,7 @@ async function setUp(t: TestContext, backOff = QUICK) {
   const lines: string[] = [];
   const updates: Processes[] = [];
   const supervisor = makeSupervisor(
-    { say: (line) => lines.push(line) },
+    { print: (line) => lines.push(line) },
     (processes) => updates.push(processes),
     backOff,
   );
