@@ -245,6 +245,8 @@ function serve(app: FastifyInstance, deps: HttpDeps, row: RouteRow): void {
   const [method, url, scope, route] = row;
   const { schema, handler, guard, networkLimit, attachValidation = false, bodyLimit } = route;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
+  const handle = deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler;
+  const [success = 200] = Object.keys(schema.response ?? {}).map(Number);
   const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
   // The audit log records who changed the account.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
@@ -257,7 +259,7 @@ function serve(app: FastifyInstance, deps: HttpDeps, row: RouteRow): void {
     method,
     url,
     schema: { ...schema, response: { ...schema.response, ...errors } },
-    handler: deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler,
+    handler: (request, reply) => handle(request, reply.code(success)),
     attachValidation,
     ...limit,
     ...hooks,

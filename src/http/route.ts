@@ -56,7 +56,8 @@ export interface Route {
 export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
 
 /**
- * Creates a route whose handler types follow from its schema. Query parameters that the schema does not list are refused.
+ * Creates a route whose handler types follow from its schema. It responds with the lowest status of the schema's responses,
+ * unless the handler sets another one. Query parameters that the schema does not list are refused.
  */
 export function route<S extends RouteSchema>(
   schema: S,

@@ -33,7 +33,7 @@ export function sendBatch(deps: IntakeDeps): Route {
       body: SendBatchBody,
       response: { 202: AcceptedBatch },
     },
-    async (request, reply) => {
+    async (request) => {
       const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
       const caller = { orgId, domainIds };
       const { validationError: refusal } = request;
@@ -43,9 +43,7 @@ export function sendBatch(deps: IntakeDeps): Route {
         if (before > 0) await refuseBadTimes(deps, caller, request.body.emails.slice(0, before).map(toRequest));
         throw refusal;
       }
-      const batch = await acceptBatch(deps, caller, request.body.emails.map(toRequest), request.idempotency);
-      reply.code(202);
-      return batch;
+      return acceptBatch(deps, caller, request.body.emails.map(toRequest), request.idempotency);
     },
   );
   return { ...sending, attachValidation: true };

@@ -36,22 +36,16 @@ export function connect({ pool, limits, secretKey, verifyNumber }: NumberRoutesD
       body: ConnectNumberBody,
       response: { 201: NumberBody },
     },
-    async (request, reply) => {
+    async (request) => {
       const { number, provider, phone_number_id, account_sid, access_token, auth_token, templates } = request.body;
-      const connected = await connectOwnNumber(
-        { pool, seal, verifyNumber, limits: limits.organization },
-        callerOf(request).org_id,
-        {
-          number,
-          provider,
-          phone_number_id: phone_number_id ?? null,
-          account_sid: account_sid ?? null,
-          token: access_token ?? auth_token ?? null,
-          templates: (templates ?? []).map((template) => ({ ...template, variables: template.variables ?? [] })),
-        },
-      );
-      reply.code(201);
-      return connected;
+      return connectOwnNumber({ pool, seal, verifyNumber, limits: limits.organization }, callerOf(request).org_id, {
+        number,
+        provider,
+        phone_number_id: phone_number_id ?? null,
+        account_sid: account_sid ?? null,
+        token: access_token ?? auth_token ?? null,
+        templates: (templates ?? []).map((template) => ({ ...template, variables: template.variables ?? [] })),
+      });
     },
   );
 }
@@ -96,9 +90,8 @@ export function remove({ pool }: NumberRoutesDeps) {
       params: NumberParams,
       response: { 204: Type.Null() },
     },
-    async (request, reply) => {
+    async (request) => {
       await removeNumber(pool, callerOf(request).org_id, request.params.id);
-      return reply.code(204).send();
     },
   );
 }

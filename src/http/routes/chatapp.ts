@@ -31,11 +31,7 @@ export function send(deps: Pick<IntakeDeps, 'pool' | 'wakeRelay'>): Route {
       body: SendChatBody,
       response: { 202: AcceptedChat },
     },
-    async (request, reply) => {
-      const accepted = await sendChat(deps, callerOf(request).org_id, toRequest(request.body), request.idempotency);
-      reply.code(202);
-      return accepted;
-    },
+    (request) => sendChat(deps, callerOf(request).org_id, toRequest(request.body), request.idempotency),
   );
   return { ...sending, bodyLimit: CHAT_BODY_BYTES };
 }

@@ -38,9 +38,8 @@ export function deleteContent(deps: ContentRoutesDeps) {
       params: EmailParams,
       response: { 204: Type.Null() },
     },
-    async (request, reply) => {
+    async (request) => {
       await eraseContent(deps, callerOf(request).org_id, request.params.id);
-      return reply.code(204).send();
     },
   );
 }

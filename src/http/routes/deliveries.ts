@@ -85,11 +85,9 @@ export function replay(deps: WebhookRoutesDeps) {
       params: DeliveryParams,
       response: { 202: DeliverySummary },
     },
-    async (request, reply) => {
+    async (request) => {
       const { id, deliveryId } = request.params;
-      const delivery = await replayOne(intake, callerOf(request).org_id, id, deliveryId);
-      reply.code(202);
-      return delivery;
+      return replayOne(intake, callerOf(request).org_id, id, deliveryId);
     },
   );
 }
@@ -106,11 +104,10 @@ export function replayPeriod(deps: WebhookRoutesDeps) {
       body: ReplayBody,
       response: { 202: Replayed },
     },
-    async (request, reply) => {
+    async (request) => {
       const { since, until = null, status = null } = request.body;
       const period = { since, until, status };
       const replayed = await replayMany(intake, callerOf(request).org_id, request.params.id, period);
-      reply.code(202);
       return { replayed };
     },
   );

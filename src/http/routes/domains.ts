@@ -42,11 +42,7 @@ export function add(deps: DomainRoutesDeps) {
       body: AddDomainBody,
       response: { 201: DomainBody },
     },
-    async (request, reply) => {
-      const domain = await registerDomain(intake, callerOf(request).org_id, request.body.name);
-      reply.code(201);
-      return domain;
-    },
+    (request) => registerDomain(intake, callerOf(request).org_id, request.body.name),
   );
 }
 
@@ -112,10 +108,9 @@ export function remove(deps: DomainRoutesDeps) {
       params: DomainParams,
       response: { 204: Type.Null() },
     },
-    async (request, reply) => {
+    async (request) => {
       authorizeDomain(callerOf(request), request.params.id);
       await removeDomain(intake, callerOf(request).org_id, request.params.id);
-      return reply.code(204).send();
     },
   );
 }

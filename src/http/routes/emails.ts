@@ -30,7 +30,7 @@ export function sendEmail(deps: IntakeDeps) {
       body: SendEmailBody,
       response: { 202: AcceptedEmail },
     },
-    async (request, reply) => {
+    async (request) => {
       const { org_id: orgId, domain_ids: domainIds } = callerOf(request);
       const { id, status, created_at, scheduled_at } = await acceptEmail(
         deps,
@@ -39,7 +39,6 @@ export function sendEmail(deps: IntakeDeps) {
         attachmentsOf(request.body),
         request.idempotency,
       );
-      reply.code(202);
       return { id, status, created_at, scheduled_at };
     },
   );

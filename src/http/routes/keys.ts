@@ -32,13 +32,11 @@ export function issue({ pool, limits }: KeyRoutesDeps) {
       body: IssueKeyBody,
       response: { 201: IssuedKey },
     },
-    async (request, reply) => {
+    async (request) => {
       const caller = callerOf(request);
-      const issued = await withinLimit(pool, limits.organization, 'keys', caller.org_id, (client) =>
+      return withinLimit(pool, limits.organization, 'keys', caller.org_id, (client) =>
         issueKey(client, caller.org_id, request.body, caller),
       );
-      reply.code(201);
-      return issued;
     },
   );
 }
@@ -91,10 +89,9 @@ export function revoke({ pool }: KeyRoutesDeps) {
       params: KeyParams,
       response: { 204: Type.Null() },
     },
-    async (request, reply) => {
+    async (request) => {
       const { org_id: orgId, domain_ids: within } = callerOf(request);
       await removeKey(pool, orgId, request.params.id, within);
-      return reply.code(204).send();
     },
   );
 }

@@ -94,10 +94,9 @@ export function removeSuppression({ pool, wakeRelay }: Omit<IntakeDeps, 'withFil
         204: Type.Null(),
       },
     },
-    async (request, reply) => {
+    async (request) => {
       await unsuppress(pool, callerOf(request).org_id, request.params.idOrEmail);
       wakeRelay();
-      return reply.code(204).send();
     },
   );
 }

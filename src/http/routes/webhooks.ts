@@ -52,15 +52,13 @@ export function create(deps: WebhookRoutesDeps) {
       body: CreateEndpointBody,
       response: { 201: EndpointWithSecret },
     },
-    async (request, reply) => {
+    async (request) => {
       const { url, events, description } = request.body;
       const endpointRequest = { url, events: events ?? [], description: description ?? null };
       const orgId = callerOf(request).org_id;
-      const endpoint = await withinLimit(deps.pool, deps.limits.organization, 'endpoints', orgId, (client) =>
+      return withinLimit(deps.pool, deps.limits.organization, 'endpoints', orgId, (client) =>
         createEndpoint({ ...intake, pool: client }, orgId, endpointRequest),
       );
-      reply.code(201);
-      return endpoint;
     },
   );
 }
@@ -131,9 +129,8 @@ export function remove(deps: WebhookRoutesDeps) {
       params: EndpointParams,
       response: { 204: Type.Null() },
     },
-    async (request, reply) => {
+    async (request) => {
       await removeEndpoint(intake, callerOf(request).org_id, request.params.id);
-      return reply.code(204).send();
     },
   );
 }
@@ -164,10 +161,6 @@ export function test(deps: WebhookRoutesDeps) {
       params: EndpointParams,
       response: { 202: DeliverySummary },
     },
-    async (request, reply) => {
-      const delivery = await testEndpoint(intake, callerOf(request).org_id, request.params.id);
-      reply.code(202);
-      return delivery;
-    },
+    (request) => testEndpoint(intake, callerOf(request).org_id, request.params.id),
   );
 }
