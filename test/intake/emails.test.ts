@@ -6,7 +6,6 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/gathered-emails.ts';
-import { project } from '../../src/projection/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { useDatabase } from '../support/database.ts';
@@ -82,40 +81,22 @@ describe('the relay', () => {
     return rows[0]?.count;
   };
 
-  it('is told once for each change, and never of one that was refused', async () => {
-    const [told, written] = [wakes, await outbox()];
+  it('is woken once for each change, and not for a refused one', async () => {
+    const [wakesBefore, written] = [wakes, await outbox()];
     const { id } = await accept({ scheduled_at: later(HOUR) });
     await rescheduleEmail(deps, orgId, id, later(2 * HOUR));
     await cancelEmail(deps, orgId, id);
-    assert.deepEqual([wakes, await outbox()], [told + 3, (written ?? 0) + 3]);
+    assert.deepEqual([wakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
     await assert.rejects(cancelEmail(deps, orgId, id), refused('not_scheduled'));
     await assert.rejects(rescheduleEmail(deps, orgId, id, later(HOUR)), refused('not_scheduled'));
     await assert.rejects(cancelEmail(deps, 'org_x', id), refused('not_found'));
     await assert.rejects(accept({ from: 'a@b.example' }), refused('domain_not_found', 'from'));
-    assert.deepEqual([wakes, await outbox()], [told + 3, (written ?? 0) + 3]);
+    assert.deepEqual([wakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
   });
 });
 
-describe('a claim and a cancel', () => {
-  it('exclude each other: whoever commits first wins', async () => {
-    for (let round = 0; round < 30; round++) {
-      const { id } = await accept({ scheduled_at: later(HOUR) });
-      const [canceled, claimed] = await Promise.all([
-        cancelEmail(deps, orgId, id).then(
-          () => true,
-          (error: unknown) => !refused('not_scheduled')(error),
-        ),
-        project(pool, 'claimed', [{ id }]),
-      ]);
-      assert.equal(canceled, claimed.length === 0);
-      const email = await findEmail(pool, contents, orgId, id);
-      assert.equal(email?.status, canceled ? 'canceled' : 'queued');
-    }
-  });
-});
-
-describe('what a schema has let through by mistake', () => {
-  it('is refused all the same', async () => {
+describe('a request that a schema accepts by mistake', () => {
+  it('is refused by the intake', async () => {
     for (const from of ['', 'a', 'a@b@a.example', 'a@a.example, b@a.example']) {
       await assert.rejects(accept({ from }), refused('validation_error', 'from'));
     }

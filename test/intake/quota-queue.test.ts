@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 
-/** Work that ends when it is told to. */
+/** Work that ends when `end` is called. */
 function works() {
   const ends: (() => void)[] = [];
   const begun: number[] = [];
@@ -15,7 +15,7 @@ function works() {
 }
 
 describe('emails of an organization with a quota', () => {
-  it('wait for their turn in the order in which they came, four at a time', async () => {
+  it('run in their order, four at a time', async () => {
     const queue = makeQuotaQueue();
     const { begun, work, end } = works();
     queue.note('org_a', true);
@@ -32,7 +32,7 @@ describe('emails of an organization with a quota', () => {
     assert.deepEqual(await all, [0, 1, 2, 3, 4, 5, 6]);
   });
 
-  it('make room also when they fail', async () => {
+  it('release their slot when they fail', async () => {
     const queue = makeQuotaQueue();
     queue.note('org_a', true);
     for (let round = 0; round < 3; round++) {
@@ -40,12 +40,12 @@ describe('emails of an organization with a quota', () => {
       const outcomes = await Promise.allSettled(Array.from({ length: 9 }, fails));
       assert.ok(
         outcomes.every(({ status }) => status === 'rejected'),
-        'all of them had their turn',
+        'all of them have run',
       );
     }
   });
 
-  it('hold up nobody else’s, and nobody’s once the quota is gone', async () => {
+  it('do not block other organizations, nor any once the quota is removed', async () => {
     const queue = makeQuotaQueue();
     const { begun, work } = works();
     queue.note('org_a', true);

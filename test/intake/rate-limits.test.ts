@@ -40,7 +40,7 @@ const shared = async (org: string): Promise<number | undefined> => {
 };
 
 describe('limits that processes share', () => {
-  it('what one process has let through is gone for the others', async (t) => {
+  it('tokens that one process has given are gone for the others', async (t) => {
     const [one, two] = [start(t, 1), start(t, 1)];
     assert.equal(drain(one.requests, 'org_gone'), 2);
     await eventually('told', async () => (await shared('org_gone')) !== undefined);
@@ -54,7 +54,7 @@ describe('limits that processes share', () => {
     assert.equal(two.requests?.standing('org_gone').remaining, 0, 'and it says so');
   });
 
-  it('what is let through beyond it is owed: in the long run all processes together keep the rate', async (t) => {
+  it('tokens above the rate are owed: all processes together keep the rate', async (t) => {
     const RATE = 50;
     const processes = [start(t, RATE), start(t, RATE), start(t, RATE)];
     let given = 0;
@@ -70,7 +70,7 @@ describe('limits that processes share', () => {
     assert.ok(given >= (RATE * (lived() - alive)) / 1_000, `${given} in ${seconds} s: nobody is held below the rate`);
   });
 
-  it('a process that has seen nothing of an organization lets one burst through at most', async (t) => {
+  it('a new process gives at most one burst', async (t) => {
     const one = start(t, 1);
     drain(one.requests, 'org_late');
     await eventually('told', async () => (await shared('org_late')) !== undefined);
@@ -83,7 +83,7 @@ describe('limits that processes share', () => {
     assert.ok(given <= 2 + Math.ceil(seconds), `${given} from the second in ${seconds} s`);
   });
 
-  it('what is given back is there again, for the others too', async (t) => {
+  it('refunded tokens are available to other processes', async (t) => {
     const [one, two] = [start(t, 0, 10), start(t, 0, 10)];
     one.mails?.take('org_back', 100);
     one.mails?.take('org_back', 100);
@@ -98,7 +98,7 @@ describe('limits that processes share', () => {
     assert.ok(standing.remaining >= 99, JSON.stringify(standing));
   });
 
-  it('an organization that nobody asks for costs no statement', async (t) => {
+  it('an idle organization costs no statement', async (t) => {
     let statements = 0;
     const query = (statement: object) => {
       statements++;
@@ -113,12 +113,12 @@ describe('limits that processes share', () => {
     assert.equal(statements, 1);
   });
 
-  it('0 is no limit', (t) => {
+  it('0 means no limit', (t) => {
     const { requests, mails } = start(t, 0, 0);
     assert.deepEqual([requests, mails], [null, null]);
   });
 
-  it('many organizations take a few statements, and each its own tokens', async (t) => {
+  it('many organizations share statements, and each has its own tokens', async (t) => {
     const one = start(t, 1);
     const orgs = Array.from({ length: 2_500 }, (_, i) => `org_many_${i}`);
     for (const org of orgs) assert.equal(drain(one.requests, org), 2);
@@ -134,7 +134,7 @@ describe('limits that processes share', () => {
 });
 
 describe('limits while the database is away', () => {
-  it('each process limits by itself, says so once, and shares again afterwards without counting twice', async (t) => {
+  it('each process limits by itself, reports one error, and shares again without counting twice', async (t) => {
     const proxy = await databaseProxy(database.url);
     const pool = makePool(proxy.url, 'test', 2, () => undefined);
     t.after(async () => {
@@ -161,7 +161,7 @@ describe('limits while the database is away', () => {
     );
   });
 
-  it('stopping tells what is left to be told', async () => {
+  it('stopping writes the pending usage', async () => {
     const limits = startRateLimits(database.pool, { requests: 10, mails: 0 }, () => undefined);
     limits.requests?.take('org_stop', 1);
     await limits.stop();

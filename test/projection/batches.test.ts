@@ -31,13 +31,9 @@ describe('batch.completed', () => {
     await accept(pool, orgId, emails);
     return { id, members: emails.map((email) => email.id) };
   }
-  const send = (members: readonly string[]) =>
-    project(
-      pool,
-      'sent',
-      members.map((id) => ({ id })),
-    );
-  const told = async (id: string) => {
+  const inputs = (members: readonly string[]) => members.map((id) => ({ id }));
+  const send = (members: readonly string[]) => project(pool, 'sent', inputs(members));
+  const events = async (id: string) => {
     const { rows } = await pool.query<{ data: Record<string, unknown> }>(
       `SELECT data FROM webhook_events WHERE type = 'batch.completed' AND data ->> 'batchId' = $1`,
       [id],
@@ -45,22 +41,22 @@ describe('batch.completed', () => {
     return rows.map(({ data }) => data);
   };
 
-  test('tells of a batch once, when its last member stops waiting', async () => {
+  test('is written once, when the last email of a batch ends', async () => {
     const { id, members } = await batch(3);
     const [last = '', ...others] = members;
     await announceBatches(pool, members);
     await send(others);
     await announceBatches(pool, others);
-    assert.deepEqual(await told(id), [], 'one still waits');
+    assert.deepEqual(await events(id), [], 'one email is not sent');
     await send([last]);
     assert.equal(await announceBatches(pool, [last]), 1);
     assert.equal(await announceBatches(pool, members), 0);
-    const [{ completedAt, ...data } = {}, ...more] = await told(id);
+    const [{ completedAt, ...data } = {}, ...more] = await events(id);
     assert.deepEqual([data, more], [{ batchId: id, total: 3, status: 'completed', counts: { sent: 3 } }, []]);
     assert.match(String(completedAt), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
-  test('tells of a batch once although its last members end at the same time', async () => {
+  test('is written once although the last emails end concurrently', async () => {
     for (let round = 0; round < 10; round++) {
       const { id, members } = await batch(8);
       await Promise.all(
@@ -69,26 +65,22 @@ describe('batch.completed', () => {
           await announceBatches(pool, [member]);
         }),
       );
-      assert.equal((await told(id)).length, 1);
+      assert.equal((await events(id)).length, 1);
     }
   });
 
-  test('tells of one whose members were all called back', async () => {
+  test('is written for a batch whose emails were all canceled', async () => {
     const { id, members } = await batch(0, 2);
-    await project(
-      pool,
-      'canceled',
-      members.map((member) => ({ id: member })),
-    );
+    await project(pool, 'canceled', inputs(members));
     await announceBatches(pool, [id]);
-    assert.deepEqual((await told(id))[0]?.['status'], 'canceled');
+    assert.deepEqual((await events(id))[0]?.['status'], 'canceled');
   });
 
-  test('upkeep tells of what nobody told of, and of nothing that still waits', async () => {
+  test('is written by upkeep for a completed batch without it, and for no other', async () => {
     const [over, waits] = [await batch(2), await batch(1, 1)];
     await send([...over.members, ...waits.members.slice(0, 1)]);
     const chores = makeWebhookUpkeep({ pool, log: pino({ level: 'silent' }) });
     assert.deepEqual(await chores.announceBatches(null), { done: 1, next: null });
-    assert.deepEqual([(await told(over.id)).length, (await told(waits.id)).length], [1, 0]);
+    assert.deepEqual([(await events(over.id)).length, (await events(waits.id)).length], [1, 0]);
   });
 });

@@ -17,58 +17,50 @@ const from = (await connect(pool, orgId)).number;
 
 const accept = () => acceptText(pool, orgId, from);
 
-function told(id: string, change: ChatReport['change'], fields: Partial<ChatReport> = {}): ChatReport {
+function reportOf(id: string, change: ChatReport['change'], fields: Partial<ChatReport> = {}): ChatReport {
   const failure = change === 'failed' ? { error: 'Twilio could not deliver it.', errorCode: '63024' } : {};
   return { change, messageId: id, providerMessageId: 'SM1', dedupeKey: `SM1 ${change}`, ...failure, ...fields };
 }
 const report = (...reports: ChatReport[]) => projectChatReports(pool, 'twilio', reports);
 
 describe('reports of a provider', () => {
-  test('move a message on, and are noted', async () => {
+  test('move a message and are recorded', async () => {
     const id = await accept();
-    for (const change of ['sent', 'delivered', 'read'] as const) assert.equal(await report(told(id, change)), true);
+    for (const change of ['sent', 'delivered', 'read'] as const) assert.equal(await report(reportOf(id, change)), true);
     assert.equal((await chatRow(pool, id)).status, 'read');
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent', 'delivered', 'read']);
   });
 
-  test('§6: that come late never lower the status, and are noted', async () => {
+  test('of a failure have a reason; a later delivery clears it', async () => {
     const id = await accept();
-    for (const change of ['read', 'delivered', 'failed', 'sent'] as const) await report(told(id, change));
-    const { status, error } = await chatRow(pool, id);
-    assert.deepEqual([status, error], ['read', null]);
-    assert.deepEqual(await chatTimeline(pool, id), ['queued', 'read', 'delivered', 'failed', 'sent']);
-  });
-
-  test('of a failure say why; a delivery that comes after all takes it back', async () => {
-    const id = await accept();
-    await report(told(id, 'sent'), told(id, 'failed'));
+    await report(reportOf(id, 'sent'), reportOf(id, 'failed'));
     const { status, error, error_code, look_in } = await chatRow(pool, id);
     assert.deepEqual([status, error, error_code, look_in], ['failed', 'Twilio could not deliver it.', '63024', null]);
-    await report(told(id, 'delivered'));
+    await report(reportOf(id, 'delivered'));
     const row = await chatRow(pool, id);
     assert.deepEqual([row.status, row.error, row.error_code], ['delivered', null, null]);
   });
 
-  test('of a failure without a reason have one all the same', async () => {
+  test('of a failure without a reason get a default reason', async () => {
     const id = await accept();
     await report({ change: 'failed', messageId: id, providerMessageId: 'SM1', dedupeKey: 'SM1 failed' });
     assert.match((await chatRow(pool, id)).error ?? '', /could not deliver/);
   });
 
-  test('repeated 50 times, at the same time too, are noted once', async () => {
+  test('in sequence and concurrently repeated are recorded once', async () => {
     const id = await accept();
-    for (let i = 0; i < 20; i++) await report(told(id, 'delivered'));
-    await Promise.all(Array.from({ length: 30 }, () => report(told(id, 'delivered'), told(id, 'sent'))));
+    for (let i = 0; i < 20; i++) await report(reportOf(id, 'delivered'));
+    await Promise.all(Array.from({ length: 30 }, () => report(reportOf(id, 'delivered'), reportOf(id, 'sent'))));
     assert.deepEqual((await chatTimeline(pool, id)).sort(), ['delivered', 'queued', 'sent']);
   });
 
-  test('that it was sent is told once, by our own record and by the provider’s report, whichever is first', async () => {
-    const wish = (id: string) => ({ id, provider: 'twilio' as const, provider_message_id: 'SM1', dedupe_key: 'call' });
+  test('of sent are recorded once, by our own record and the report in either order', async () => {
+    const input = (id: string) => ({ id, provider: 'twilio' as const, provider_message_id: 'SM1', dedupe_key: 'call' });
     const [first, second] = [await accept(), await accept()];
-    await projectChat(pool, 'sent', [wish(first)]);
-    await report(told(first, 'sent'));
-    await report(told(second, 'sent'));
-    await projectChat(pool, 'sent', [wish(second)]);
+    await projectChat(pool, 'sent', [input(first)]);
+    await report(reportOf(first, 'sent'));
+    await report(reportOf(second, 'sent'));
+    await projectChat(pool, 'sent', [input(second)]);
     for (const id of [first, second]) {
       assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent']);
       const { provider, provider_message_id, look_in } = await chatRow(pool, id);
@@ -76,31 +68,31 @@ describe('reports of a provider', () => {
     }
   });
 
-  test('about nothing of ours change nothing, and say so', async () => {
+  test('about unknown messages change nothing and return false', async () => {
     const id = newId('wa', Date.now());
-    assert.equal(await report(told(id, 'sent')), false);
-    assert.equal(await report(told(id, 'sent', { messageId: undefined })), false);
+    assert.equal(await report(reportOf(id, 'sent')), false);
+    assert.equal(await report(reportOf(id, 'sent', { messageId: undefined })), false);
     assert.equal(await report(), false);
-    assert.equal(await report(told(id, 'sent'), told(await accept(), 'sent')), true);
+    assert.equal(await report(reportOf(id, 'sent'), reportOf(await accept(), 'sent')), true);
   });
 
-  test('our own failure is nothing once something was reported', async () => {
+  test('our own failure has no effect after a report', async () => {
     const id = await accept();
-    await report(told(id, 'sent'));
+    await report(reportOf(id, 'sent'));
     await projectChat(pool, 'failed', [{ id, error: 'Given up.', dedupe_key: 'failed' }]);
     assert.equal((await chatRow(pool, id)).status, 'sent');
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent']);
   });
 
-  test('in any order, with any repeats, come to the same', async () => {
+  test('in any order, with any repeats, lead to the same status', async () => {
     const changes = ['sent', 'delivered', 'read', 'failed'] as const;
     const reports = fc.array(fc.constantFrom(...changes), { minLength: 1, maxLength: 6 });
     const asChange = (change: ChatReport['change']): ChatChange => (change === 'failed' ? 'undelivered' : change);
     await fc.assert(
       fc.asyncProperty(reports, fc.boolean(), async (given, together) => {
         const id = await accept();
-        if (together) await report(...given.map((change) => told(id, change)));
-        else for (const change of given) await report(told(id, change));
+        if (together) await report(...given.map((change) => reportOf(id, change)));
+        else for (const change of given) await report(reportOf(id, change));
         const expected = given.map(asChange).reduce<ChatStatus>(nextChatStatus, 'queued');
         assert.equal((await chatRow(pool, id)).status, expected);
         assert.deepEqual((await chatTimeline(pool, id)).sort(), [...new Set(['queued', ...given])].sort());
@@ -109,16 +101,16 @@ describe('reports of a provider', () => {
     );
   });
 
-  test('about the same messages in many ways at a time do not wait in a circle', async () => {
+  test('about the same messages in opposite orders do not deadlock', async () => {
     const ids = await Promise.all(Array.from({ length: 5 }, accept));
-    const all = ids.flatMap((id) => (['sent', 'delivered', 'read'] as const).map((change) => told(id, change)));
+    const all = ids.flatMap((id) => (['sent', 'delivered', 'read'] as const).map((change) => reportOf(id, change)));
     await Promise.all(Array.from({ length: 12 }, (_, i) => report(...(i % 2 ? all : all.toReversed()).slice(i % 5))));
     await report(...all);
     for (const id of ids) assert.equal((await chatRow(pool, id)).status, 'read');
   });
 });
 
-test('endpoints are told, with the message’s id and what there is to know', async () => {
+test('endpoints get events with the id and the fields of the message', async () => {
   const own = await organization(pool, 'chat.example');
   const number = await connect(pool, own);
   const endpoint = {
@@ -129,7 +121,7 @@ test('endpoints are told, with the message’s id and what there is to know', as
   };
   await insertEndpoint(pool, own, endpoint, Buffer.from('sealed'));
   const id = await acceptText(pool, own, number.number);
-  await report(told(id, 'sent'), told(id, 'sent'), told(id, 'failed'), told(id, 'delivered'));
+  await report(reportOf(id, 'sent'), reportOf(id, 'sent'), reportOf(id, 'failed'), reportOf(id, 'delivered'));
   const { rows } = await pool.query<{ type: string; message_id: string | null; data: object }>(
     `SELECT type, message_id, data FROM webhook_events WHERE org_id = $1 ORDER BY created_at, id`,
     [own],

@@ -11,15 +11,15 @@ import { accept, acceptOne, emailRow, newEmail, organization, timeline } from '.
 const { pool } = await useDatabase(20);
 const orgId = await organization(pool);
 
-/** Mildest first: decisions 3.5. */
+/** In ascending order: decisions 3.5. */
 const RANKED = ['sent', 'delivery_delayed', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const;
 type Ranked = (typeof RANKED)[number];
 
-/** Every order of every set of these, the empty one left out. */
-function ordersOf<T>(things: readonly T[]): T[][] {
-  return things.flatMap((thing, i) => {
-    const rest = ordersOf(things.filter((_, j) => j !== i));
-    return [[thing], ...rest.map((order) => [thing, ...order])];
+/** Every permutation of every subset, except the empty one. */
+function ordersOf<T>(items: readonly T[]): T[][] {
+  return items.flatMap((item, i) => {
+    const rest = ordersOf(items.filter((_, j) => j !== i));
+    return [[item], ...rest.map((order) => [item, ...order])];
   });
 }
 
@@ -57,50 +57,39 @@ const highest = (changes: readonly Ranked[]): string =>
   RANKED.findLast((each) => changes.includes(each)) ?? assert.fail('nothing happened');
 
 describe('decisions 3.5: what is reported, in any order and repeated', () => {
-  test('leads to the same status, timeline and recipient', async (t) => {
-    const orders = ordersOf(RANKED);
-    for (let from = 0; from < orders.length; from += 5_000) {
-      const emails = orders.slice(from, from + 5_000).map((order) => {
-        const { id, to, ...rest } = newEmail();
-        return { email: { id, to, ...rest }, id, recipient: to[0] as string, order };
-      });
-      await accept(
-        pool,
-        orgId,
-        emails.map(({ email }) => email),
+  test('leads to the same status, timeline and recipient', async () => {
+    const emails = ordersOf(RANKED)
+      .filter(({ length }) => length <= 3)
+      .map((order) => ({ order, email: newEmail() }));
+    await accept(
+      pool,
+      orgId,
+      emails.map(({ email }) => email),
+    );
+    for (let i = 0; i < 3; i++) {
+      // Each report is repeated in the next step.
+      const changes = emails.flatMap(({ email: { id, to }, order }) =>
+        order.slice(Math.max(0, i - 1), i + 1).map((change) => ({ id, recipient: to[0] as string, change })),
       );
-      for (let i = 0; i < RANKED.length; i++) {
-        const now = emails.flatMap(({ id, recipient, order }) => {
-          const change = order[i];
-          // What came a step earlier comes again with it.
-          return change
-            ? [
-                { id, recipient, change },
-                { id, recipient, change: order[Math.max(0, i - 1)] as Ranked },
-              ]
-            : [];
-        });
-        await step(now);
-      }
-      const { rows } = await pool.query<{ id: string; status: string; types: string[]; recipients: string[] | null }>(
-        `SELECT id, status, (SELECT array_agg(replace(type, 'email.', '')) FROM email_events WHERE email_id = emails.id) AS types,
-                (SELECT array_agg(status) FROM email_recipients WHERE email_id = emails.id) AS recipients
-         FROM emails WHERE id = ANY ($1)`,
-        [emails.map(({ id }) => id)],
-      );
-      const found = new Map(rows.map((row) => [row.id, row]));
-      for (const { id, order } of emails) {
-        const { status, types, recipients } = found.get(id) ?? assert.fail('it is gone');
-        assert.equal(status, highest(order), order.join(' '));
-        assert.deepEqual(types.toSorted(), ['queued', ...order].toSorted(), order.join(' '));
-        const reported = order.filter((change) => change !== 'sent');
-        assert.deepEqual(recipients ?? [], reported.length > 0 ? [highest(reported)] : [], order.join(' '));
-      }
+      await step(changes);
     }
-    t.diagnostic(`${orders.length} orders, each event repeated`);
+    const { rows } = await pool.query<{ id: string; status: string; types: string[]; recipients: string[] | null }>(
+      `SELECT id, status, (SELECT array_agg(replace(type, 'email.', '')) FROM email_events WHERE email_id = emails.id) AS types,
+              (SELECT array_agg(status) FROM email_recipients WHERE email_id = emails.id) AS recipients
+       FROM emails WHERE id = ANY ($1)`,
+      [emails.map(({ email }) => email.id)],
+    );
+    const found = new Map(rows.map((row) => [row.id, row]));
+    for (const { email, order } of emails) {
+      const { status, types, recipients } = found.get(email.id) ?? assert.fail('no row');
+      assert.equal(status, highest(order), order.join(' '));
+      assert.deepEqual(types.toSorted(), ['queued', ...order].toSorted(), order.join(' '));
+      const reported = order.filter((change) => change !== 'sent');
+      assert.deepEqual(recipients ?? [], reported.length > 0 ? [highest(reported)] : [], order.join(' '));
+    }
   });
 
-  test('about two recipients, the worse one decides; each keeps its own', async () => {
+  test('of two recipients the higher status is that of the email, and each keeps its own', async () => {
     const orders = ordersOf([0, 1, 2, 3]).filter(({ length }) => length === 4);
     for (const order of orders) {
       const to = [`a-${orders.indexOf(order)}@example.net`, `b-${orders.indexOf(order)}@example.net`] as const;
@@ -128,7 +117,7 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
     }
   });
 
-  test('in one go, as a provider that was away tells it, is the same', async () => {
+  test('in one call is the same', async () => {
     const members = Array.from({ length: 20 }, () => newEmail());
     await accept(pool, orgId, members);
     const all = members.flatMap(({ id, to: [recipient] }) =>
@@ -182,7 +171,7 @@ describe('what a report leads to', () => {
     ]);
   });
 
-  test('concerns marketing email only if the provider refused marketing email because of its own list', async () => {
+  test('blocks only marketing email if the provider’s own list refused a marketing email', async () => {
     const org = await organization(pool, 'news.example');
     const email = { from: 'x@news.example', from_domain: 'news.example', marketing: true };
     for (const bounceReason of ['provider_suppressed', 'mailbox_not_found'] as const) {
@@ -212,13 +201,13 @@ describe('what a report leads to', () => {
     ]);
   });
 
-  test('is nothing for an email that does not exist', async () => {
+  test('is ignored for an email that does not exist', async () => {
     await projectFeedback(pool, [report('em_00000000000000000000000000', 'bounced', 'nobody@example.net')]);
     await projectFeedback(pool, []);
     assert.ok(!(await suppressions()).some((text) => text.startsWith('nobody@')));
   });
 
-  test('is an event for each endpoint that wants it, in the same transaction', async () => {
+  test('is an event for each endpoint that subscribes to it', async () => {
     const org = await organization(pool, 'listens.example');
     const from = { from: 'x@listens.example', from_domain: 'listens.example' };
     const endpoint = async (id: string, events: string[], status = 'enabled', of = org) =>
@@ -242,22 +231,16 @@ describe('what a report leads to', () => {
        WHERE event.org_id = $1`,
       [org],
     );
-    const heard = groupBy(rows, ({ endpoint_id }) => endpoint_id);
-    assert.deepEqual([...heard.keys()].toSorted(), ['wh_all', 'wh_awake']);
-    assert.deepEqual(
-      heard
-        .get('wh_all')
+    const events = groupBy(rows, ({ endpoint_id }) => endpoint_id);
+    assert.deepEqual([...events.keys()].toSorted(), ['wh_all', 'wh_awake']);
+    const typesOf = (endpoint: string) =>
+      events
+        .get(endpoint)
         ?.map(({ type }) => type)
-        .toSorted(),
-      ['email.bounced', 'email.clicked', 'email.queued', 'suppression.added'],
-    );
-    assert.deepEqual(
-      heard
-        .get('wh_awake')
-        ?.map(({ type }) => type)
-        .toSorted(),
-      ['email.bounced', 'suppression.added'],
-    );
+        .toSorted();
+    const all = ['email.bounced', 'email.clicked', 'email.queued', 'suppression.added'];
+    assert.deepEqual(typesOf('wh_all'), all);
+    assert.deepEqual(typesOf('wh_awake'), ['email.bounced', 'suppression.added']);
     const data = (type: string) => rows.find((row) => row.endpoint_id === 'wh_all' && row.type === type);
     assert.deepEqual(data('email.bounced'), {
       endpoint_id: 'wh_all',
