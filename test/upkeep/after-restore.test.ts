@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
-import { project } from '../../src/projection/emails.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
 import { doubtChats, doubtEmails, wakeAll } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
@@ -10,20 +9,17 @@ import { inMs } from '../store/mail.ts';
 import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
 import type { Member } from '../../src/delivery/email/contract.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { harness, ScriptedProvider, sent } from '../delivery/harness.ts';
+import { harnessWithProvider, sent } from '../delivery/harness.ts';
 
-/** What is done once when a backup was restored; each test has the only messages that are open. */
+/** The steps after a restore of a backup. Each test has the only open messages. */
 const { pool, orgId } = await organizationFixture(8);
 
-/** A scheduled email as its workflow asks for it after the restore, which has raised its version. */
+/** A scheduled email with the version that the restore has raised. */
 const rescheduled = (member: Member): Member => ({ ...member, version: 1_000_000 });
 
 const AGAIN: SendOutcome = { kind: 'busy', detail: 'not now' };
 
-function make() {
-  const provider = new ScriptedProvider();
-  return { provider, ...harness(pool, orgId, [provider]) };
-}
+const make = () => harnessWithProvider(pool, orgId);
 
 async function outbox(): Promise<[action: string, messageId: string][]> {
   const { rows } = await pool.query<{ action: string; message_id: string }>(
@@ -33,7 +29,7 @@ async function outbox(): Promise<[action: string, messageId: string][]> {
 }
 
 describe('an email that was open when the backup was made', () => {
-  test('is not sent again when the provider has it, by a call that nobody remembers', async () => {
+  test('is not sent again when the provider has it by an unrecorded call', async () => {
     const { provider, accept, deliverOne, outcomes } = make();
     const member = await accept();
     provider.take(member, 'call_forgotten');
@@ -43,7 +39,7 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual(await outcomes(member.id), ['sent']);
   });
 
-  test('is not sent again either when the last call that is remembered came to nothing', async () => {
+  test('is not sent again when the last recorded call failed', async () => {
     const { provider, accept, die, deliverOne, outcomes } = make();
     const [refused, died] = [await accept(), await accept()];
     provider.acts.push(AGAIN);
@@ -57,7 +53,7 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual(await outcomes(died.id), [null, 'sent']);
   });
 
-  test('is sent when the provider denies it, at the first denial that comes a minute after the restore', async () => {
+  test('is sent after a "not found" a minute after the restore', async () => {
     const { provider, accept, age, deliverOne, outcomes } = make();
     const member = await accept();
     await doubtEmails(pool, 'postmark');
@@ -69,7 +65,7 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual([provider.asked, provider.took.length], [2, 1]);
   });
 
-  test('is not sent again to those whose copies the provider has, and is to the others', async () => {
+  test('is sent only to recipients whose copies the provider does not have', async () => {
     const { provider, accept, age, deliverOne } = make();
     const to = ['one@example.net', 'Two <TWO@example.net>', 'three@example.net'];
     const member = await accept({ to, marketing: true });
@@ -84,7 +80,7 @@ describe('an email that was open when the backup was made', () => {
     );
   });
 
-  test('that is a marketing email is sent whole where the provider has no copy of it', async () => {
+  test('is sent to all recipients of a marketing email when the provider has no copy', async () => {
     const { provider, accept, age, deliverOne } = make();
     const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
     await markAllAmbiguous(pool, 'postmark');
@@ -94,14 +90,14 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual(provider.tookIds.sort(), [`${member.id}.0`, `${member.id}.1`]);
   });
 
-  test('is sent, and not again, when it was scheduled and its time has come since: cancel is too late', async () => {
+  test('is sent once when it was scheduled and is due since, and cannot be canceled', async () => {
     const { provider, accept, deliverOne, email: row, timeline } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     await doubtEmails(pool, 'postmark');
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
     provider.sees = false;
     assert.equal((await deliverOne(rescheduled(member))).state, 'again');
-    assert.equal((await row(member.id)).status, 'queued', 'claimed, so neither moved nor canceled any more');
+    assert.equal((await row(member.id)).status, 'queued', 'it is claimed, so it cannot be rescheduled or canceled');
     provider.sees = true;
     provider.take(member, 'call_forgotten');
     assert.deepEqual(await deliverOne(rescheduled(member)), sent(member.id));
@@ -111,7 +107,7 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual([provider.calls.length, provider.took.length], [0, 1]);
   });
 
-  test('is carried on for those that have no copy yet, also when others have reported theirs', async () => {
+  test('is delivered to recipients without a copy, also after reports of others', async () => {
     const { provider, accept, deliverOne, outcomes } = make();
     const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
     provider.acts.push((email, call) => provider.take(email, call), AGAIN);
@@ -132,21 +128,7 @@ describe('an email that was open when the backup was made', () => {
     await outbox();
   });
 
-  test('can be canceled until it is due, also a marketing email', async () => {
-    const { provider, accept, deliverOne } = make();
-    const member = await accept({
-      scheduled_at: inMs(3_600_000),
-      to: ['a@example.net', 'b@example.net'],
-      marketing: true,
-    });
-    await markAllAmbiguous(pool, 'postmark');
-    await project(pool, 'canceled', [{ id: member.id }]);
-    await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
-    assert.deepEqual(await deliverOne(rescheduled(member)), { id: member.id, state: 'ended', status: 'canceled' });
-    assert.deepEqual([provider.asked, provider.calls.length], [0, 0]);
-  });
-
-  test('is asked about when it is due, if it was scheduled: it may have been moved to an earlier time and sent', async () => {
+  test('is searched when it is due, if it was scheduled', async () => {
     const { provider, accept, age, deliverOne } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     assert.equal(await doubtEmails(pool, 'postmark'), 1);
@@ -157,7 +139,7 @@ describe('an email that was open when the backup was made', () => {
     assert.deepEqual([provider.asked, provider.took.length], [1, 1]);
   });
 
-  test('is rescheduled to its time in the backup, if it is scheduled: a workflow that lived on may know a later one', async () => {
+  test('is rescheduled to its time in the backup, if it is scheduled', async () => {
     const { acceptMany, deliverOne } = make();
     await outbox();
     const scheduled_at = inMs(3_600_000);
@@ -173,14 +155,14 @@ describe('an email that was open when the backup was made', () => {
     ];
     assert.deepEqual(await outbox(), wanted.sort());
     for (const { id } of members) {
-      // As a workflow asks that was told of a reschedule since the backup.
+      // A workflow that got a reschedule after the backup.
       const result = await deliverOne({ id, version: 5 });
       assert.ok(result.state === 'waiting' && result.version >= 1_000_000 && result.dueAt === scheduled_at);
     }
     await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'scheduled'`);
   });
 
-  test('is carried by a workflow of its own, or those of a batch by new groups; what stood in the outbox is gone', async () => {
+  test('gets a new workflow or, in a batch, a new group, and loses its outbox rows', async () => {
     const { acceptMany } = make();
     await outbox();
     const batch = { batch_id: 'bt_1', from_domain: 'acme.example' };
@@ -199,11 +181,11 @@ describe('an email that was open when the backup was made', () => {
     const { rows } = await pool.query(`SELECT FROM emails WHERE id = ANY ($1) AND workflow_id <> id`, [
       [single, first],
     ]);
-    assert.equal(rows.length, 0, 'nobody else carries it');
+    assert.equal(rows.length, 0);
     await pool.query(`UPDATE emails SET status = 'canceled' WHERE status IN ('queued', 'scheduled')`);
   });
 
-  test('asking about the emails of a group is one question for each, ten at a time', async () => {
+  test('is searched for each email of a group, ten at a time', async () => {
     const { provider, acceptMany, deliver } = make();
     const members = await acceptMany(25);
     for (const member of members.slice(0, 20)) provider.take(member, 'call_forgotten');
@@ -226,7 +208,7 @@ describe('an email that was open when the backup was made', () => {
     await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'queued'`);
   });
 
-  test('one that had ended stays as it is', async () => {
+  test('is left alone if it had ended', async () => {
     const { accept, deliverOne, outcomes } = make();
     const member = await accept();
     await deliverOne(member);
@@ -246,7 +228,7 @@ describe('a chat-app message that was open when the backup was made', () => {
     return { id, provider, ...chatHarness(pool, provider) };
   }
 
-  test('is not sent again when Twilio has it, and is when Twilio denies it', async () => {
+  test('is not sent again when Twilio has it, and sent when not', async () => {
     const has = await accepted('twilio');
     has.provider.take({ id: has.id });
     assert.equal((await has.deliver(has.id)).state, 'ended');
@@ -260,7 +242,7 @@ describe('a chat-app message that was open when the backup was made', () => {
     assert.deepEqual(await lacks.outcomes(lacks.id), ['lost', 'sent']);
   });
 
-  test('waits a minute for a report of Meta, which cannot be asked, before the setting decides', async () => {
+  test('waits a minute for a report of Meta before AMBIGUOUS_SEND applies', async () => {
     const { id, provider, deliver, age, outcomes } = await accepted('meta');
     assert.equal((await deliver(id)).state, 'again');
     await age(id, 60);
@@ -269,7 +251,7 @@ describe('a chat-app message that was open when the backup was made', () => {
   });
 });
 
-test('endpoints and domains that wait for a check are woken, once each', async () => {
+test('wakes endpoints and domains that wait for a check once', async () => {
   await outbox();
   await wakeAll(pool);
   const woken = await outbox();

@@ -63,7 +63,7 @@ describe('bodies expire', () => {
     return rows[0]?.bodies ?? -1;
   }
 
-  it('after the setting, in steps, and those of organizations that keep them stay', async () => {
+  it('after the setting or the retention of their organization, in steps', async () => {
     const [ours, keeping, longer] = [
       await organizationOf(pool),
       await organizationOf(pool),
@@ -85,7 +85,7 @@ describe('bodies expire', () => {
     assert.equal(await kept(month), 0, 'a shorter retention counts from now on');
   });
 
-  it('but not of emails that are still to be sent; those expire once they are sent', async () => {
+  it('not before the email is sent', async () => {
     const ours = await organizationOf(pool);
     await giveBodyRetention(pool, ours, 7);
     const [queued = ''] = await aged(ours, 9, 1, 'queued');

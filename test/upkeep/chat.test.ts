@@ -55,7 +55,7 @@ async function letPass(id: string, minutes: number): Promise<void> {
   );
 }
 
-describe('messages of which Twilio has reported nothing', () => {
+describe('messages without a report', () => {
   /** A message that was taken so many minutes ago. @returns its id */
   async function taken(minutes: number, provider: 'twilio' | 'meta' = 'twilio'): Promise<string> {
     const id = await acceptText(pool, orgId, from);
@@ -64,8 +64,11 @@ describe('messages of which Twilio has reported nothing', () => {
     return id;
   }
 
-  test('are asked about after two minutes, and what it says is noted', async () => {
+  test('are looked up at Twilio after two minutes, and the report is applied', async () => {
     const { provider, reconcileChats } = make();
+    await taken(1);
+    await taken(30, 'meta');
+    await acceptText(pool, orgId, from);
     const id = await taken(3);
     provider.reportOf = (messageId) => {
       assert.equal(messageId, `SM of ${id}`);
@@ -78,16 +81,7 @@ describe('messages of which Twilio has reported nothing', () => {
     assert.equal(provider.asked, 1);
   });
 
-  test('are left alone before that, and when they went by Meta, which cannot be asked', async () => {
-    const { provider, reconcileChats } = make();
-    await taken(1);
-    await taken(30, 'meta');
-    await acceptText(pool, orgId, from);
-    assert.deepEqual(await reconcileChats(), { done: 0, next: null });
-    assert.equal(provider.asked, 0);
-  });
-
-  test('are asked about ever more seldom, and after three days no more', async () => {
+  test('are looked up less and less often, for three days', async () => {
     const { provider, reconcileChats } = make();
     const id = await taken(2);
     const waits: (number | null)[] = [];
@@ -107,7 +101,7 @@ describe('messages of which Twilio has reported nothing', () => {
     assert.ok(waits.length < 20, `${waits.length} questions`);
   });
 
-  test('that cannot be asked about hold up no other', async () => {
+  test('whose lookup fails do not block others', async () => {
     const { provider, reconcileChats } = make();
     const [first, second] = [await taken(4), await taken(3)];
     provider.reportOf = (messageId) => {
@@ -120,7 +114,7 @@ describe('messages of which Twilio has reported nothing', () => {
   });
 });
 
-describe('messages that should have left', () => {
+describe('overdue messages', () => {
   /** A message that was accepted so many minutes ago and that no outbox row speaks of. */
   async function left(minutes: number): Promise<string> {
     const id = await acceptText(pool, orgId, from);
@@ -129,7 +123,7 @@ describe('messages that should have left', () => {
     return id;
   }
 
-  test('get a new workflow after ten minutes when theirs is gone', async () => {
+  test('get a new workflow after ten minutes when theirs is missing', async () => {
     const { described, putBackOverdueChats } = make();
     const id = await left(11);
     await left(9);
@@ -160,7 +154,7 @@ describe('messages that should have left', () => {
     });
   }
 
-  test('are left to a workflow that runs, to the outbox, and when they were reported', async () => {
+  test('are left alone with a running workflow, an outbox row or a report', async () => {
     const { putBackOverdueChats } = make({}, 'running');
     await left(30);
     assert.equal((await putBackOverdueChats()).done, 1);

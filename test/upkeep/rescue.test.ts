@@ -14,7 +14,7 @@ beforeEach(async () => {
   orgId = await organization(pool);
 });
 
-/** The tasks with a Temporal in which all workflows are missing, unless `workflows` says otherwise. */
+/** The tasks with a fake Temporal in which all workflows are missing by default. */
 function make(workflows: Partial<Workflows> = {}) {
   const described: string[] = [];
   const terminated: string[] = [];
@@ -48,7 +48,7 @@ async function outbox(): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-describe('emails that should have left', () => {
+describe('overdue emails', () => {
   /** An email that has been due for so many minutes, with nothing in the outbox. @returns its id */
   async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', carrier?: string) {
     const id = await acceptOne(pool, orgId, status === 'scheduled' ? { scheduled_at: inMs(60_000) } : {});
@@ -84,7 +84,7 @@ describe('emails that should have left', () => {
     });
   }
 
-  test('are left alone while their workflow runs, and looked at ever more seldom', async () => {
+  test('are left alone while their workflow runs, and checked less and less often', async () => {
     const id = await overdue(11);
     const old = await overdue(100 * 60, 'scheduled');
     const { putBackOverdue } = make({ describe: () => Promise.resolve('running') });
@@ -94,15 +94,7 @@ describe('emails that should have left', () => {
     assert.equal((await putBackOverdue()).done, 0);
   });
 
-  test('share one question with the others of their group', async () => {
-    for (let i = 0; i < 5; i++) await overdue(11, 'queued', 'grp_1');
-    const own = await overdue(11);
-    const { putBackOverdue, described } = make();
-    await putBackOverdue();
-    assert.deepEqual(described.toSorted(), [own, 'grp_1'].toSorted());
-  });
-
-  test('are none that are not due, not for long, or waiting in the outbox by themselves or with their group', async () => {
+  test('do not include emails that are not overdue or in the outbox', async () => {
     await overdue(9);
     await overdue(9, 'scheduled');
     await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
@@ -119,7 +111,7 @@ describe('emails that should have left', () => {
     assert.deepEqual(described, []);
   });
 
-  test('are none that have ended, or found another workflow, while Temporal was asked', async () => {
+  test('do not include emails that changed while Temporal was asked', async () => {
     const sent = await overdue(11);
     const moved = await overdue(11, 'queued', 'grp_3');
     const { putBackOverdue } = make({
@@ -133,7 +125,7 @@ describe('emails that should have left', () => {
     assert.deepEqual(await outbox(), []);
   });
 
-  test('of many organizations are found, 200 in a step', async () => {
+  test('of all organizations are found, 200 in a step', async () => {
     for (let i = 0; i < 210; i++) {
       if (i % 70 === 0) orgId = await organization(pool, `d${i}.example`);
       const id = await acceptOne(pool, orgId, { from_domain: `d${Math.floor(i / 70) * 70}.example` });
@@ -146,7 +138,7 @@ describe('emails that should have left', () => {
     assert.equal((await outbox()).length, 210);
   });
 
-  test('are marketing emails too of which some copies were not sent, whatever was reported about the others', async () => {
+  test('include marketing emails with unsent copies', async () => {
     const unsent = await overdue(11);
     const whole = await overdue(11);
     await pool.query('UPDATE emails SET marketing = true WHERE id = ANY ($1)', [[unsent, whole]]);
@@ -198,7 +190,7 @@ describe('scheduled emails that are almost due', () => {
     assert.deepEqual((await outbox()).toSorted(), rows.toSorted());
   });
 
-  test('are looked at page by page', async () => {
+  test('are read in pages', async () => {
     const ids = (await Promise.all([1, 2, 3].map(() => scheduled(60)))).toSorted();
     assert.deepEqual(await findAlmostDueWorkflows(pool, '', 2), ids.slice(0, 2));
     assert.deepEqual(await findAlmostDueWorkflows(pool, ids[1] as string, 2), ids.slice(2));
@@ -216,7 +208,7 @@ describe('scheduled emails that are almost due', () => {
 });
 
 describe('workflows whose tasks keep failing', () => {
-  test('are replaced, each kind in its way, unless they have recovered', async () => {
+  test('are replaced by kind, unless they have recovered', async () => {
     const email = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
     const recovered = await acceptOne(pool, orgId);
     await pool.query('DELETE FROM outbox');

@@ -39,7 +39,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     },
     log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
   });
-  /** An email with one file, all of it made `days` ago. @returns the ids of both */
+  /** Stores an email with a file, both `days` old. @returns their ids */
   const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
     const email = newEmail();
     await accept(pool, orgId, [email]);
@@ -89,8 +89,8 @@ async function toTheEnd(step: (from: string | null) => Promise<UpkeepStep>): Pro
   return done;
 }
 
-describe('files that have expired', () => {
-  test('are deleted, and those that have not are kept: 30 days after the send, or after the end', async (t) => {
+describe('expired files', () => {
+  test('are deleted 30 days after the send or the end, and other files are kept', async (t) => {
     const { store, activities, old, deleted } = await make(t);
     const gone = [
       await old(31, 'sent', { 'email.sent': 31 }),
@@ -117,7 +117,7 @@ describe('files that have expired', () => {
     assert.deepEqual(await activities.expireAttachments(), { done: 0, next: null });
   });
 
-  test('are looked at again when they may have expired, and not before', async (t) => {
+  test('are checked again when they may have expired', async (t) => {
     const { activities, old } = await make(t);
     const [, sent] = await old(60, 'sent', { 'email.sent': 29 });
     const [, queued] = await old(60, 'queued');
@@ -130,7 +130,7 @@ describe('files that have expired', () => {
     assert.ok(Math.abs((days.get(queued) ?? 0) - 30) < 0.01);
   });
 
-  test('are many steps of work when they are many', async (t) => {
+  test('are deleted in steps of 500', async (t) => {
     const { activities, old, store } = await make(t);
     const [emailId] = await old(60, 'sent', { 'email.sent': 31 });
     const files = Array.from({ length: 1_200 }, (_, i) => ({
@@ -151,7 +151,7 @@ describe('files that have expired', () => {
     assert.deepEqual(await allIds(store), []);
   });
 
-  test('stay on record while the store cannot delete them', async (t) => {
+  test('stay recorded while the store cannot delete them', async (t) => {
     const { activities, old, deleted } = await make(t, (store) => ({
       ...store,
       remove: () => Promise.reject(new Error('away')),
@@ -162,7 +162,7 @@ describe('files that have expired', () => {
   });
 });
 
-/** Ids that this installation has never made; those of `old` were made in January 2025. */
+/** A new file id; an old one is of January 2025. */
 const fileId = (old: boolean): string => {
   const id = newId('att', Date.now());
   return old ? `att_01jk${id.slice(8)}` : id;
@@ -199,18 +199,7 @@ describe('files that no email refers to', () => {
     assert.equal(await storedBytes(), 11);
   });
 
-  test('are removed step by step when they are many', async (t) => {
-    const { store, activities } = await make(t);
-    const ids = Array.from({ length: 600 }, () => fileId(false));
-    await reserve(ids, 2);
-    await Promise.all(ids.map((id) => store.put(id, Buffer.from('x'))));
-    assert.equal((await activities.sweepFiles()).done, 500);
-    assert.equal(await toTheEnd(() => activities.sweepFiles()), 100);
-    assert.deepEqual(await allIds(store), []);
-    assert.equal(await storedBytes(), 0);
-  });
-
-  test('are removed at the next sweep when the store could not remove them, and no email can use them meanwhile', async (t) => {
+  test('are removed by a later sweep after a failure, and cannot be attached meanwhile', async (t) => {
     let isAway = true;
     const { store, activities } = await make(t, (disk) => ({
       ...disk,
@@ -227,7 +216,7 @@ describe('files that no email refers to', () => {
     assert.deepEqual(await allIds(store), []);
   });
 
-  test('stay when this installation did not write them, whatever its database knows', async (t) => {
+  test('are kept and reported when this installation did not write them', async (t) => {
     const { store, activities, log } = await make(t);
     const foreign = Array.from({ length: 200 }, () => fileId(true));
     await Promise.all(foreign.map((id) => store.put(id, Buffer.from('x'))));
@@ -237,7 +226,7 @@ describe('files that no email refers to', () => {
     assert.ok(log.some((line) => line.includes('files that this database does not know')));
   });
 
-  test('are not reported while they are known or young', async (t) => {
+  test('are not reported while they are reserved or recent', async (t) => {
     const { store, activities, old } = await make(t);
     await old(2, 'sent', { 'email.sent': 2 });
     const [known, young] = [fileId(true), fileId(false)];
@@ -249,7 +238,7 @@ describe('files that no email refers to', () => {
   });
 });
 
-test('what providers posted is forgotten after 30 days', async (t) => {
+test('callbacks of providers are deleted after 30 days', async (t) => {
   const { activities } = await make(t);
   await pool.query(
     `INSERT INTO provider_callbacks (provider, body, received_at)
@@ -262,7 +251,7 @@ test('what providers posted is forgotten after 30 days', async (t) => {
   assert.deepEqual(rows, [{ kept: 100 }]);
 });
 
-test('expired counts of sign-ins, sessions and invitations are deleted, and open ones stay', async (t) => {
+test('expired sign-in attempts, sessions and invitations are deleted, and others stay', async (t) => {
   const { activities } = await make(t);
   await pool.query(`INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`);
   for (const [name, ends] of [
@@ -291,7 +280,7 @@ test('expired counts of sign-ins, sessions and invitations are deleted, and open
   assert.deepEqual(rows, [{ attempts: 1, sessions: 1, failures: 0, invitations: 'inv_open' }]);
 });
 
-test('expired keys are forgotten, and moves of batches folded, step by step', async (t) => {
+test('expired idempotency keys are deleted in steps, and moves of batches folded', async (t) => {
   const { activities } = await make(t);
   await pool.query(
     `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer, created_at)
