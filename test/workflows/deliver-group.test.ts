@@ -1,56 +1,29 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
 import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
-import { timeSkipping } from '../support/time-skipping.ts';
-import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
-import { GroupOffice } from './group-office.ts';
+import { FakeGroups } from './fake-groups.ts';
 import { keepHistory } from './histories.ts';
-import { PostOffice } from './post-office.ts';
+import { FakeEmails } from './fake-emails.ts';
+import { useEnvironment } from './environment.ts';
 
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
 
 describe('deliverGroup', () => {
-  let env: TestWorkflowEnvironment;
-  let bundle: { readonly codePath: string };
-  let office: PostOffice;
-  let groups: GroupOffice;
+  const { env, now, startWorkers } = useEnvironment();
+  const emails = new FakeEmails(now);
+  const groups = new FakeGroups(emails);
+  const worker = () => startWorkers({ email: emails.activities, 'email-groups': groups.activities });
   let count = 0;
-
-  before(async () => {
-    silenceTemporal();
-    env = await timeSkipping();
-    bundle = await workflowBundle();
-    office = new PostOffice(() => env.currentTimeMs());
-    groups = new GroupOffice(office);
-  });
-  after(() => env.teardown());
-
-  async function worker(): Promise<() => Promise<void>> {
-    const common = { connection: env.nativeConnection, namespace: 'default' };
-    const workers = await Promise.all([
-      // Nothing cached: each task replays the history from its beginning, as a worker that was restarted does.
-      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows: 0 }),
-      Worker.create({ ...common, taskQueue: 'email', activities: office.activities }),
-      Worker.create({ ...common, taskQueue: 'email-groups', activities: groups.activities }),
-    ]);
-    const running = Promise.all(workers.map((each) => each.run()));
-    return async () => {
-      for (const each of workers) each.shutdown();
-      await running;
-    };
-  }
 
   type Handle = WorkflowHandle<typeof deliverGroup>;
   interface Carried {
     readonly ids: readonly [string, string, string, string];
     readonly dueAt: number;
     readonly handle: Handle;
-    /** Ends the worker, then starts another one. */
+    /** Replaces the workers. */
     readonly restart: () => Promise<void>;
   }
 
@@ -62,8 +35,7 @@ describe('deliverGroup', () => {
   ): Promise<{ counts: Record<string, number>; ids: Carried['ids']; dueAt: number }> {
     const id = `grp_${++count}`;
     const ids = [1, 2, 3, 4].map((i) => `em_${count}_${i}`) as unknown as Carried['ids'];
-    const now = await env.currentTimeMs();
-    const dueAt = now + (dueIn ?? 0);
+    const dueAt = (await now()) + (dueIn ?? 0);
     groups.accept(id, ids, dueIn === null ? null : dueAt);
     let stop = await worker();
     const restart = async () => {
@@ -71,7 +43,7 @@ describe('deliverGroup', () => {
       stop = await worker();
     };
     try {
-      const handle = await env.client.workflow.start(deliverGroup, {
+      const handle = await env().client.workflow.start(deliverGroup, {
         workflowId: id,
         taskQueue: 'messages',
         args: [
@@ -92,7 +64,7 @@ describe('deliverGroup', () => {
     }
   }
 
-  const lateness = (id: string, dueAt: number) => (office.row(id).sentAt ?? Number.NaN) - dueAt;
+  const lateness = (id: string, dueAt: number) => (emails.row(id).sentAt ?? Number.NaN) - dueAt;
 
   test('emails that are due at once are sent at once, in one call', async (t) => {
     const calls = groups.calls;
@@ -112,10 +84,10 @@ describe('deliverGroup', () => {
     let own: WorkflowHandle<typeof deliverEmail> | undefined;
     const { counts, ids, dueAt } = await carry(t, 10 * DAY, async ({ ids: [moved, canceled], dueAt }) => {
       const later = dueAt + 5 * DAY;
-      assert.ok(office.reschedule(moved, later) && office.cancel(canceled));
+      assert.ok(emails.reschedule(moved, later) && emails.cancel(canceled));
       groups.carrier.delete(moved);
       const schedule = { version: 1, dueAt: new Date(later).toISOString() };
-      own = await env.client.workflow.signalWithStart(deliverEmail, {
+      own = await env().client.workflow.signalWithStart(deliverEmail, {
         workflowId: moved,
         taskQueue: 'messages',
         args: [{ id: moved, ...schedule, retry: RETRY }],
@@ -129,7 +101,7 @@ describe('deliverGroup', () => {
     await stop();
     const [moved, canceled, ...others] = ids;
     assert.ok(lateness(moved, dueAt + 5 * DAY) >= 0);
-    assert.equal(office.row(canceled).sentAt, undefined);
+    assert.equal(emails.row(canceled).sentAt, undefined);
     for (const id of others) assert.ok(lateness(id, dueAt) >= 0 && lateness(id, dueAt) < MINUTE);
   });
 
@@ -138,7 +110,7 @@ describe('deliverGroup', () => {
       groups.answers.push({ but: [ids[2]] });
     });
     assert.deepEqual(counts, { sent: 3, left: 1 });
-    assert.equal(office.row(ids[2]).status, 'queued');
+    assert.equal(emails.row(ids[2]).status, 'queued');
   });
 
   test('a provider that takes nobody is tried again with all of them', async (t) => {
@@ -153,7 +125,7 @@ describe('deliverGroup', () => {
     groups.answers.push(...Array.from({ length: 4 }, () => 'busy' as const));
     const { counts, ids } = await carry(t, null);
     assert.deepEqual(counts, { failed: 4 });
-    for (const id of ids) assert.equal(office.row(id).attempts, 4);
+    for (const id of ids) assert.equal(emails.row(id).attempts, 4);
   });
 
   test('failures that never reached a provider do not use up its attempts', async (t) => {
@@ -190,6 +162,6 @@ describe('deliverGroup', () => {
       await handle.cancel();
     });
     assert.deepEqual(counts, { canceled: 4 });
-    for (const id of ids) assert.equal(office.row(id).sentAt, undefined);
+    for (const id of ids) assert.equal(emails.row(id).sentAt, undefined);
   });
 });

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
 import type { Workflow, WorkflowHandle } from '@temporalio/client';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
-import { timeSkipping } from '../support/time-skipping.ts';
-import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keepHistory } from './histories.ts';
+import { useEnvironment } from './environment.ts';
 
 /** What a round comes to: what its activity returns, at once or after it has acted on its workflow, or a failure. */
 export type Answer<R> = R | 'crash' | ((handle: WorkflowHandle) => Promise<R>);
@@ -42,16 +38,8 @@ export interface RoundsBench<R> {
 
 /** For a suite, with a server that skips time. */
 export function makeRounds<R>({ workflow, activity, taskQueue, prefix, closed }: Rounds<R>): RoundsBench<R> {
-  let env: TestWorkflowEnvironment;
-  let bundle: { readonly codePath: string };
+  const { env, now, startWorkers } = useEnvironment();
   let count = 0;
-
-  before(async () => {
-    silenceTemporal();
-    env = await timeSkipping();
-    bundle = await workflowBundle();
-  });
-  after(() => env.teardown());
 
   async function carry(
     name: string,
@@ -61,38 +49,31 @@ export function makeRounds<R>({ workflow, activity, taskQueue, prefix, closed }:
   ): Promise<number[]> {
     const id = `${prefix}_${++count}`;
     const times: number[] = [];
-    const handle = env.client.workflow.getHandle(id);
+    const handle = env().client.workflow.getHandle(id);
     const activities = {
       [activity]: async (given: { readonly id: string }) => {
         assert.deepEqual(given, { id });
-        times.push(await env.currentTimeMs());
+        times.push(await now());
         const answer = answers.shift() ?? closed;
         if (answer === 'crash') throw new Error('the database is away');
         return typeof answer === 'function' ? (answer as (handle: WorkflowHandle) => Promise<R>)(handle) : answer;
       },
     };
-    const common = { connection: env.nativeConnection, namespace: 'default' };
-    const workers = await Promise.all([
-      // With nothing cached each task replays the history from its beginning, as a worker that was restarted does.
-      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: bundle, maxCachedWorkflows }),
-      Worker.create({ ...common, taskQueue, activities }),
-    ]);
-    const running = Promise.all(workers.map((each) => each.run()));
+    const stop = await startWorkers({ [taskQueue]: activities }, maxCachedWorkflows);
     try {
-      await env.client.workflow.start(workflow, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
+      await env().client.workflow.start(workflow, { workflowId: id, taskQueue: 'messages', args: [{ id }] });
       await act(handle, times);
       await handle.result();
       await keepHistory(`${taskQueue} ${name}`, handle);
     } finally {
-      for (const each of workers) each.shutdown();
-      await running;
+      await stop();
     }
     const [first = 0] = times;
     return times.map((at) => at - first);
   }
 
   async function lastLength(): Promise<number> {
-    const { events } = await env.client.workflow.getHandle(`${prefix}_${count}`).fetchHistory();
+    const { events } = await env().client.workflow.getHandle(`${prefix}_${count}`).fetchHistory();
     return events?.length ?? 0;
   }
 

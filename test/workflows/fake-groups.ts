@@ -1,13 +1,13 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { GroupActivities, GroupDelivery } from '../../activities/index.ts';
-import type { PostOffice } from './post-office.ts';
+import type { FakeEmails } from './fake-emails.ts';
 
 /**
- * Stands for Postgres and the provider in workflow tests of groups, over the emails of a `PostOffice`: the same rules as
+ * Stands for Postgres and the provider in workflow tests of groups, over the emails of a `FakeEmails`: the same rules as
  * the activities' SQL.
  */
-export class GroupOffice {
-  readonly office: PostOffice;
+export class FakeGroups {
+  readonly emails: FakeEmails;
   /** Which workflow carries an email, when that is not its own. */
   readonly carrier = new Map<string, string>();
   /** What the provider does with the emails of each call: takes all, none, or all but these. */
@@ -19,13 +19,13 @@ export class GroupOffice {
   /** How many calls the provider got. */
   calls = 0;
 
-  constructor(office: PostOffice) {
-    this.office = office;
+  constructor(emails: FakeEmails) {
+    this.emails = emails;
   }
 
   accept(group: string, ids: readonly string[], dueAt: number | null): void {
     for (const id of ids) {
-      this.office.accept(id, dueAt);
+      this.emails.accept(id, dueAt);
       this.carrier.set(id, group);
     }
   }
@@ -34,7 +34,7 @@ export class GroupOffice {
     deliverGroup: async ({ id: group, members }): Promise<GroupDelivery> => {
       const answer = this.answers.shift() ?? 'take';
       if (answer === 'crash') throw new Error('the database is away');
-      const now = (await this.office.now()) - this.behind;
+      const now = (await this.emails.now()) - this.behind;
       const counts: Record<string, number> = {};
       const early: (typeof members)[number][] = [];
       let busy = 0;
@@ -42,7 +42,7 @@ export class GroupOffice {
       this.calls++;
       for (const member of members) {
         const { id } = member;
-        const row = this.office.row(id);
+        const row = this.emails.row(id);
         const carried = this.carrier.get(id) === group;
         if (carried && row.status === 'scheduled' && row.dueAt > now) early.push(member);
         else if (carried && (row.status === 'scheduled' || row.status === 'queued')) {
@@ -62,17 +62,17 @@ export class GroupOffice {
         }
       }
       if (busy > 0) throw ApplicationFailure.create({ type: 'NotTaken', message: `${busy} were not taken` });
-      const inMs = Math.max(0, ...early.map(({ id }) => this.office.row(id).dueAt - now));
+      const inMs = Math.max(0, ...early.map(({ id }) => this.emails.row(id).dueAt - now));
       return { counts, providers: ['postmark'], ...(early.length > 0 && { early: { members: early, inMs } }) };
     },
     giveUpGroup: async ({ members, maximumAttempts }) => {
       for (const { id } of members) {
-        const row = this.office.row(id);
+        const row = this.emails.row(id);
         if (row.status === 'queued' && row.attempts >= maximumAttempts) row.status = 'failed';
       }
     },
     cancelGroup: async ({ members }) => {
-      for (const { id } of members) this.office.cancel(id);
+      for (const { id } of members) this.emails.cancel(id);
     },
   };
 }

@@ -11,7 +11,7 @@ interface Row {
 }
 
 /** Stands for Postgres and the provider in workflow tests of chat-app messages, over a map, on the server's clock. */
-export class ChatOffice {
+export class FakeChats {
   readonly rows = new Map<string, Row>();
   /** What the provider does at each attempt; "take" when there is none left. */
   readonly answers: ('take' | 'busy' | 'refuse' | { busyFor: number } | 'crash')[] = [];

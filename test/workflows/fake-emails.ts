@@ -17,7 +17,7 @@ interface Row {
  * Stands for Postgres and the provider in workflow tests: the same rules as the activities' SQL, over a map, on the
  * time-skipping server's clock.
  */
-export class PostOffice {
+export class FakeEmails {
   readonly rows = new Map<string, Row>();
   /** What the provider does at each attempt; "take" when there is none left. */
   readonly answers: ('take' | 'busy' | { busyFor: number } | 'crash')[] = [];
