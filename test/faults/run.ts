@@ -8,7 +8,7 @@ import { startHarness, type RunResult, type Harness, type HarnessOptions } from 
 /**
  * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
  * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
- * `--overlap` begins the next run while up to three others awaitVerdict: the same messages in less time, whose recovery then
+ * `--overlap` begins the next run while up to three others wait for their verdict: the same messages in less time, whose recovery then
  * takes longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
  * `--markdown` the same for docs/guarantees.md.
  */
@@ -50,7 +50,7 @@ const options: HarnessOptions = {
 };
 let shared: Harness | undefined;
 const settling = new Set<Promise<void>>();
-/** Runs that may awaitVerdict while the next one begins: more would only wait for the processors, until they have waited too long. */
+/** Runs that may wait for their verdict while the next one begins. More would compete for the processors and exceed their deadlines. */
 const OVERLAPPING = 3;
 
 if (!values.table && !values.markdown) {

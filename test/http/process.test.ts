@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
@@ -36,13 +37,13 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const api = await startWithoutTemporal(t);
     const socket = await dial(Number(new URL(api.url).port));
     const json = JSON.stringify(mail());
-    const lines = ['Content-Type: application/json', `Content-Length: ${json.length}`];
-    socket.write(head('/v1/emails', key, ...lines) + json.slice(0, 10));
-    // Until it has been read that far.
-    await sleep(200);
+    const lines = ['Content-Type: application/json', `Content-Length: ${json.length}`, 'Expect: 100-continue'];
+    socket.write(head('/v1/emails', key, ...lines));
+    // The interim response shows that the request has begun.
+    assert.match(String(await once(socket, 'data')), /^HTTP\/1.1 100 Continue/);
     const ended = api.end(signal);
     await sleep(200);
-    socket.write(json.slice(10));
+    socket.write(json);
     const { status, closed } = await listen(socket);
     assert.deepEqual([status, closed], [202, true]);
     assert.deepEqual(await ended, [0, null]);
