@@ -8,7 +8,7 @@ import { emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, signIn } from './browser.ts';
 import { call, listenToHooks, sendMail } from './content.ts';
 
-/** What people do in the dashboard of `npm start`, in a browser, with nothing in between. */
+/** User scenarios in the dashboard of `npm start`, in a browser. */
 test('in a browser', async (t) => {
   const dns = await startDnsServer();
   t.after(() => dns.close());
@@ -17,17 +17,17 @@ test('in a browser', async (t) => {
   for (const [name, run] of Object.entries(SCENARIOS)) await t.test(name, (inner) => run(inner, { dev, dns, browser }));
 });
 
-interface World {
+interface Fixture {
   readonly dev: DevFile;
-  /** Who is asked for the records of domains. */
+  /** The name server of the domains. */
   readonly dns: DnsServer;
   readonly browser: Browser;
 }
 
-type Scenario = (t: TestContext, world: World) => Promise<void>;
+type Scenario = (t: TestContext, fixture: Fixture) => Promise<void>;
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  async 'somebody signs in with the keyboard alone, and comes to the page he wanted'(t, { dev, browser }) {
+  async 'a user signs in with the keyboard alone and reaches the requested page'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await page.goto(`${dev.dashboard_url}/members`);
     const email = page.locator('input[type=email]:focus');
@@ -62,7 +62,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
   },
 
-  async 'an email is watched from its wait to its delivery, without loading its page anew'(t, { dev, browser }) {
+  async 'an email page follows an email until its delivery without a reload'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await signIn(page, dev, '/emails');
     const id = await sendMail(dev, { subject: 'Watch me', scheduled_at: inSeconds(8) });
@@ -74,11 +74,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await mark(page);
     await live.locator('.badge', { hasText: 'delivered' }).first().waitFor();
     await live.getByRole('rowheader', { name: 'delivered' }).waitFor();
-    assert.ok(await isMarked(page), 'nobody has loaded it anew');
-    assert.equal(await live.getAttribute('hx-trigger'), null, 'what does not move any more is not asked for any more');
+    assert.ok(await isMarked(page), 'the page was not reloaded');
+    assert.equal(await live.getAttribute('hx-trigger'), null, 'a final state is not polled');
   },
 
-  async 'the overview draws what became of emails, and says it under the pointer'(t, { dev, browser }) {
+  async 'the overview charts email states and shows values under the pointer'(t, { dev, browser }) {
     const id = await sendMail(dev);
     await eventually(
       'it is delivered',
@@ -102,7 +102,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
-    assert.equal(await focused(page), 'Cancel', 'who presses Enter twice has done nothing');
+    assert.equal(await focused(page), 'Cancel', 'a second Enter changes nothing');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'hidden' });
     assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'scheduled');
@@ -117,7 +117,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'canceled');
   },
 
-  async 'a domain is added, its records are entered into DNS, and email is sent from it'(t, { dev, dns, browser }) {
+  async 'a domain is added, verified by DNS records, and used to send'(t, { dev, dns, browser }) {
     const page = await openTab(t, browser);
     await signIn(page, dev, '/domains');
     await page.getByRole('link', { name: 'Add a domain' }).first().click();
@@ -145,7 +145,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.match(id, /^em_/);
   },
 
-  async 'a key is made, shown once, used, and revoked'(t, { dev, browser }) {
+  async 'a key is created, shown once, used and revoked'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await signIn(page, dev, '/keys');
     await page.getByRole('link', { name: 'Make a key' }).first().click();
@@ -174,7 +174,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     );
   },
 
-  async 'an endpoint is added, and a delivery that failed is replayed and arrives'(t, { dev, browser }) {
+  async 'an endpoint is added, and a failed delivery is replayed'(t, { dev, browser }) {
     const hook = await listenToHooks(t);
     hook.status = 500;
     const page = await openTab(t, browser);
@@ -188,7 +188,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.match(secret ?? '', /^whsec_[\w+/=]{32,}$/);
 
     await sendMail(dev);
-    await eventually('the endpoint is told', () => hook.posts.length > 0, 20_000);
+    await eventually('the endpoint gets a delivery', () => hook.posts.length > 0, 20_000);
     await page.getByRole('link', { name: 'Go to the endpoint' }).click();
     assert.ok(!(await page.content()).includes(secret ?? ''), 'the secret is shown once');
     await page.getByRole('link', { name: 'email.delivered' }).click();
@@ -200,7 +200,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await mark(page);
     await progress.locator('.badge', { hasText: 'succeeded' }).waitFor();
     assert.equal(page.url(), url);
-    assert.ok(await isMarked(page), 'the page renewed itself, nobody has loaded it anew');
+    assert.ok(await isMarked(page), 'the page was refreshed without a reload');
     const [first, again] = hook.posts;
     assert.deepEqual(again, first, 'the same id and the same body');
   },

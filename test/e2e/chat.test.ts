@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ChatRequest } from '../../client/index.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { ended, killBeforeTheAnswer, nothingRuns, numbers, PATIENCE, taken } from './chats.ts';
+import { ended, killBeforeTheAnswer, nothingRuns, numbers, TIMEOUT_MS, taken } from './chats.ts';
 
 // Side by side: each mostly waits, in a stack of its own.
 describe('messages by chat', { concurrency: true }, () => {
@@ -53,7 +53,7 @@ describe('messages by chat', { concurrency: true }, () => {
       await ended(dev, id, 'delivered');
       assert.equal(await taken(inbox, to), 1);
       const carried = () => nothingRuns(dev);
-      await eventually('its workflow has ended without sending it again', carried, PATIENCE);
+      await eventually('its workflow has ended without sending it again', carried, TIMEOUT_MS);
       assert.equal(await taken(inbox, to), 1);
     }
   });

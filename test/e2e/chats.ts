@@ -6,7 +6,7 @@ import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { clientOf } from '../support/start.ts';
 
 /** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
-export const PATIENCE = 110_000;
+export const TIMEOUT_MS = 110_000;
 
 /** How often a provider took a message to this number. */
 export async function taken(inbox: string, to: string): Promise<number> {
@@ -32,7 +32,7 @@ export async function ended(dev: DevFile, id: string, status: ChatMessage['statu
       const found = await clientOf(dev).chatapp.get(id);
       return found.status === status ? found : undefined;
     },
-    PATIENCE,
+    TIMEOUT_MS,
   );
   return message;
 }

@@ -10,7 +10,7 @@ import { packagesOf } from '../support/dist.ts';
 import { eventually } from '../support/eventually.ts';
 import { FULL, makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
-test('what is built needs no package of development: the image has none', async () => {
+test('the build needs no development packages, which the image lacks', async () => {
   await built();
   const { dependencies } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { dependencies: object };
   for (const name of ['api', 'worker', 'migrate', 'admin', 'health-check']) {
@@ -28,14 +28,14 @@ test('what is built needs no package of development: the image has none', async 
  * docker-compose.yml without Docker: its processes with its commands, environments, secrets and volumes, started in its
  * order and judged by its health checks.
  */
-test('all that docker-compose.yml starts works together', async (t) => {
+test('the services of docker-compose.yml work together', async (t) => {
   const began = Date.now();
   await built();
   const folder = await makeHomeFolder();
-  const ground = await startOwnServers(folder);
+  const servers = await startOwnServers(folder);
   const after = atEnd(t);
-  after(() => ground.stop());
-  const composed = await compose({ folder, ...ground });
+  after(() => servers.stop());
+  const composed = await compose({ folder, ...servers });
   after(() => composed.kill());
   t.diagnostic(`${FULL ? 'full server' : 'development server'} ready after ${seconds(began)} s`);
 
@@ -92,7 +92,7 @@ test('all that docker-compose.yml starts works together', async (t) => {
   t.diagnostic(`all sent and reported after ${seconds(sent)} s`);
 
   const inbox = await taken(composed.simulatorUrl);
-  assert.deepEqual(inbox.map(({ to }) => to).sort(), [...wanted, '+4915198765432'].sort(), 'each was taken once');
+  assert.deepEqual(inbox.map(({ to }) => to).sort(), [...wanted, '+4915198765432'].sort(), 'each was sent once');
   for (const to of files) {
     const message = inbox.find((one) => one.to === to);
     assert.equal(message?.attachments?.[0]?.filename, 'a.txt', `${to} has its file`);

@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'by-hand': 'builds, installs, or starts what does not end by itself',
 };
 
-/** What a reader brings along: an eye for refusals and for the id of the answer before, and `sendwright` on the PATH. */
+/** Shell functions of a reader: `curl` that fails on an error status, the id of the last answer, and `sendwright`. */
 const READER = `
 set -eu
 ID= ORG=
@@ -44,13 +44,13 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** The commands of a document that are run, one after the other in one shell. */
 function script(document: Document): string {
-  const told = blocks(document, 'sh').map((block) => {
+  const scripts = blocks(document, 'sh').map((block) => {
     const [, kind] = block.info;
     assert.ok(kind === undefined || kind in KINDS, `${document.path}:${block.line}: there is no kind ${String(kind)}`);
     const wanted = kind === undefined ? commands(block).filter(isRun) : [];
     return [`echo '# ${document.path}:${block.line}'`, ...wanted].join('\n');
   });
-  return told.join('\n');
+  return scripts.join('\n');
 }
 
 function isRun(command: string): boolean {
@@ -64,19 +64,19 @@ async function run(text: string, env: NodeJS.ProcessEnv): Promise<string | undef
     const shell = execFile('sh', ['-c', READER + text], options, (error, out, err) => {
       resolve(error ? `${out}${err}` : undefined);
     });
-    // Nobody types a password.
+    // Without input, no password is typed.
     shell.stdin?.end();
   });
 }
 
 /** An endpoint that keeps what comes and is verified. */
 async function listen(t: TestContext, dev: DevFile): Promise<Map<EventType, WebhookEvent>> {
-  const heard = new Map<EventType, WebhookEvent>();
+  const events = new Map<EventType, WebhookEvent>();
   let secret = '';
   const server = createServer((request, response) => {
     buffer(request)
       .then((body) => verifyWebhook(body, request.headers, secret))
-      .then((event) => heard.set(event.type, event))
+      .then((event) => events.set(event.type, event))
       .then(() => response.writeHead(204).end())
       .catch(() => response.writeHead(400).end());
   });
@@ -88,11 +88,11 @@ async function listen(t: TestContext, dev: DevFile): Promise<Map<EventType, Webh
   });
   const { port } = server.address() as AddressInfo;
   ({ secret } = await clientOf(dev).webhooks.create({ url: `http://127.0.0.1:${port}/` }));
-  return heard;
+  return events;
 }
 
-/** What the documents' commands and those of `stir` lead to. */
-const HEARD = [
+/** What the documents' commands and those of `sendVariety` lead to. */
+const EXPECTED = [
   ...[
     'queued',
     'scheduled',
@@ -141,7 +141,7 @@ async function assertDelivered(dev: DevFile): Promise<void> {
   assert.ok(counts.delivered >= 8 && counts.canceled >= 2 && counts.chats >= 4, JSON.stringify(counts));
 }
 
-async function stir(dev: DevFile): Promise<void> {
+async function sendVariety(dev: DevFile): Promise<void> {
   const { emails, chatapp, domains, suppressions, webhooks } = clientOf(dev);
   await suppressions.create('nobody@example.net');
   const names = ['bounced+mailbox_full', 'complained', 'opened', 'clicked', 'delayed', 'fail-always', 'nobody'];
@@ -149,17 +149,17 @@ async function stir(dev: DevFile): Promise<void> {
     names.map((name) => emails.send({ from: dev.from, to: `${name}@example.net`, subject: 'Stir', text: 'Hi.' })),
   );
   for (const to of ['+4915123450001', '+4915123450002']) await chatapp.send({ to, text: 'Hi.' });
-  await domains.delete((await domains.create('stir.example.com')).id);
+  await domains.delete((await domains.create('sendVariety.example.com')).id);
   for await (const { id, status } of webhooks.list()) if (status === 'enabled') await webhooks.test(id);
 }
 
 test(
-  'what the documents say to type works, and every event is as the API description has it',
+  'the commands of the documents work, and every event matches the API description',
   { timeout: 1_200_000 },
   async (t) => {
     const home = await emptyHome();
     const dev = await (await startSendwright(t, home)).dev();
-    const heard = await listen(t, dev);
+    const events = await listen(t, dev);
     const env = { SENDWRIGHT_HOME: home };
     for (const document of await documents()) {
       const text = script(document)
@@ -170,25 +170,25 @@ test(
     }
 
     await assertDelivered(dev);
-    await stir(dev);
+    await sendVariety(dev);
     let missing: readonly EventType[] = [];
     await eventually(
-      'all of it is heard',
+      'every event arrives',
       () => {
-        missing = HEARD.filter((type) => !heard.has(type));
+        missing = EXPECTED.filter((type) => !events.has(type));
         return missing.length === 0;
       },
       60_000,
     ).catch((error: unknown) => assert.fail(`${String(error)}: ${missing.join(', ')}`));
     const api = (await (await fetch(`${dev.base_url}/openapi.json`)).json()) as Described;
-    for (const event of heard.values()) {
+    for (const event of events.values()) {
       assertEvent(api, event);
       assertPresent(event);
     }
   },
 );
 
-test('a command that is refused or fails is found out; what is not run stands in the documents', async () => {
+test('a failing command is detected, and exceptions exist in the documents', async () => {
   for (const wrong of ['curl http://127.0.0.1:1/', 'false', 'sendwright emails shew', 'note "$NOTHING"']) {
     assert.notEqual(await run(wrong, {}), undefined, wrong);
   }
@@ -196,7 +196,7 @@ test('a command that is refused or fails is found out; what is not run stands in
   for (const start of Object.keys(NOT_RUN)) {
     assert.ok(
       typed.flatMap(commands).some((command) => command.startsWith(start)),
-      `no document says ${start}`,
+      `no document contains ${start}`,
     );
   }
   for (const kind of Object.keys(KINDS))

@@ -9,7 +9,7 @@ import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 /** More than the budget of starts begins with: they share a workflow. */
 const SIZE = 120;
 /** Milliseconds until a dead worker's heartbeat is missed, and what follows. */
-const PATIENCE = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /** Addresses of the emails that the provider took, once for each time. */
 async function taken(dev: DevFile): Promise<string[]> {
@@ -32,11 +32,11 @@ async function isNothingDelivered({ temporal_address: address }: DevFile): Promi
   }
 }
 
-/** Kills the worker while a group is under way; says what became of it. */
+/** Kills the worker while a group is in flight and asserts that each email is sent exactly once. */
 async function killInTheMiddle(
   t: TestContext,
   behaviour: object,
-  moment: (dev: DevFile) => Promise<boolean>,
+  isDue: (dev: DevFile) => Promise<boolean>,
 ): Promise<void> {
   const started = await startSendwright(t, await emptyHome());
   const dev = await started.dev();
@@ -46,13 +46,13 @@ async function killInTheMiddle(
   });
   const sendwright = clientOf(dev);
   const { id } = await sendwright.emails.batch(emails);
-  await eventually('the moment has come', () => moment(dev), 20_000);
+  await eventually('the group is in flight', () => isDue(dev), 20_000);
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
   await setBehaviour(dev.inbox_url ?? '', { latency_ms: 0 });
   const delivered = async () => (await sendwright.batches.get(id)).counts.delivered === SIZE;
-  await eventually('all of them are delivered', delivered, PATIENCE);
-  // Reports of the provider make them delivered while a group still believes that it must send them.
-  await eventually('no delivery is open', () => isNothingDelivered(dev), PATIENCE);
+  await eventually('all of them are delivered', delivered, TIMEOUT_MS);
+  // Reports of the provider make them delivered while a group still has to send them.
+  await eventually('no delivery is open', () => isNothingDelivered(dev), TIMEOUT_MS);
   assert.deepEqual((await taken(dev)).sort(), emails.map(({ to }) => to).sort());
 }
 

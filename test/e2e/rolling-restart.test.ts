@@ -29,21 +29,21 @@ const PAUSE = 500;
 test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await built();
   const folder = await makeHomeFolder();
-  const ground = await startOwnServers(folder);
+  const servers = await startOwnServers(folder);
   const after = atEnd(t);
-  after(() => ground.stop());
+  after(() => servers.stop());
   const retries = { SEND_MAX_ATTEMPTS: '60', SEND_INITIAL_INTERVAL: '500ms', SEND_MAX_INTERVAL: '5s' };
   const settings = { ...retries, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LOG_LEVEL: 'warn' };
-  const composed = await compose({ folder, ...ground, settings });
+  const composed = await compose({ folder, ...servers, settings });
   after(() => composed.kill());
   await composed.start();
 
-  const pool = makePool(ground.databaseUrl, 'test', 3, () => undefined);
+  const pool = makePool(servers.databaseUrl, 'test', 3, () => undefined);
   after(() => pool.end());
   let turn = 0;
   const service = {
     pool,
-    temporalAddress: ground.temporalAddress,
+    temporalAddress: servers.temporalAddress,
     get url() {
       return composed.urls[turn++ % composed.urls.length] as string;
     },

@@ -14,6 +14,7 @@ describe('a masked address', () => {
     ['ada@bücher.example', 'a***@bücher.example'],
     ['ada@eve@example.com', 'a***@example.com'],
     ['😀x@example.com', '😀***@example.com'],
+    ['@example.com', '***'],
     ['ada', '***'],
     ['', '***'],
     ['Ada <>', '***'],

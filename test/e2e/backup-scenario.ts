@@ -25,7 +25,7 @@ const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email
  * then all is lost and the copy comes back.
  * @param temporal `empty`: it knows of nothing, as the guide has it; `ahead`: it lived on, and knows of more than the copy
  */
-export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'): Promise<void> {
+export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ahead'): Promise<void> {
   await built();
   const folder = await makeHomeFolder();
   const lost = await startOwnServers(folder);
@@ -37,7 +37,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
     SEND_MAX_INTERVAL: '5s',
     SEND_MAX_ATTEMPTS: '60',
   };
-  // It reports nothing by itself: what nobody remembers is known to whoever asks.
+  // The simulator posts no reports, so lost outcomes are found by asking the provider only.
   const simulator = { SIMULATOR_CALLBACK_URL: '', SIMULATOR_META_CALLBACK_URL: '' };
   const first = await compose({ folder, ...lost, settings, simulator });
   after(() => first.kill());
@@ -45,7 +45,7 @@ export async function loseAndRestore(t: TestContext, temporal: 'empty' | 'ahead'
   const pool = makePool(lost.databaseUrl, 'test', 3, () => undefined);
 
   const [url = ''] = first.urls;
-  const tenant = await makeTenant({ pool, url }, 1, 'https://example.com/nobody-listens');
+  const tenant = await makeTenant({ pool, url }, 1, 'https://example.com/hook');
   const post = async (path: string, body: object): Promise<void> => {
     const answer = await fetch(url + path, {
       method: 'POST',
