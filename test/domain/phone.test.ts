@@ -41,6 +41,7 @@ const READ: Readonly<Record<string, readonly Row[]>> = {
   ],
   'of a territory for which ISO 3166-1 has no country of its own': [
     ['+247 62889', '+24762889', 'SH'],
+    ['+290 8999', '+2908999', 'SH'],
     ['+290 51234', '+29051234', 'SH'],
     ['+383 43 201 234', '+38343201234', 'XK'],
   ],

@@ -5,6 +5,7 @@ import { metaProvider } from '../../src/providers/meta/meta.ts';
 import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio/twilio.ts';
 import { fetchTwilioTemplates } from '../../src/providers/twilio/templates.ts';
 import type { InboxChat } from '../../dev/simulator/inbox/message.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { type SimulatorOptions, startSimulator } from '../../dev/simulator/simulator.ts';
 
 export const ACCOUNT = { accountSid: `AC${'0'.repeat(32)}`, authToken: 'auth-token' };
@@ -32,7 +33,7 @@ export function chat(
   };
 }
 
-/** Twilio's adapter for whatever answers there, which knows the templates that are there. @param timeout seconds */
+/** The Twilio provider for a base URL, with the templates of the account there. @param timeout seconds */
 export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}) {
   const account = { ...ACCOUNT, baseUrl, timeout: 30 };
   return twilioProvider({
@@ -44,7 +45,7 @@ export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}
   });
 }
 
-/** Meta's adapter for whatever answers there. @param timeout seconds */
+/** The Meta provider for a base URL. @param timeout seconds */
 export function metaAt(baseUrl: string, timeout = 5, accessToken = ACCESS_TOKEN) {
   return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken, baseUrl, timeout });
 }
@@ -71,11 +72,6 @@ export async function chatSimulator(t: TestContext, options: Partial<SimulatorOp
     inboxUrl,
     /** What arrived, newest first. */
     inbox: async () => (await (await fetch(`${inboxUrl}/messages`)).json()) as InboxChat[],
-    behave: async (behaviour: object): Promise<void> => {
-      const headers = { 'content-type': 'application/json' };
-      const body = JSON.stringify(behaviour);
-      const { ok } = await fetch(`${chatUrl}/simulator/behaviour`, { method: 'PUT', headers, body });
-      if (!ok) throw new Error('the simulator does not know this switch');
-    },
+    behave: (behaviour: object) => setBehaviour(chatUrl, behaviour),
   };
 }

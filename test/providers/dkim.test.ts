@@ -29,7 +29,7 @@ async function sign(message: string, pieces: readonly number[] = []): Promise<st
   return (await buffer(signDkim(Readable.from(chunks), signer))).toString('latin1');
 }
 
-/** What a receiver makes of a message. */
+/** The result of a receiver's verification. */
 async function verdict(message: string): Promise<string | undefined> {
   const { results } = await dkimVerify(Buffer.from(message, 'latin1'), { resolver: async () => [[record]] });
   return results[0]?.status.result;

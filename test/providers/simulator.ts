@@ -2,13 +2,14 @@ import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { postmark } from '../../src/providers/postmark/postmark.ts';
 import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
+import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
 
 export const TOKEN = 'server-token';
 /** The name of a call. */
 export const CALL = 'call_00000000000000000000000001';
 
-/** Postmark's adapter for whatever answers there. @param timeout seconds */
+/** The Postmark provider for a base URL. @param timeout seconds */
 export function at(baseUrl: string, timeout = 600, serverToken = TOKEN) {
   const streams = { messageStream: 'outbound', broadcastStream: 'broadcast' };
   // On a busy machine a call may take longer than it goes on with further requests.
@@ -34,14 +35,7 @@ export async function simulator(t: TestContext) {
     smtpUrl,
     /** What arrived, newest first. */
     inbox: async () => (await (await fetch(`${inboxUrl}/messages`)).json()) as InboxMessage[],
-    /** Switches its behaviour; what is not named becomes normal. */
-    behave: async (behaviour: object): Promise<void> => {
-      const { ok } = await fetch(`${postmarkUrl}/simulator/behaviour`, {
-        method: 'PUT',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(behaviour),
-      });
-      if (!ok) throw new Error('the simulator does not know this switch');
-    },
+    /** Sets its behaviour; switches that are not named are off. */
+    behave: (behaviour: object) => setBehaviour(postmarkUrl, behaviour),
   };
 }

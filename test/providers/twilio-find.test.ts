@@ -118,37 +118,17 @@ describe('the templates of an account', () => {
       body: 'Hello {{name}}, {{ 5 }} and {{name}}',
       header_text: 'No. {{9}}',
     };
+    const variables = { 2: 'x', 5: 'x', 9: 'x', name: 'x', unseen: 'x' };
+    const content = (sid: string, language: string, approval_requests: object | null, fields: object = {}) => {
+      return { sid, language, variables: {}, types: {}, approval_requests, ...fields };
+    };
     const contents = [
-      {
-        sid: 'HX1',
-        language: 'de',
-        variables: { 2: 'x', 5: 'x', 9: 'x', name: 'x', unseen: 'x' },
-        types: { 'whatsapp/card': card },
-        approval_requests: { name: 'card', status: 'approved' },
-      },
-      {
-        sid: 'HX2',
-        language: 'de',
-        variables: {},
-        types: {},
-        approval_requests: { name: 'twice', status: 'rejected' },
-      },
-      {
-        sid: 'HX3',
-        language: 'de',
-        variables: {},
-        types: {},
-        approval_requests: { name: 'twice', status: 'approved' },
-      },
-      {
-        sid: 'HX4',
-        language: 'fr',
-        variables: null,
-        types: null,
-        approval_requests: { name: 'twice', status: 'paused' },
-      },
-      { sid: 'HX5', language: 'de', variables: {}, types: {}, approval_requests: {} },
-      { sid: 'HX6', language: 'de', variables: {}, types: {}, approval_requests: null },
+      content('HX1', 'de', { name: 'card', status: 'approved' }, { variables, types: { 'whatsapp/card': card } }),
+      content('HX2', 'de', { name: 'twice', status: 'rejected' }),
+      content('HX3', 'de', { name: 'twice', status: 'approved' }),
+      content('HX4', 'fr', { name: 'twice', status: 'paused' }, { variables: null, types: null }),
+      content('HX5', 'de', {}),
+      content('HX6', 'de', null),
     ];
     const url = await httpServer(t, answering({ body: { contents, meta: { key: 'contents', next_page_url: null } } }));
     const templates = await fetchTwilioTemplates(account(url));
