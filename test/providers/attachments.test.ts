@@ -5,7 +5,7 @@ import PostalMime from 'postal-mime';
 import type { OutgoingEmail, OutgoingFile } from '../../src/domain/email/outgoing.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { outgoing } from './outgoing.ts';
-import { httpServer } from './servers.ts';
+import { recordingServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';
 import { smtpScript } from './smtp-script.ts';
 
@@ -35,17 +35,9 @@ const FILES: readonly OutgoingFile[] = [
 
 describe('files by Postmark', () => {
   const bytesOf = async (t: TestContext, email: OutgoingEmail) => {
-    let body = Buffer.alloc(0);
-    const url = await httpServer(t, (incoming, response) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.once('end', () => {
-        body = Buffer.concat(chunks);
-        response.end('{"ErrorCode":0,"MessageID":"x"}');
-      });
-    });
+    const { url, requests } = await recordingServer(t, { body: { ErrorCode: 0, MessageID: 'x' } });
     await at(url).send([email], CALL);
-    return body;
+    return requests[0]?.body ?? Buffer.alloc(0);
   };
 
   test('go as it wants them', async (t) => {

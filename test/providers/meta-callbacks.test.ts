@@ -95,29 +95,18 @@ describe('a callback', () => {
     });
   }
 
+  const details = { error_data: { details: 'Why.' } };
   for (const [errors, error, errorCode] of [
     [
-      [
-        {
-          code: 131_026,
-          title: 'Message undeliverable',
-          message: 'Message undeliverable',
-          error_data: { details: 'Why.' },
-        },
-      ],
-      'Meta could not deliver it: Why (error 131026).',
+      [{ code: 131_026, title: 'Message undeliverable', message: 'Message undeliverable', ...details }],
+      ': Why (error 131026).',
       '131026',
     ],
-    [
-      [{ code: 131_047, title: 'Re-engagement message' }],
-      'Meta could not deliver it: Re-engagement message (error 131047).',
-      '131047',
-    ],
-    [[{ code: 1 }], 'Meta could not deliver it (error 1).', '1'],
-    [[], 'Meta could not deliver it.', undefined],
-    [undefined, 'Meta could not deliver it.', undefined],
-    [[null, 7], 'Meta could not deliver it.', undefined],
-    [[{ code: 'x', title: 'a\0b', error_data: null }], 'Meta could not deliver it.', undefined],
+    [[{ code: 131_047, title: 'Re-engagement message' }], ': Re-engagement message (error 131047).', '131047'],
+    [[{ code: 1 }], ' (error 1).', '1'],
+    [undefined, '.', undefined],
+    [[null, 7], '.', undefined],
+    [[{ code: 'x', title: 'a\0b', error_data: null }], '.', undefined],
   ] as const) {
     test(`failed, with ${JSON.stringify(errors)}`, () => {
       const body = post({ statuses: [status({ status: 'failed', biz_opaque_callback_data: 'wa_1', errors })] });
@@ -125,7 +114,7 @@ describe('a callback', () => {
         ...report,
         change: 'failed',
         dedupeKey: 'wamid.1 failed',
-        error,
+        error: `Meta could not deliver it${error}`,
         endpoints: { phoneNumberId: '' },
       };
       assert.deepEqual(readMetaCallback(body), [{ ...expected, ...(errorCode !== undefined && { errorCode }) }]);

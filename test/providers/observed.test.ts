@@ -11,14 +11,14 @@ import { outgoing } from './outgoing.ts';
 
 /** What is told of calls, without times. */
 function recordCalls(t: TestContext): unknown[] {
-  const news: unknown[] = [];
+  const calls: unknown[] = [];
   t.after(
     providerCalled.listen(({ provider, operation, seconds, outcomes }) => {
       assert.ok(seconds >= 0 && seconds < 10, `${seconds} s`);
-      news.push([provider, operation, Object.fromEntries(outcomes)]);
+      calls.push([provider, operation, Object.fromEntries(outcomes)]);
     }),
   );
-  return news;
+  return calls;
 }
 
 function recorder(): { tracer: Tracer; spans: { name: string; attributes: Attributes; failed: boolean }[] } {
@@ -48,7 +48,7 @@ describe('a provider of email that is observed', () => {
     ...given,
   });
 
-  test('does what it did, and can what it could', async () => {
+  test('forwards calls and has only the optional methods of the provider', async () => {
     const plain = observedEmail(provider());
     assert.equal(plain.name, 'smtp');
     assert.equal(plain.callSize, 7);
@@ -60,56 +60,41 @@ describe('a provider of email that is observed', () => {
     assert.deepEqual(await able.reports?.('em_1', 'm'), []);
   });
 
-  test('tells what each email of a call came to, and which questions were answered', async (t) => {
-    const news = recordCalls(t);
+  test('publishes the outcomes of each call', async (t) => {
+    const calls = recordCalls(t);
     const observed = observedEmail(
       provider({ find: async () => new Map(), reports: () => Promise.reject(new Error('no')) }),
     );
     assert.equal((await observed.send([outgoing(), outgoing(), outgoing()], 'call_1')).length, 3);
     await observed.find?.('call_1');
     await assert.rejects(observed.reports?.('em_1', 'm') ?? Promise.resolve(), /no/);
-    assert.deepEqual(news, [
+    assert.deepEqual(calls, [
       ['smtp', 'send', { sent: 1, busy: 2 }],
       ['smtp', 'find', { answered: 1 }],
       ['smtp', 'report', { failed: 1 }],
     ]);
   });
 
-  test('is a span for each call, which names ids and numbers, and fails with the call', async () => {
+  test('has a span for each call with ids and counts, which fails with the call', async () => {
     const { tracer, spans } = recorder();
     const observed = observedEmail(provider(), tracer);
     const email = outgoing();
     await observed.send([email], 'call_1');
     await observed.send([outgoing(), outgoing()], 'call_2');
+    const common = { 'sendwright.provider': 'smtp', 'sendwright.outcome.sent': 1 };
+    const [single, group] = [
+      { 'sendwright.call': 'call_1', 'sendwright.messages': 1, 'sendwright.message.id': email.id },
+      { 'sendwright.call': 'call_2', 'sendwright.messages': 2, 'sendwright.outcome.busy': 1 },
+    ];
     assert.deepEqual(spans, [
-      {
-        name: 'smtp send',
-        attributes: {
-          'sendwright.provider': 'smtp',
-          'sendwright.call': 'call_1',
-          'sendwright.messages': 1,
-          'sendwright.message.id': email.id,
-          'sendwright.outcome.sent': 1,
-        },
-        failed: false,
-      },
-      {
-        name: 'smtp send',
-        attributes: {
-          'sendwright.provider': 'smtp',
-          'sendwright.call': 'call_2',
-          'sendwright.messages': 2,
-          'sendwright.outcome.sent': 1,
-          'sendwright.outcome.busy': 1,
-        },
-        failed: true,
-      },
+      { name: 'smtp send', attributes: { ...common, ...single }, failed: false },
+      { name: 'smtp send', attributes: { ...common, ...group }, failed: true },
     ]);
   });
 });
 
-test('a chat provider that is observed likewise, and nothing of the message is told', async (t) => {
-  const news = recordCalls(t);
+test('an observed chat provider publishes its calls and no part of the message', async (t) => {
+  const calls = recordCalls(t);
   const { tracer, spans } = recorder();
   const message: OutgoingChat = { id: 'wa_1', type: 'text', from: '+12025550199', to: '+14165550177', content: TEXT };
   const provider: ChatProvider = {
@@ -122,7 +107,7 @@ test('a chat provider that is observed likewise, and nothing of the message is t
   assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
   assert.equal(await observed.find?.(message, 5), '5');
   assert.ok(!('report' in observed), 'it cannot be asked what it could not');
-  assert.deepEqual(news, [
+  assert.deepEqual(calls, [
     ['meta', 'send', { refused: 1 }],
     ['meta', 'find', { answered: 1 }],
   ]);

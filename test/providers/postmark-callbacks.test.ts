@@ -22,79 +22,49 @@ function feedback(body: unknown): Feedback {
 const second = (time: string): number => Date.parse(time) / 1_000;
 
 describe('a record of Postmark and what it reports', () => {
-  const pairs: readonly (readonly [string, object, Feedback])[] = [
-    [
-      'Delivery',
-      DELIVERY,
-      {
-        emailId: 'em_1',
-        change: 'delivered',
-        recipient: 'John@example.net',
-        dedupeKey: `delivered ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:30:00Z')}`,
-      },
-    ],
-    [
-      'Open',
-      OPEN,
-      {
-        emailId: 'em_1',
-        change: 'opened',
-        recipient: 'john@example.net',
-        dedupeKey: `opened ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:31:00Z')}`,
-      },
-    ],
+  const john = 'john@example.net';
+  const key = (change: string, time: string) => `${change} ${MESSAGE_ID} ${john} ${second(time)}`;
+  const error = 'The email account that you tried to reach does not exist.';
+  const delay = { ...BOUNCE, Type: 'Transient', Details: 'smtp;451 4.7.1 come back later', Inactive: false };
+  const pairs: readonly (readonly [string, object, Omit<Feedback, 'emailId' | 'recipient'>])[] = [
+    ['Delivery', DELIVERY, { change: 'delivered', dedupeKey: key('delivered', '2026-03-01T09:30:00Z') }],
+    ['Open', OPEN, { change: 'opened', dedupeKey: key('opened', '2026-03-01T09:31:00Z') }],
     [
       'Click',
       CLICK,
       {
-        emailId: 'em_1',
         change: 'clicked',
-        recipient: 'john@example.net',
         link: CLICK.OriginalLink,
-        dedupeKey: `clicked ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:32:00Z')} ${CLICK.OriginalLink}`,
+        dedupeKey: `${key('clicked', '2026-03-01T09:32:00Z')} ${CLICK.OriginalLink}`,
       },
     ],
     [
       'Bounce',
-      { ...BOUNCE, Details: 'smtp;550 5.1.1 The email account that you tried to reach does not exist.' },
+      { ...BOUNCE, Details: `smtp;550 5.1.1 ${error}` },
       {
-        emailId: 'em_1',
         change: 'bounced',
-        recipient: 'john@example.net',
         bounceReason: 'mailbox_not_found',
-        error: "The recipient's server refused it: 550 5.1.1 The email account that you tried to reach does not exist.",
+        error: `The recipient's server refused it: 550 5.1.1 ${error}`,
         dedupeKey: 'bounce 4323372036854',
       },
     ],
     [
       'Bounce that is a delay',
-      { ...BOUNCE, Type: 'Transient', TypeCode: 2, Details: 'smtp;451 4.7.1 come back later', Inactive: false },
-      {
-        emailId: 'em_1',
-        change: 'delivery_delayed',
-        recipient: 'john@example.net',
-        dedupeKey: `delivery_delayed ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:33:00Z')}`,
-      },
+      delay,
+      { change: 'delivery_delayed', dedupeKey: key('delivery_delayed', '2026-03-01T09:33:00Z') },
     ],
-    [
-      'SpamComplaint',
-      COMPLAINT,
-      { emailId: 'em_1', change: 'complained', recipient: 'john@example.net', dedupeKey: 'bounce 42' },
-    ],
+    ['SpamComplaint', COMPLAINT, { change: 'complained', dedupeKey: 'bounce 42' }],
     [
       'SubscriptionChange by the recipient',
       SUBSCRIPTION_CHANGE,
-      {
-        emailId: 'em_1',
-        change: 'unsubscribed',
-        recipient: 'john@example.net',
-        dedupeKey: `unsubscribed ${MESSAGE_ID} john@example.net ${second('2026-03-01T09:34:00Z')}`,
-      },
+      { change: 'unsubscribed', dedupeKey: key('unsubscribed', '2026-03-01T09:34:00Z') },
     ],
   ];
   for (const [name, record, expected] of pairs) {
     test(name, () => {
-      assert.deepEqual(parse(record), { is: 'feedback', feedback: { ...expected, claim: CLAIM } });
+      const recipient = name === 'Delivery' ? DELIVERY.Recipient : john;
+      const feedback = { emailId: 'em_1', recipient, ...expected, claim: CLAIM };
+      assert.deepEqual(parse(record), { is: 'feedback', feedback });
     });
   }
 });
@@ -146,14 +116,10 @@ describe('a bounce by its type', () => {
     });
   }
 
-  for (const Type of [
-    ...['Subscribe', 'AutoResponder', 'AddressChange', 'OpenRelayTest', 'ChallengeVerification', 'Unconfirmed'],
-    ...['SomethingNew', 'toString', '', 7, null],
-  ]) {
-    test(`${JSON.stringify(Type)} changes nothing and is kept`, () => {
-      assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT);
-    });
-  }
+  test('without effect is kept', () => {
+    for (const Type of ['Subscribe', 'AutoResponder', 'OpenRelayTest', 'SomethingNew', 'toString', '', 7, null])
+      assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT, String(Type));
+  });
 
   test('Unknown, while Postmark still sends there, is kept', () => {
     assert.deepEqual(parse({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), KEPT);
@@ -281,7 +247,6 @@ describe('our signature of the email id', () => {
 describe('a record that is ignored', () => {
   for (const [name, body] of [
     ['nothing', undefined],
-    ['a text', 'Delivery'],
     ['another record type', { ...DELIVERY, RecordType: 'Inbound' }],
     ['no metadata', { ...DELIVERY, Metadata: undefined }],
     ['a text for metadata', { ...DELIVERY, Metadata: 'em_1' }],
@@ -289,7 +254,7 @@ describe('a record that is ignored', () => {
     ['an id that cannot be stored', { ...DELIVERY, Metadata: { email: 'em_\0' } }],
     ['no message id', { ...DELIVERY, MessageID: undefined }],
     ['a recipient that cannot be stored', { ...DELIVERY, Recipient: 'a\uD800@example.net' }],
-    ['a time that is none', { ...DELIVERY, DeliveredAt: 'yesterday' }],
+    ['an invalid time', { ...DELIVERY, DeliveredAt: 'yesterday' }],
     ['a bounce without an id', { ...BOUNCE, ID: undefined }],
     ['a bounce without an address', { ...BOUNCE, Email: null }],
   ] as const) {

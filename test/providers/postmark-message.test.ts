@@ -2,28 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { postmark } from '../../src/providers/postmark/postmark.ts';
 import { addresses, outgoing } from './outgoing.ts';
-import { httpServer } from './servers.ts';
+import { recordingServer } from './servers.ts';
 import { CALL, simulator, TOKEN } from './simulator.ts';
 
 const MAX_BYTES = 10 * 1_048_576;
 
-/** The request that an email becomes. */
+/** The request for an email. */
 async function requestOf(t: TestContext, email: ReturnType<typeof outgoing>, settings: object = {}) {
-  let request: { path: string; token: unknown; bytes: number; message: Record<string, unknown> } | undefined;
-  const url = await httpServer(t, (incoming, response) => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-    incoming.once('end', () => {
-      const body = Buffer.concat(chunks);
-      const token = incoming.headers['x-postmark-server-token'];
-      const message = JSON.parse(body.toString()) as Record<string, unknown>;
-      request = { path: `${incoming.method} ${incoming.url}`, token, bytes: body.length, message };
-      response.end('{"ErrorCode":0,"MessageID":"x"}');
-    });
-  });
+  const { url, requests } = await recordingServer(t, { body: { ErrorCode: 0, MessageID: 'x' } });
   await at(url, settings).send([email], CALL);
-  assert.ok(request);
-  return request;
+  const [{ method, url: path, headers, body } = assert.fail()] = requests;
+  const message = JSON.parse(body.toString()) as Record<string, unknown>;
+  return { path: `${method} ${path}`, token: headers['x-postmark-server-token'], bytes: body.length, message };
 }
 
 function at(baseUrl: string, settings: object = {}) {

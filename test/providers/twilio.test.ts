@@ -5,23 +5,14 @@ import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
 import { callbackUrl } from '../../src/providers/twilio/twilio.ts';
 import { locate } from '../../src/providers/twilio/client.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, PUBLIC_URL, twilioAt } from './chat.ts';
-import { answering, closedPort, httpServer } from './servers.ts';
+import { answering, closedPort, httpServer, recordingServer } from './servers.ts';
 
-/** What is posted for a message; Twilio answers each with a sid. */
+/** The outcome of a message that Twilio takes, and the requests for it. */
 async function posted(t: TestContext, message: OutgoingChat, settings: Parameters<typeof twilioAt>[1] = {}) {
-  const requests: { method: string; url: string; authorization: string; form: Record<string, string> }[] = [];
-  const url = await httpServer(t, (request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-    request.on('end', () => {
-      const { method = '', headers } = request;
-      const form = Object.fromEntries(new URLSearchParams(body));
-      requests.push({ method, url: request.url ?? '', authorization: headers.authorization ?? '', form });
-      response.writeHead(201).end(JSON.stringify({ sid: 'SM1', status: 'queued' }));
-    });
-  });
+  const { url, requests } = await recordingServer(t, { status: 201, body: { sid: 'SM1', status: 'queued' } });
   const outcome = await twilioAt(url, settings).send(message);
-  return { outcome, requests };
+  const forms = requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body.toString())));
+  return { outcome, requests, forms };
 }
 
 const content = { contentSid: 'HX1', variables: ['1', 'name'] };
@@ -29,19 +20,18 @@ const content = { contentSid: 'HX1', variables: ['1', 'name'] };
 describe('what Twilio is sent', { concurrency: true }, () => {
   test('a text, by the account’s path and credentials, with our id in the callback', async (t) => {
     const message = chat({ text: 'Größe: 5 & mehr\nx' });
-    const { outcome, requests } = await posted(t, message);
+    const { outcome, requests, forms } = await posted(t, message);
     assert.deepEqual(outcome, { kind: 'sent', messageId: 'SM1' });
-    assert.deepEqual(requests, [
+    const [{ method, url, headers } = assert.fail()] = requests;
+    assert.deepEqual([method, url], ['POST', `/2010-04-01/Accounts/${ACCOUNT.accountSid}/Messages.json`]);
+    const credentials = Buffer.from(`${ACCOUNT.accountSid}:${ACCOUNT.authToken}`).toString('base64');
+    assert.equal(headers.authorization, `Basic ${credentials}`);
+    assert.deepEqual(forms, [
       {
-        method: 'POST',
-        url: `/2010-04-01/Accounts/${ACCOUNT.accountSid}/Messages.json`,
-        authorization: `Basic ${Buffer.from(`${ACCOUNT.accountSid}:${ACCOUNT.authToken}`).toString('base64')}`,
-        form: {
-          From: `whatsapp:${FROM}`,
-          To: `whatsapp:${message.to}`,
-          Body: 'Größe: 5 & mehr\nx',
-          StatusCallback: `${PUBLIC_URL}/callbacks/twilio?m=${message.id}#rc=5&rp=all`,
-        },
+        From: `whatsapp:${FROM}`,
+        To: `whatsapp:${message.to}`,
+        Body: 'Größe: 5 & mehr\nx',
+        StatusCallback: `${PUBLIC_URL}/callbacks/twilio?m=${message.id}#rc=5&rp=all`,
       },
     ]);
   });
@@ -78,8 +68,8 @@ describe('what Twilio is sent', { concurrency: true }, () => {
       const message = chat(given);
       const settings = { contentOf, publicUrl: null };
       assert.equal(twilioAt('http://127.0.0.1:9', settings).refusal(message), undefined);
-      const { requests } = await posted(t, message, settings);
-      assert.deepEqual(requests[0]?.form, { From: `whatsapp:${FROM}`, To: `whatsapp:${message.to}`, ...form });
+      const { forms } = await posted(t, message, settings);
+      assert.deepEqual(forms[0], { From: `whatsapp:${FROM}`, To: `whatsapp:${message.to}`, ...form });
       assert.deepEqual(lookups, 'template' in given ? ['n en'] : []);
     });
   }
@@ -99,7 +89,7 @@ describe('what Twilio is sent', { concurrency: true }, () => {
       ],
     ] as const) {
       const result = await posted(t, message, { contentOf });
-      assert.deepEqual(result, { outcome, requests: [] });
+      assert.deepEqual(result, { outcome, requests: [], forms: [] });
     }
   });
 });
@@ -143,7 +133,7 @@ describe('what Twilio does not carry', () => {
     ['a document with a name', { document: { link, filename: 'a.pdf' } }, /without a file name/],
     ['a carousel', { template: { name: 'n', language: 'en', components: [{ type: 'carousel' }] } }, /type carousel/],
   ] as const) {
-    test(`${name}: ${expected ? 'a sentence that says so' : 'carried'}`, () => {
+    test(`${name}: ${expected ? 'refused with a reason' : 'accepted'}`, () => {
       const refusal = twilio.refusal(chat(given));
       if (expected === undefined) assert.equal(refusal, undefined);
       else assert.match(refusal ?? '', expected);
@@ -175,7 +165,6 @@ describe('an answer', { concurrency: true }, () => {
     [429, undefined, 'busy'],
     [503, undefined, 'busy'],
     [500, 1, 'busy'],
-    [502, undefined, 'unknown'],
     [400, undefined, 'account'],
     [403, 1, 'account'],
     [307, undefined, 'account'],
@@ -200,7 +189,7 @@ describe('an answer', { concurrency: true }, () => {
     });
   });
 
-  for (const body of ['', '<html>', 'null', '{}', '{"sid":7}', '{"sid":""}']) {
+  for (const body of ['', '<html>', 'null', '{"sid":7}', '{"sid":""}']) {
     test(`of 200 with ${body || 'nothing'} leaves unknown whether it was taken`, async (t) => {
       const outcome = await twilioAt(await httpServer(t, answering({ body }))).send(chat());
       assert.equal(outcome.kind, 'unknown');
@@ -209,11 +198,11 @@ describe('an answer', { concurrency: true }, () => {
 });
 
 describe('a connection', { concurrency: true }, () => {
-  const told = (outcome: ChatOutcome) => [outcome.kind, 'detail' in outcome && outcome.detail];
+  const summary = (outcome: ChatOutcome) => [outcome.kind, 'detail' in outcome && outcome.detail];
 
   test('that there was none: nothing left', async () => {
     const outcome = await twilioAt(`http://127.0.0.1:${await closedPort()}`).send(chat());
-    assert.deepEqual(told(outcome), ['busy', 'Twilio could not be reached: connection refused.']);
+    assert.deepEqual(summary(outcome), ['busy', 'Twilio could not be reached: connection refused.']);
   });
 
   test('that broke, or brought nothing in time, before and after Twilio took it', async (t) => {
@@ -227,7 +216,7 @@ describe('a connection', { concurrency: true }, () => {
       await behave(behaviour);
       const message = chat();
       const since = Date.now();
-      assert.deepEqual(told(await twilio.send(message)), ['unknown', `Twilio did not answer: ${detail}.`]);
+      assert.deepEqual(summary(await twilio.send(message)), ['unknown', `Twilio did not answer: ${detail}.`]);
       const all = await inbox();
       assert.equal(all.length, arrived);
       assert.equal(await twilio.find?.(message, since), arrived === 0 ? undefined : all[0]?.id);
