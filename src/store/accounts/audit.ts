@@ -2,10 +2,10 @@ import { newId } from '../../domain/ids.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 
-/** Who has changed something: a member in the dashboard, a program with a key, or Sendwright by itself. */
+/** A member in the dashboard, a program with a key, or Sendwright itself. */
 export type ActorKind = 'user' | 'key' | 'system';
 
-/** A change, as it is noted. */
+/** An audit log entry to store. */
 export interface Change {
   readonly org_id: string;
   readonly actor_kind: ActorKind;
@@ -26,7 +26,6 @@ export type AuditEntry = Omit<Change, 'org_id'> & {
   actor_email: string | null;
 };
 
-/** Notes a change. */
 export async function insertAudit(db: Db, change: Change): Promise<void> {
   await db.query(
     `INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
@@ -43,7 +42,7 @@ export async function insertAudit(db: Db, change: Change): Promise<void> {
   );
 }
 
-/** Notes what concerns a user, such as a sign-in, in each organization of that user. */
+/** Records an event of a user, such as a sign-in, in each organization of the user. */
 export async function insertAuditOfUser(db: Db, userId: string, change: Omit<Change, 'org_id'>): Promise<void> {
   const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
   for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });

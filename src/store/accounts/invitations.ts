@@ -57,8 +57,8 @@ export function findInvitation(db: Db, sha256: Buffer): Promise<Invitation | und
 }
 
 /**
- * Open invitations of a user's address, oldest first. A user whose address was never confirmed has none here: that account
- * may be of somebody else than the person who was invited.
+ * Open invitations of a user's address, oldest first. A user whose address was never confirmed has none here: the account
+ * may belong to a person other than the invited one.
  */
 export function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]> {
   return queryRows(
@@ -71,7 +71,7 @@ export function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]>
   );
 }
 
-/** Uses an invitation up. @returns false when somebody has just done so */
+/** Redeems an invitation. @returns false if it was redeemed or has expired */
 export async function takeInvitation(db: Db, id: string): Promise<boolean> {
   return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id])) === 1;
 }
@@ -81,7 +81,7 @@ export async function deleteInvitationsTo(db: Db, orgId: string, email: string):
   await db.query(`DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
 }
 
-/** Takes an invitation back. @returns whether there was one */
+/** Deletes an invitation. @returns whether there was one */
 export async function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
   return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId])) === 1;
 }

@@ -4,7 +4,7 @@ import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
 
-/** What decides about a request that a key makes. */
+/** The fields of a key that authorize requests. */
 export interface ApiKey {
   id: string;
   org_id: string;
@@ -20,7 +20,7 @@ export interface ApiKey {
   sha256: Buffer;
 }
 
-/** A key as its owner sees it: its secret never leaves by this way. */
+/** A key as its owner sees it, without its secret. */
 export interface KeySummary {
   id: string;
   name: string | null;
@@ -33,7 +33,7 @@ export interface KeySummary {
   created_at: string;
 }
 
-/** A key on its way into the table. */
+/** A key to store. */
 export interface NewKey extends Pick<
   KeySummary,
   'id' | 'name' | 'preset' | 'domain_ids' | 'expires_at' | 'allowed_ips'
@@ -71,7 +71,7 @@ export function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> 
   );
 }
 
-/** Which of these ids are no domains of the organization. */
+/** Returns those of the ids that are not domains of the organization. */
 export async function missingDomains(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT wanted.id FROM unnest($2::text[]) AS wanted(id)
@@ -112,18 +112,18 @@ export function listKeys(
   );
 }
 
-/** Ends a key, of whatever organization; false when there is no such key. Revoking it again changes nothing. */
+/** Revokes a key of any organization; false if there is no such key. Revoking it again changes nothing. */
 export async function revokeKey(db: Db, id: string): Promise<boolean> {
   return (await execute(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id])) === 1;
 }
 
-/** Whose key it is. */
+/** Returns the organization of a key. */
 export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
   const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM api_keys WHERE id = $1`, [id]);
   return rows[0]?.org_id;
 }
 
-/** Ends a key of an organization; false when it has no such key, or none any more. */
+/** Revokes a key of an organization; false if it has no such key or the key is revoked. */
 export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
   return (
     (await execute(

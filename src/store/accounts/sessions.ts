@@ -19,7 +19,7 @@ export interface Session {
   user: User;
   /** All of the user's organizations, by name. */
   organizations: OrganizationOfUser[];
-  /** The one that is looked at, unless he has left it since. */
+  /** The selected one, unless the user has left it since. */
   org_id: string | null;
   flash: string | null;
   /** Whether it is time to note that it is in use. */
@@ -71,7 +71,7 @@ export async function setSessionOrganization(db: Db, sha256: Buffer, orgId: stri
   );
 }
 
-/** What the next page shall tell, or null when it was told. */
+/** The message for the next page, or null once it was shown. */
 export async function setFlash(db: Db, sha256: Buffer, flash: string | null): Promise<void> {
   await db.query(`UPDATE sessions SET flash = $2 WHERE sha256 = $1`, [sha256, flash]);
 }

@@ -1,7 +1,7 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** What a member may do: look, work, or decide who else is a member. Each may do what those before it may. */
+/** Viewers read, members also change, owners also manage members. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -45,7 +45,7 @@ export function findUser(db: Db, id: string): Promise<UserWithPassword | undefin
   return queryRow(db, `SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
 }
 
-/** Notes that the operator has confirmed who holds a user's address. */
+/** Records that the operator has confirmed who holds a user's address. */
 export async function setProved(db: Db, id: string): Promise<void> {
   await db.query(`UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
 }
@@ -85,7 +85,7 @@ export async function setUserName(db: Db, id: string, name: string): Promise<voi
   await db.query(`UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
 }
 
-/** Makes a user a member. @returns false when he is one already, whose role stays */
+/** Makes a user a member. @returns false if the user is one already; the role then stays */
 export async function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
   return (
     (await execute(db, `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
@@ -123,7 +123,7 @@ export function findMember(db: Db, orgId: string, userId: string): Promise<Membe
   );
 }
 
-/** The owners of an organization, who stay so until the caller's transaction ends. */
+/** Locks the owners of an organization. */
 export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
   const { rows } = await db.query<{ user_id: string }>(
     `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
@@ -148,7 +148,7 @@ export async function deleteMembership(db: Db, orgId: string, userId: string): P
   return (await execute(db, `DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId])) === 1;
 }
 
-/** The organizations of a user, who stays a member of them until the caller's transaction ends. */
+/** Locks the memberships of a user. */
 export function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
   return queryRows(db, `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`, [userId]);
 }

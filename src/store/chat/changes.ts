@@ -18,8 +18,8 @@ export interface ChangedChat {
 }
 
 /**
- * Makes one transition on messages, notes it in their timelines and tells customers' endpoints.
- * @returns what the transition applied to or was noted on, with its status afterwards
+ * Applies one transition to messages, adds it to their timelines and enqueues webhooks.
+ * @returns the messages that were changed or got an event, with their new status
  */
 export async function changeChats(
   db: Db,
@@ -41,9 +41,9 @@ export async function changeChats(
 }
 
 /**
- * Rows are locked in the order of their ids, each looked up by itself. The timeline is written before the message, since its unique index alone can
- * tell what has been noted already. Of what a provider calls the message, the first name stays. Upkeep looks after messages
- * that Twilio took: Meta cannot be asked.
+ * Rows are locked in the order of their ids, each looked up alone. The timeline is written before the message, because only
+ * its unique index detects an event that is recorded already. The provider's first id of a message stays. Upkeep queries
+ * messages that Twilio accepted: Meta cannot be queried.
  */
 const CHANGE_CHATS = `
   WITH found AS MATERIALIZED (

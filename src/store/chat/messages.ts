@@ -6,7 +6,7 @@ import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 
-/** A valid request on its way into the table, with what intake decided about it. */
+/** A valid message to store. */
 export interface NewChat {
   readonly id: string;
   readonly event_id: string;
@@ -17,7 +17,7 @@ export interface NewChat {
   readonly country: string;
   readonly type: ChatType;
   readonly content: ChatContent;
-  /** The span of its request, which its delivery goes on from. */
+  /** The span of its request, which its delivery continues. */
   readonly traceparent?: string | undefined;
 }
 
@@ -38,8 +38,8 @@ export function acceptChat(db: Db, orgId: string, chat: NewChat): Promise<ChatAc
 }
 
 /**
- * Stores one message likewise, and remembers the answer under the request's key in the same statement.
- * @throws SQLSTATE 23505 when the key has been used meanwhile
+ * Stores one message like `acceptChat`, and the response under the request's idempotency key in the same statement.
+ * @throws SQLSTATE 23505 if the key has been used meanwhile
  */
 export function acceptChatWithKey(
   db: Db,

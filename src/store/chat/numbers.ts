@@ -30,12 +30,12 @@ export type ChatNumber = NumberSummary & { templates: NumberTemplate[] };
 
 const SUMMARY = `id, number, provider, phone_number_id, account_sid, credentials IS NOT NULL AS own_token, created_at`;
 
-/** A connected number that stands in the way of another one: the same number, or the same id at Meta. */
+/** A connected number that conflicts with another one: the same number, or the same id at Meta. */
 export interface ConflictingNumber {
   readonly id: string;
   readonly org_id: string;
   readonly number: string;
-  /** Null when nobody has confirmed it. */
+  /** Null if it was not confirmed. */
   readonly verified_by: NumberVerifier | null;
 }
 
@@ -79,7 +79,7 @@ export function listNumbersOfAll(db: Db, orgId: string | null): Promise<Operator
 /**
  * Connects a number and its templates.
  * @param credentials the sealed token of its own, or null
- * @throws SQLSTATE 23505 when it is connected already, to whomever
+ * @throws SQLSTATE 23505 if an organization has connected it already
  */
 export function insertNumber(
   db: Db,

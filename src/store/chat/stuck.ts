@@ -1,6 +1,6 @@
 import type { Db } from '../postgres/pool.ts';
 
-/** Messages that Twilio took and has told too little about, those that upkeep should have looked at longest ago first. */
+/** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
 export async function findUnreportedChats(db: Db, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: 'find_unreported_chats',
@@ -11,7 +11,7 @@ export async function findUnreportedChats(db: Db, limit: number): Promise<string
   return rows.map(({ id }) => id);
 }
 
-/** Messages that should have left, and that no outbox row speaks of. */
+/** Overdue messages without an outbox row. */
 export async function findOverdueChats(db: Db, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: 'find_overdue_chats',
@@ -24,8 +24,8 @@ export async function findOverdueChats(db: Db, limit: number): Promise<string[]>
 }
 
 /**
- * Notes that messages have been looked at: the next look comes when they have been stuck for twice as long, an hour later
- * at most, or a day for those that a provider took. These are left alone after three days.
+ * Schedules the next check of messages, at twice the time for which they have been stuck: at most an hour later, or a day for
+ * messages that a provider accepted. These are not checked after three days.
  */
 export async function scheduleNextChatCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -45,7 +45,7 @@ export async function scheduleNextChatCheck(db: Db, ids: readonly string[]): Pro
   });
 }
 
-/** Has messages that are still queued carried by a workflow again. @returns their ids */
+/** Starts new workflows for messages that are still queued. @returns their ids */
 export async function putBackChats(db: Db, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ message_id: string }>({
     name: 'put_back_chats',

@@ -10,7 +10,7 @@ export interface Domain {
   /** An A-label in lower case. */
   name: string;
   status: DomainStatus;
-  /** Taken on trust by the operator: verified whatever DNS says. */
+  /** Trusted by the operator: verified regardless of DNS. */
   trusted: boolean;
   created_at: string;
   /** When it was verified; null unless it is. */
@@ -40,7 +40,7 @@ const WHOLE = `
   FROM domains AS domain LEFT JOIN provider_domains AS provider USING (name)`;
 
 /**
- * Adds a domain by its A-label. One that is not taken on trust is to be checked at once.
+ * Adds a domain by its A-label. A domain that is not trusted is checked immediately.
  * @param trusted verified without looking at DNS
  * @returns undefined when another organization has verified it
  * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
@@ -77,7 +77,7 @@ export async function domainNames(db: Db, orgId: string, ids: readonly string[])
   return rows.map(({ name }) => name);
 }
 
-/** @param orgId whose it must be; null for whoever has it */
+/** @param orgId the organization that must have it; null for any */
 export function findDomain(db: Db, orgId: string | null, id: string): Promise<WholeDomain | undefined> {
   return queryRow(db, `${WHOLE} WHERE domain.id = $1 AND ($2::text IS NULL OR domain.org_id = $2)`, [id, orgId]);
 }
@@ -93,7 +93,7 @@ export function listDomains(db: Db, orgId: string, after: Cursor | null, limit: 
   );
 }
 
-/** Deletes a domain with its key. What a provider has of it is left to upkeep. @returns what it was */
+/** Deletes a domain with its key. Upkeep deletes it at the provider. @returns the deleted domain */
 export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
   return queryRow(
     db,
@@ -111,14 +111,14 @@ export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain 
   );
 }
 
-/** Leaves word for the relay: the workflow of a domain must begin, or look again. */
+/** Starts or wakes the workflow of a domain, through the outbox. */
 export async function wakeDomain(db: Db, id: string): Promise<void> {
   await db.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'domain')`, [id]);
 }
 
 /**
- * Takes a check that somebody asks for: not again within so many seconds. A domain that has failed begins anew.
- * @returns `check` when it is to be checked now, `begun` when it began anew; undefined when there is no such domain
+ * Requests a check, at most one in so many seconds. A failed domain starts over.
+ * @returns `check` if it is to be checked now, `begun` if it starts over; undefined if there is no such domain
  */
 export function requestCheck(
   db: Db,
@@ -149,7 +149,7 @@ export function requestCheck(
   );
 }
 
-/** Gives a domain its DKIM key, unless it has one. @param sealed the private half */
+/** Stores a domain's DKIM key unless it has one. @param sealed the private key */
 export async function saveDkimKey(db: Db, id: string, publicKey: string, sealed: Buffer): Promise<void> {
   await db.query(`UPDATE domains SET dkim_public = $2, dkim_key = $3 WHERE id = $1 AND dkim_key IS NULL`, [
     id,
@@ -165,7 +165,7 @@ export interface Registration extends Progress {
   name: string;
 }
 
-/** All registrations of a name, locked in the order of their ids: who verifies one may have to fail the others. */
+/** Locks all registrations of a name, in the order of their ids: verifying one may fail the others. */
 export function lockRegistrations(db: Db, name: string): Promise<Registration[]> {
   return queryRows(
     db,
@@ -176,7 +176,7 @@ export function lockRegistrations(db: Db, name: string): Promise<Registration[]>
   );
 }
 
-/** Writes down what a check came to. @param published whether our key is in DNS; undefined when that could not be asked */
+/** Records the result of a check. @param published whether our key is in DNS; undefined if DNS could not be queried */
 export async function saveCheck(
   db: Db,
   id: string,
@@ -195,7 +195,7 @@ export async function saveCheck(
   );
 }
 
-/** Fails registrations of a name that another organization has proved to own. @param said what their owners see */
+/** Fails registrations of a name that another organization has verified. */
 export async function failDomains(db: Db, ids: readonly string[], findings: Findings): Promise<void> {
   if (ids.length === 0) return;
   await db.query(
@@ -205,7 +205,7 @@ export async function failDomains(db: Db, ids: readonly string[], findings: Find
   );
 }
 
-/** Wakes domains that should have been checked ten minutes ago: their workflow was lost. @returns how many */
+/** Wakes domains whose check is ten minutes overdue: their workflow was lost. @returns how many */
 export function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
   return execute(
     db,
@@ -219,17 +219,17 @@ export function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
   );
 }
 
-/** A domain that emails are about to leave from. */
+/** The sender domain of emails. */
 export interface SendingDomain {
   id: string;
   org_id: string;
   name: string;
   status: DomainStatus;
-  /** Its private DKIM key, sealed; null where nothing of ours signs, or nobody could check it. */
+  /** Its sealed private DKIM key; null if we do not sign or the public key is not published. */
   dkim_key: Buffer | null;
 }
 
-/** The domains of many emails at once; those that are not registered are missing. */
+/** The domains of many emails in one query; those that are not registered are missing. */
 export async function findSendingDomains(
   db: Db,
   inputs: readonly { readonly org_id: string; readonly name: string }[],

@@ -7,7 +7,7 @@ export interface ProviderDomain {
   readonly records: ProviderRecords;
 }
 
-/** Notes what a provider says of a domain. @param ours whether we made it there now; what was ours before stays so */
+/** Records a provider's state of a domain. @param ours true if we created it there now; an earlier true is kept */
 export async function keepProviderDomain(
   db: Db,
   name: string,
@@ -24,16 +24,16 @@ export async function keepProviderDomain(
   );
 }
 
-/** A domain that somebody gave up. */
+/** A domain that an organization has deleted. */
 export interface UnusedDomain {
   readonly name: string;
   readonly provider_id: number;
   readonly ours: boolean;
-  /** Whether anybody has it still, or again. */
+  /** True if an organization has it, still or again. */
   readonly is_used: boolean;
 }
 
-/** What is to be deleted at the provider now, or may have to be. Doing it twice does no harm. */
+/** Domains to delete at the provider now. Deleting twice is harmless. */
 export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]> {
   return queryRows(
     db,
@@ -44,13 +44,13 @@ export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]>
   );
 }
 
-/** Forgets a domain that nobody has, or notes that somebody has it. */
+/** Deletes the record of an unused domain, or marks a used one as used. */
 export async function endUnusedDomain(db: Db, { name, provider_id: id, is_used: isUsed }: UnusedDomain): Promise<void> {
   if (isUsed) await db.query(`UPDATE provider_domains SET unused_since = NULL WHERE name = $1`, [name]);
   else await db.query(`DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
 }
 
-/** Puts one off that the provider could not be asked about: a minute, doubling to six hours. */
+/** Defers a domain because the provider is unreachable: by a minute, doubling to six hours. */
 export async function deferUnusedDomain(db: Db, name: string): Promise<void> {
   await db.query(
     `UPDATE provider_domains

@@ -26,7 +26,7 @@ export interface LockedEmail extends StoredContent {
   schedule_version: number;
   provider: string | null;
   attachments: Attachment[];
-  /** The workflow that carries it. */
+  /** The workflow that delivers it. */
   workflow_id: string;
   /** Milliseconds until it is due by the database's clock; 0 when it is. */
   due_in: number;
@@ -80,8 +80,8 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
 }
 
 /**
- * The status of each email, or, with a workflowId, of each that this workflow carries; their rows are locked likewise. One
- * with copies that are still to be sent is `queued`, whatever was reported about the others.
+ * Locks emails and returns their statuses; with a workflow id, only of emails that this workflow delivers. An email with
+ * unsent copies is `queued`, also if other copies were reported about.
  */
 export async function lockStatuses(
   db: Db,
@@ -203,7 +203,7 @@ export async function countRepeats(
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }
 
-/** Writes down that a provider is about to be called. Must be committed before the call is made. */
+/** Records attempts. Must be committed before the provider is called. */
 export async function beginAttempts(
   db: Db,
   attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
@@ -229,8 +229,8 @@ export interface AttemptEnding {
 }
 
 /**
- * Writes down how attempts ended. A later `sent` corrects an earlier guess; nothing corrects `sent`. Rows are locked in the
- * order of their keys, so that two that end the same attempts wait for each other, never in a circle.
+ * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Rows are locked in the order
+ * of their keys, which prevents deadlocks.
  */
 export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;
@@ -268,7 +268,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
 }
 
 /**
- * Counts a question to a provider about a call that did not find the messages.
+ * Counts a lookup of a call at its provider.
  * @param isNotFound false when the provider could not be asked
  */
 export async function recordLookups(

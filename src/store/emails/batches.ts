@@ -121,9 +121,9 @@ export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string;
 }
 
 /**
- * Of the batches that these emails belong to, or that these are, those whose members have all stopped waiting and of which
- * customers have not been told. Members end in about their order, so that one which still waits is found from the end: the
- * planner takes a CASE for true of every second member, and so reads the index backwards until it meets one.
+ * Finds finished batches whose end was not announced, among those with these ids or of emails with these ids. Members end in
+ * about their order, so a pending one is found from the end: the planner assumes that CASE is true for every second member,
+ * and so reads the index backwards.
  */
 export async function findFinishedBatches(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
@@ -144,14 +144,14 @@ export async function findFinishedBatches(db: Db, ids: readonly string[]): Promi
   });
 }
 
-/** Notes that customers are told of a batch's end. @returns whether that was still to be done */
+/** Marks the end of a batch as announced. @returns false if it was already */
 export async function markAnnounced(db: Db, id: string): Promise<boolean> {
   return (
     (await execute(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id])) === 1
   );
 }
 
-/** Ids of batches of which customers have not been told that they are over, after a certain one, at most `limit`. */
+/** Ids of batches whose end was not announced, after a certain one, at most `limit`. */
 export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT id FROM batches WHERE announced_at IS NULL AND id > coalesce($1, '') ORDER BY id LIMIT $2`,
@@ -161,9 +161,9 @@ export async function findUnannounced(db: Db, after: string | null, limit: numbe
 }
 
 /**
- * Adds the moves of each batch up whose oldest is older than a minute, so that counts are read from a few rows: one for
- * each pair of statuses. Readers see the same sums before and after; two at once fold what each of them gets.
- * @param limit most batches to fold @returns how many were folded
+ * Sums up the moves of batches with a move older than a minute, so that counts are read from one row per pair of statuses.
+ * Readers see the same sums before and after; concurrent calls take different rows.
+ * @param limit the maximum number of batches @returns the number of batches
  */
 export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
   const { rows } = await db.query<{ batches: number }>(

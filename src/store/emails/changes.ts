@@ -17,7 +17,7 @@ export interface ChangedEmail {
   bounce_reason?: BounceReason;
   provider?: string;
   provider_message_id?: string;
-  /** Of a provider's report: an email that has noted it before stays untouched. */
+  /** The deduplication key of a provider's report: a report that is recorded already changes nothing. */
   dedupe_key?: string;
   /** Whom of its recipients it is about, in lower case. */
   recipient?: string;
@@ -29,7 +29,7 @@ export interface ChangedEmail {
   claim?: ReportClaim;
 }
 
-/** An email in a change: whether it was changed or noted, or left alone since a callback's claim does not fit it. */
+/** An email that was changed, or was refused because a callback's claim does not fit it. */
 export interface ChangeResult {
   readonly id: string;
   readonly event_id: string;
@@ -39,10 +39,10 @@ export interface ChangeResult {
 }
 
 /**
- * Makes one transition on many emails, notes it in their timelines and at the recipients it is about, and tells
- * customers' endpoints. An email may stand there several times, for several recipients.
+ * Applies one transition to emails, adds it to their timelines and recipients, and enqueues webhooks. An email may occur
+ * several times, for several recipients.
  * @param orgId when given, only that organization's emails
- * @returns what the transition applied to or was noted on, and what was refused
+ * @returns the emails that were changed or got an event, and those that were refused
  */
 export async function changeEmails(
   db: Db,
@@ -89,14 +89,13 @@ const CLAIM_FITS = fitsClaim({
   isSigned: 'input.is_signed',
 });
 
-/** A recipient's statuses from the mildest on: what is reported never lowers one. */
+/** A recipient's statuses in ascending order: a report never lowers the status. */
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 
 /**
- * Rows are locked in the order of their ids, so two changes of the same emails wait for each other, never in a circle. Each
- * is looked up by itself (see PLANNER in pool.ts), and its event's time in a map, where a join would compare each with each.
- * The timeline is written before the email: what it has noted already, also by a change that has only just committed,
- * its unique index alone can tell.
+ * Rows are locked in the order of their ids, which prevents deadlocks. Each is looked up alone (see PLANNER in pool.ts), and
+ * its event's time in a map, because a join would compare all pairs. The timeline is written before the email: only its
+ * unique index detects an event that a concurrent change has just committed.
  */
 const CHANGE_EMAILS = `
   WITH locked AS MATERIALIZED (
@@ -164,8 +163,8 @@ const CHANGE_EMAILS = `
 export type MoveAudit = { readonly id: string } & Pick<AuditChange, 'actor_kind' | 'actor_id'>;
 
 /**
- * Gives a scheduled email another time, notes it and tells the relay, when its status is in `from` and the time is in
- * the future and near enough by the database's clock. From then on it is carried by a workflow of its own.
+ * Reschedules an email if its status is in `from` and the time is at most 30 days ahead by the database's clock. From then on
+ * its own workflow delivers it.
  * @returns the new time, or undefined when nothing was changed
  */
 export async function moveEmail(

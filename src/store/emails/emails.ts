@@ -13,24 +13,24 @@ import { BITS_OF_TAGS, STORE_TAGS } from './tags.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** What the database judges an email by. */
+/** The fields that the database checks. */
 export interface SenderAndTime {
   /** The A-label of the domain in `from`. */
   from_domain: string;
-  /** UTC with milliseconds, or null for at once. */
+  /** UTC with milliseconds, or null for immediately. */
   scheduled_at: string | null;
 }
 
-/** A valid request on its way into the table, with what intake decided about it. */
+/** A valid email to store. */
 export interface NewEmail extends EmailRequest, SenderAndTime {
   id: string;
   event_id: string;
   batch_id: string | null;
   /** Its content as it is stored; html, text and headers are empty then. */
   sealed?: SealedContent;
-  /** The idempotency key of its request, which the answer will stand for. */
+  /** The idempotency key of its request; its response is stored with it. */
   idempotency?: IdempotencyKey | undefined;
-  /** The span of its request, which its delivery goes on from. */
+  /** The span of its request, which its delivery continues. */
   traceparent?: string | undefined;
 }
 
@@ -117,7 +117,7 @@ export function judgeEmails(
 /** Whole hours: an interval of days would follow the session's daylight saving. */
 const IN_TIME = `CASE WHEN scheduled_at <= now() THEN 'past' WHEN scheduled_at > now() + interval '720 hours' THEN 'far' END`;
 
-/** What the database says about each row of `mail`, by its clock and its domains. */
+/** The refusal of each row of `mail`, by the database's clock and domains. */
 const JUDGED = `
   judged AS MATERIALIZED (
     SELECT mail.*,
@@ -230,7 +230,7 @@ export async function findEmail(
   return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
 }
 
-/** What stands in the way of moving or canceling an email, found after a change that changed nothing. */
+/** Returns why an email could not be rescheduled or canceled. */
 export async function whyUnmoved(
   db: Db,
   orgId: string,

@@ -22,19 +22,19 @@ export const COUNT_CHANGED = `
     GROUP BY 1, 2, 3, 5, 6
   )`;
 
-/** What a row of email_moves says, as rows of email_hours. */
+/** The additions of a row of email_moves to rows of email_hours. */
 const SIDES = `
   CROSS JOIN LATERAL (VALUES
     ('status', move.to_status, move.emails), ('status', move.from_status, -move.emails),
     ('bounce', move.bounce_reason, move.emails), (move.to_status, move.time_step::text, move.emails)
   ) AS side(measure, name, emails)`;
 
-/** Any number that only folding uses: one process folds at a time, so that two never wait for each other's rows. */
+/** The advisory lock of this aggregation: one process at a time. */
 const LOCK = 4_418_093_673;
 
 /**
- * Takes the oldest moves into email_hours, in one statement, so that whoever reads both sees each email counted once.
- * Does nothing while another process is at it.
+ * Moves the oldest additions into email_hours, in one statement, so that readers of both count each email once. Does nothing
+ * while another process does it.
  * @returns how many it took, at most `limit`
  */
 export async function aggregateEmailMoves(db: Db, limit: number): Promise<number> {

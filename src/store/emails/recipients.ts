@@ -8,7 +8,7 @@ export interface Recipient {
   readonly recipient: string;
 }
 
-/** Notes who gets nothing of an email because of the suppression list. */
+/** Records suppressed recipients of an email. */
 export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): Promise<void> {
   if (recipients.length === 0) return;
   await db.query({
@@ -21,7 +21,8 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
 }
 
 /**
- * Writes down who gets a copy of a marketing email, unless that was done before; who is suppressed meanwhile gets none.
+ * Records the recipients of a marketing email unless that was done before. A recipient that is suppressed meanwhile gets no
+ * copy.
  * An email that goes out in many parts comes here once for each part, so that rows that stay `queued` are only read.
  * @returns copies that are still to be sent
  */
@@ -59,7 +60,7 @@ export interface CopyEnding extends Recipient {
   readonly provider_message_id: string | null;
 }
 
-/** Writes down how the sending of copies ended. One that was reported about meanwhile keeps its status. */
+/** Records how the sending of copies ended. A copy that was reported about meanwhile keeps its status. */
 export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise<void> {
   if (endings.length === 0) return;
   await db.query({
@@ -75,7 +76,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
   });
 }
 
-/** Gives up the copies that are still to be sent. @returns ids of the emails that had some */
+/** Fails the unsent copies of emails. @returns ids of the emails that had some */
 export async function failCopies(db: Db, failed: readonly { id: string; error: string }[]): Promise<Set<string>> {
   if (failed.length === 0) return new Set();
   const { rows } = await db.query<{ email_id: string }>({

@@ -2,7 +2,7 @@ import { HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
-/** An email that its provider took and has told too little about. */
+/** An email that its provider accepted and whose final status is overdue. */
 export interface UnreportedEmail {
   readonly id: string;
   /** The provider's ids: of the email, or of each copy of a marketing email. */
@@ -10,9 +10,9 @@ export interface UnreportedEmail {
 }
 
 /**
- * Emails that Postmark, the one provider that can be asked, took more than 15 minutes ago and has not reported the end
- * of: those that nobody has asked about before, then those that it is time to ask about again. After three days nothing
- * more is asked: a provider gives up its own tries, and its callbacks to us, long before, and a weekend is covered.
+ * Emails that Postmark, the only provider that can be queried, accepted more than 15 minutes ago without a final report.
+ * Emails that were never queried come first. After three days, which cover a weekend, Postmark is not queried again: it has
+ * ended its own retries and callbacks long before.
  */
 export function findUnreported(db: Db, limit: number): Promise<UnreportedEmail[]> {
   return queryRows(db, {
@@ -37,10 +37,10 @@ export function findUnreported(db: Db, limit: number): Promise<UnreportedEmail[]
   });
 }
 
-/** As the index emails_unreported says it. */
+/** The condition of the index emails_unreported. */
 const UNREPORTED = `status IN ('sent', 'delivery_delayed') AND provider = 'postmark'`;
 
-/** An email that should have left and has not. */
+/** An overdue email. */
 export interface OverdueEmail {
   readonly id: string;
   /** The workflow that delivers it, or did. */
@@ -114,16 +114,16 @@ export async function findAlmostDue(db: Db, workflowId: string): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-/** Any number that only this uses: the advisory lock that keeps two tasks from writing an outbox row for the same email. */
+/** The advisory lock that prevents two tasks from writing an outbox row for the same email. */
 const PUT_BACK_LOCK = 6_120_455_908;
 
 /**
- * Gives the open emails of a workflow that is gone a workflow again, through the outbox. Call it in a transaction.
+ * Starts new workflows for the open emails of a lost workflow, through the outbox. Call it in a transaction.
  *
- * `start` lets the relay group them within its budget of workflow starts, so that a lost Temporal database does not come
- * back as one workflow per email. It is refused where the id was used before: an email whose own workflow has closed is
- * started with `leave`, as are unsent copies, which cannot be grouped.
- * @param isMissing whether Temporal knows nothing of the workflow
+ * `start` lets the relay group them, so that a lost Temporal database does not result in one workflow per email. Temporal
+ * refuses it for an id that was used before: an email whose own workflow has closed is started with `leave`, as are unsent
+ * copies, which cannot be grouped.
+ * @param isMissing true if Temporal has no such workflow
  * @returns the ids of the emails that were open
  */
 export async function putBackEmails(
@@ -158,8 +158,8 @@ export async function putBackEmails(
 }
 
 /**
- * Notes that emails have been looked at: the next look comes when they have been stuck for twice as long, an hour later at
- * most, or a day for those that a provider took whole. These are left alone after three days.
+ * Schedules the next check of emails, at twice the time for which they have been stuck: at most an hour later, or a day for
+ * emails that a provider accepted for all recipients. These are not checked after three days.
  */
 export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -179,7 +179,7 @@ export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise
   });
 }
 
-/** Has the relay start the workflow of an endpoint or a domain that may have none. */
+/** Makes the relay start or wake the workflow of an endpoint or a domain. */
 export async function wakeWorkflow(db: Db, action: 'webhook' | 'domain', id: string): Promise<void> {
   await db.query({
     name: 'wake_workflow',

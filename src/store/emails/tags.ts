@@ -23,7 +23,7 @@ export const STORE_TAGS = `
   )`;
 
 export interface TagCount extends Tag {
-  /** Stored emails that carry the tag, whatever became of them. */
+  /** Stored emails with the tag, in any status. */
   count: number;
 }
 
@@ -87,12 +87,12 @@ export async function registerTags(
   return rows[0] ?? { registered: 0, added: 0 };
 }
 
-/** Any number that only folding uses: one process folds at a time, so that two never wait for each other's rows. */
+/** The advisory lock of this aggregation: one process at a time. */
 const LOCK = 4_418_093_672;
 
 /**
- * Takes the oldest additions into tag_counts, in one statement, so that whoever reads both sees each email counted once.
- * Does nothing while another process is at it.
+ * Moves the oldest additions into tag_counts, in one statement, so that readers of both count each email once. Does nothing
+ * while another process does it.
  * @returns how many it took, at most `limit`
  */
 export async function aggregateTags(db: Db, limit: number): Promise<number> {

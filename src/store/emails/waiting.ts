@@ -1,12 +1,11 @@
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
-/** Where counting ends. */
 const COUNTED = 10_000;
 /** Emails of one organization of which the oldest is looked for: they are ordered by acceptance, not by when they were due. */
 const LOOKED_AT = 100;
 
-/** What waits for a fleet of workers, of all organizations. */
+/** The backlog of a fleet of workers, of all organizations. */
 export interface WaitingRow {
   fleet: string;
   /** COUNTED + 1 means more than COUNTED. */
@@ -16,8 +15,8 @@ export interface WaitingRow {
 }
 
 /**
- * Outbox rows that Temporal can be asked for now, by the fleet that does the work. One that Temporal has refused is as old
- * as it is, one that was to wait between two attempts is not.
+ * Outbox rows that can be dispatched now, by fleet. The age of a row that Temporal refused counts from its creation, that of
+ * a deferred row from the end of its delay.
  */
 export function readOutbox(db: Db): Promise<WaitingRow[]> {
   return queryRows(db, {
@@ -44,9 +43,8 @@ const SINCE = `CASE WHEN tries > 0 THEN created_at ELSE coalesce(retry_at, creat
 const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
 
 /**
- * What is due and not done: messages that no provider has taken, with those that wait between two attempts and those that
- * should have been claimed by now; deliveries to customers' endpoints. From indexes, a bounded part of each. Messages of
- * suspended organizations are not late: they are left out.
+ * Due messages that no provider has accepted, also between two attempts, and due webhook deliveries. Reads a bounded part of
+ * indexes. Messages of suspended organizations are not late and not counted.
  */
 export function readDue(db: Db): Promise<WaitingRow[]> {
   return queryRows(db, {

@@ -1,35 +1,35 @@
 import { createHash } from 'node:crypto';
 import { type Db, execute, type Pool } from '../postgres/pool.ts';
 
-/** A request that is to be obeyed once, by its key and by what it asks for. */
+/** The idempotency key of a request and the fingerprint of its content. */
 export interface IdempotencyKey {
   readonly key: string;
   /** SHA-256 of method, path and body. */
   readonly fingerprint: Buffer;
 }
 
-/** What a key stands for: the first request's fingerprint and its answer. */
+/** The fingerprint and the response of the first request with a key. */
 export interface StoredResponse {
   readonly fingerprint: Buffer;
   readonly answer: unknown;
 }
 
-/** Lets others have a key again. Never throws: a key whose connection is lost is free already. */
+/** Releases a key. Never throws: the key of a lost connection is free already. */
 export type Release = () => Promise<void>;
 
-/** Gives each key to one request at a time, across all processes. */
+/** Locks each key for one request at a time, across all processes. */
 export interface KeyHolder {
-  /** @returns what the key stands for already, or its release when it is the caller's now; else another one has it */
+  /** @returns the stored response, or the release of the key if the caller has it now; undefined if another request has it */
   readonly take: (orgId: string, key: string) => Promise<StoredResponse | Release | undefined>;
 }
 
 /**
  * Keys are held by advisory locks of one connection, which is taken from the pool while any is held. So nothing is
- * written to hold a key; those of a process that is killed are free at once, and those of a machine that vanishes when
+ * written to hold a key; those of a killed process are free immediately, and those of a machine that vanishes when
  * Postgres has found it silent for 25 s. Should the connection break, the table still takes one answer per key.
  */
 export function makeKeyHolder(pool: Pool): KeyHolder {
-  // A connection may take its own lock once more; within this process it is the set that tells.
+  // A connection can take its own lock again, so within this process the set decides.
   const held = new Set<string>();
   let session: Session | undefined;
 
@@ -44,7 +44,7 @@ export function makeKeyHolder(pool: Pool): KeyHolder {
         const { known, taken } = await ask((client) => takeKey(client, orgId, key, high, low));
         if (taken) {
           return async () => {
-            // Whoever asks from here on asks on the same connection, after the unlocking.
+            // Later requests use the same connection, after the unlock.
             held.delete(name);
             await ask((client) => unlock(client, high, low)).then(() => leave(), leave);
           };

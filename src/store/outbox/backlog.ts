@@ -1,16 +1,16 @@
 import { type Db, queryRows } from '../postgres/pool.ts';
 
-/** Where counting what waits ends: a page says "more than" then, and costs the same. */
+/** The backlog is counted up to this number: a page then shows "more than" and costs the same. */
 export const COUNTED = 10_000;
 
-/** What of an organization waits now. A count of COUNTED + 1 means more than COUNTED. */
+/** The backlog of an organization. A count of COUNTED + 1 means more than COUNTED. */
 export interface Backlog {
   queued: number;
   /** When the oldest of the first thousand that are queued was due. */
   oldest_due_at: string | null;
   /** Emails that are due within an hour. */
   due_soon: number;
-  /** Deliveries to its webhook endpoints that are still to be made, or to be tried again. */
+  /** Pending webhook deliveries. */
   webhooks: number;
 }
 
@@ -42,7 +42,7 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
   return backlog;
 }
 
-/** What somebody should look after: endpoints that are switched off, and domains that are not what they should be. */
+/** A disabled endpoint or a failed domain. */
 export interface Issue {
   readonly kind: 'endpoint' | 'domain';
   readonly id: string;

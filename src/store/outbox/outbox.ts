@@ -3,27 +3,27 @@ import { traceparentsOf } from '../emails/emails.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** One thing to ask of Temporal about one email, with what it takes to ask it. */
+/** A request to Temporal about one email. */
 export interface EmailRow {
   id: string;
-  /** `leave` starts a workflow for an email that its group carried until now. */
+  /** `leave` starts a workflow for an email that was detached from its group. */
   action: 'start' | 'leave' | 'reschedule' | 'cancel';
   message_id: string;
   tries: number;
   org_id: string;
   batch_id: string | null;
-  /** The first recipient as it was given, and how many more there are. */
+  /** The first recipient as given, and the number of further recipients. */
   first_to: string;
   more_to: number;
   due_at: string | null;
-  /** Whether it is due later than now. */
+  /** True if it is due later than now. */
   waits: boolean;
   version: number;
-  /** The workflow that carries it. */
+  /** The workflow that delivers it. */
   workflow_id: string;
-  /** Whether anything is left to deliver: false once the email was canceled or has ended. */
+  /** True while something is left to deliver: false once the email is canceled or has ended. */
   open: boolean;
-  /** The span of the request that it came in, where requests are followed. */
+  /** The span of its request. Set when tracing is enabled. */
   traceparent: string | null;
 }
 
@@ -34,75 +34,75 @@ export interface GroupRow {
   message_id: string;
   tries: number;
   members: { id: string; version: number }[];
-  /** Of all of them, or null when they differ. */
+  /** Null if the members differ. */
   org_id: string | null;
   batch_id: string | null;
-  /** Whether all of them came in batches. */
+  /** True if all members belong to batches. */
   bulk: boolean;
   due_at: string | null;
-  /** The spans of the requests that they came in, of some of them when those are many. */
+  /** The spans of the members' requests, at most MAX_LINKS. */
   traceparents: string[];
 }
 
-/** An endpoint whose workflow must look at what it has to do. */
+/** Wakes the workflow of a webhook endpoint. */
 export interface WebhookRow {
   id: string;
   action: 'webhook';
   /** The endpoint's id. */
   message_id: string;
   tries: number;
-  /** The other rows that say the same. */
+  /** Further rows of the same request. */
   more_ids: string[];
-  /** Null when it was deleted. */
+  /** Null if the endpoint was deleted. */
   org_id: string | null;
-  /** Where it posts to; null when nothing is to be posted there any more. */
+  /** Null if the endpoint is deleted or disabled. */
   url: string | null;
 }
 
-/** A chore of upkeep that shall be done at once. */
+/** A maintenance task to run immediately. */
 export interface MaintenanceRow {
   id: string;
   action: 'chore';
-  /** The chore's name. */
+  /** The task's name. */
   message_id: string;
   tries: number;
-  /** The other rows that say the same. */
+  /** Further rows of the same request. */
   more_ids: string[];
 }
 
-/** A domain whose workflow must begin, or look at what has become of it. */
+/** Starts or wakes the workflow of a domain. */
 export interface DomainRow {
   id: string;
   action: 'domain';
   /** The domain's id. */
   message_id: string;
   tries: number;
-  /** The other rows that say the same. */
+  /** Further rows of the same request. */
   more_ids: string[];
-  /** Null, as the name, when there is nothing to watch (any more). */
+  /** Null, as the name, if no check of the domain is due. */
   org_id: string | null;
   name: string | null;
 }
 
-/** A chat-app message that shall be carried by a workflow. */
+/** Starts the workflow of a chat-app message. */
 export interface ChatRow {
   id: string;
   action: 'chat';
   message_id: string;
   tries: number;
-  /** Whether it may have had a workflow before. */
+  /** True if it may have had a workflow before. */
   again: boolean;
   org_id: string;
   to: string;
   type: string;
-  /** Whether anything is left to deliver. */
+  /** True while it is to be delivered. */
   open: boolean;
   traceparent: string | null;
 }
 
-/** Which kinds of rows there are, whoever holds them. */
+/** The kinds of rows in the outbox, locked or not. */
 export interface PendingKinds {
-  /** Endpoints to wake and chores. */
+  /** Endpoints and maintenance tasks. */
   wakes: boolean;
   domains: boolean;
   chats: boolean;
@@ -112,7 +112,7 @@ export interface PendingKinds {
 
 export type OutboxRow = EmailRow | GroupRow | WebhookRow | MaintenanceRow | ChatRow | DomainRow;
 
-/** What a relay that was woken has to look at: mostly nothing, or one kind. */
+/** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   const { rows } = await db.query<PendingKinds>({
     name: 'find_pending_kinds',
@@ -125,7 +125,7 @@ export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   return rows[0] as PendingKinds;
 }
 
-/** Rows about emails, as SQL up to what is wanted of them: with the email as it is now, not as it was when they were written. */
+/** Rows about emails, with the email's current state, not that of when the row was written. */
 const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
@@ -136,8 +136,7 @@ const EMAIL_ROWS = `
   WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
 /**
- * The oldest rows about emails that no other relay holds, locked until the caller's transaction ends: a start after a
- * reschedule waits for the new time.
+ * Locks the oldest rows about emails that no other relay has locked. A start after a reschedule waits for the new time.
  */
 export function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
   return queryRows(db, {
@@ -147,7 +146,7 @@ export function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
   });
 }
 
-/** Of the newest rows, those after a certain one about emails that came singly; locked likewise. */
+/** Locks single emails among the latest rows after `afterId`. */
 export function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
   return queryRows(db, {
     name: 'lock_late_singles',
@@ -158,7 +157,7 @@ export function lockLateSingles(db: Db, afterId: string, limit: number): Promise
   });
 }
 
-/** The oldest groups that no other relay holds, those of single emails before those of batches, locked likewise. */
+/** Locks the oldest groups that no other relay has locked, those of single emails before those of batches. */
 export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   return queryRows(db, {
     name: 'lock_groups',
@@ -173,8 +172,8 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
 }
 
 /**
- * Endpoints to wake and chores to be done that no other relay holds, each once however many rows speak of it, locked
- * likewise; at most `limit` rows of either kind.
+ * Locks endpoints to wake and maintenance tasks to run. Rows about the same one are merged; at most `limit` rows of either
+ * kind.
  */
 export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | MaintenanceRow)[]> {
   return queryRows(db, {
@@ -198,7 +197,7 @@ export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | Maintena
   });
 }
 
-/** Domains to watch that no other relay holds, each once, locked likewise. */
+/** Locks domains to watch. Rows about the same domain are merged. */
 export function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
   return queryRows(db, {
     name: 'lock_domains',
@@ -218,7 +217,7 @@ export function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
   });
 }
 
-/** The oldest chat-app messages that no other relay holds, locked likewise. */
+/** Locks the oldest chat-app messages that no other relay has locked. */
 export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
   if (limit === 0) return [];
   return queryRows(db, {
@@ -233,7 +232,7 @@ export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
   });
 }
 
-/** An email that shall share a workflow: its outbox row and the version that was read with it. */
+/** An email to group: its outbox row and the version that was read with it. */
 export interface GroupMember {
   readonly outboxId: string;
   readonly id: string;
@@ -243,14 +242,13 @@ export interface GroupMember {
   readonly traceparent?: string | null;
 }
 
-/** Spans of requests that a group is linked with at most. */
-const LINKS = 50;
+const MAX_LINKS = 50;
 
 /**
- * Makes one row of those of many emails, and notes on each email which workflow carries it. An email that was moved,
- * canceled or ended since its row was read keeps its row and stays out.
+ * Replaces the rows of many emails by one per group and records on each email which workflow delivers it. An email that was
+ * rescheduled, canceled or ended since its row was read keeps its row.
  */
-export async function groupOutboxRows(db: Db, joining: readonly GroupMember[]): Promise<void> {
+export async function groupOutboxRows(db: Db, members: readonly GroupMember[]): Promise<void> {
   await db.query({
     name: 'group_outbox_rows',
     text: `WITH joining AS MATERIALIZED (
@@ -277,13 +275,13 @@ export async function groupOutboxRows(db: Db, joining: readonly GroupMember[]): 
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
            FROM joining GROUP BY group_id`,
-    values: [...columns(joining, 'outboxId', 'id', 'version', 'group'), traceparentsOf(joining), LINKS],
+    values: [...columns(members, 'outboxId', 'id', 'version', 'group'), traceparentsOf(members), MAX_LINKS],
   });
 }
 
 /**
- * Lets emails leave the workflow that carried them as a group: from now on each is carried by one of its own, which is
- * started after `waits` milliseconds. Those that it does not carry any more stay as they are.
+ * Detaches emails from their group: each gets its own workflow, which is started after `wait` milliseconds. Emails that the
+ * group no longer delivers do not change.
  */
 export async function detachFromGroup(
   db: Db,
@@ -315,7 +313,7 @@ export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void
   await db.query({ name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
 }
 
-/** Puts rows that Temporal refused off: a second, doubling to ten minutes, so that they hold up nobody else's. */
+/** Defers rows that Temporal refused: by a second, doubling to ten minutes, so that they do not block other rows. */
 export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db.query(
@@ -325,7 +323,7 @@ export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void>
   );
 }
 
-/** Leaves word for the relay, in the transaction that makes it true. */
+/** Adds a row to the outbox, in the transaction of the change. */
 export async function insertOutbox(db: Db, action: EmailRow['action'], messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return;
   await db.query({

@@ -21,7 +21,7 @@ export interface Suppression {
 /** An address that an organization shall send nothing to, or, when it unsubscribed, no marketing email. */
 export interface NewSuppression {
   readonly id: string;
-  /** Of the event that tells customers of it. */
+  /** Of the webhook event. */
   readonly event_id: string;
   readonly org_id: string;
   /** The bare address, in any case. */
@@ -32,7 +32,7 @@ export interface NewSuppression {
 }
 
 /**
- * Puts addresses on their organizations' lists and tells their endpoints. What is there already stays as it is.
+ * Adds addresses to their organizations' lists and enqueues webhooks. Existing entries do not change.
  * @returns ids of those that are new
  */
 export async function addSuppressions(db: Db, suppressions: readonly NewSuppression[]): Promise<string[]> {
@@ -59,7 +59,7 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
   return rows.map(({ id }) => id);
 }
 
-/** What an organization's list says of an address. */
+/** The state of an address on an organization's list. */
 export interface Standing {
   readonly org_id: string;
   readonly email: string;
@@ -143,10 +143,10 @@ function filterBy({ origin, email }: SuppressionFilters): { name: string; condit
 }
 
 /**
- * Takes entries off an organization's list and tells its endpoints. Nothing is said to the provider.
+ * Removes entries from an organization's list and enqueues webhooks. The provider's list does not change.
  * @param named an id, or a bare address in lower case, which has two entries at most
  * @param origins the only ones that go; null for every one
- * @param eventIds of the events that tell customers of it
+ * @param eventIds of the webhook events
  * @returns what was removed
  */
 export function removeSuppressions(

@@ -18,9 +18,8 @@ export interface DueDelivery {
 }
 
 /**
- * Deliveries of an endpoint that are due, those that have been due for longest first. Nobody else takes them: an endpoint
- * has one workflow.
- * @param except ids of those that are under way
+ * Deliveries of an endpoint that are due, the longest due first. They are not locked: an endpoint has one workflow.
+ * @param except ids of deliveries that are in flight
  */
 export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {
   return queryRows(db, {
@@ -48,8 +47,8 @@ export function findDue(db: Db, endpointId: string, except: readonly string[], l
 const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`;
 
 /**
- * Keeps payloads of events that have none, before they are posted for the first time.
- * @returns the payload of each event: the one that was kept first, whoever made it
+ * Stores payloads of events that have none, before their first attempt.
+ * @returns the payload of each event: the one that was stored first
  */
 export async function savePayloads(
   db: Db,
@@ -72,7 +71,7 @@ export async function savePayloads(
   return new Map(rows.map(({ id, payload }) => [id, payload]));
 }
 
-/** What one try came to, and what follows. */
+/** The result of an attempt, and what follows. */
 export interface Try {
   readonly id: string;
   /** Failures before this try: when the delivery has another number by now, it was replayed and its state is left alone. */
@@ -88,7 +87,7 @@ export interface Try {
   readonly wait: number | null;
 }
 
-/** Writes down what tries came to. */
+/** Records the results of attempts. */
 export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> {
   await db.query({
     name: 'record_tries',

@@ -2,13 +2,13 @@ import type { Db } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /**
- * Parts of a statement that leave an event to every endpoint that wants it, in the transaction in which it happened.
+ * Parts of a statement that enqueue an event for every endpoint that subscribes to it, in the transaction of the change.
  * They need the part `happened(event_id, org_id, type, created_at, message_id, data)` and begin with a comma.
  *
  * Endpoints are held FOR KEY SHARE until the commit, which blocks only a transaction that marks one idle (FOR UPDATE) or
  * deletes it, so that the former sees our deliveries. Changes of an endpoint, such as a new secret, do not wait for writers,
  * of which a busy organization always has one.
- * Who finds it asleep leaves word for the relay.
+ * A writer that finds an endpoint idle wakes it through the outbox.
  */
 export const ENQUEUE_WEBHOOKS = `
   , listening AS MATERIALIZED (
@@ -36,7 +36,7 @@ export interface Happening {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Leaves events to every endpoint that wants them. */
+/** Enqueues events for every endpoint that subscribes to them. */
 export async function tellEndpoints(db: Db, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
   await db.query({

@@ -9,11 +9,11 @@ export interface OpenEndpoint {
   status: EndpointStatus;
   idle: boolean;
   secret: Buffer;
-  /** The one before the last rotation, while it still signs. */
+  /** The secret before the last rotation, while it still signs. */
   old_secret: Buffer | null;
 }
 
-/** The endpoint that deliveries are about to go to, as of now. */
+/** Reads an endpoint for delivery. */
 export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefined> {
   return queryRow(db, {
     name: 'open_endpoint',
@@ -24,8 +24,8 @@ export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefin
 }
 
 /**
- * Marks an endpoint as active, so that writers need not wake its workflow. Left for another time while another transaction
- * changes the row: a wake too many does no harm.
+ * Marks an endpoint as active, so that writers need not wake its workflow. Skipped while another transaction changes the
+ * row: an unnecessary wake is harmless.
  */
 export async function markActive(db: Db, id: string): Promise<void> {
   await db.query({
@@ -36,26 +36,26 @@ export async function markActive(db: Db, id: string): Promise<void> {
   });
 }
 
-/** How an endpoint has fared of late. */
+/** The recent results of an endpoint. */
 export interface Health {
   readonly succeeded: boolean;
   readonly failed: boolean;
-  /** Whether one of the failures was not the first of its delivery. */
+  /** True if one of the failures was not the first of its delivery. */
   readonly hasRepeatedFailure: boolean;
 }
 
-/** What came of laying an endpoint to sleep: `due` or `held` by a writer, and then it is awake as before. */
+/** The result of `markIdle`: an endpoint with a delivery that is `due`, or `held` by a writer, stays active. */
 export type Rest = 'due' | 'held' | { readonly inMs: number | null };
 
 /**
- * Lays an endpoint's workflow to sleep when nothing is due, in the caller's transaction: no writer holds the row then, and
- * whoever comes later finds it idle and wakes it. Also notes how it has fared.
+ * Marks an endpoint as idle if nothing is due, in the caller's transaction: no writer holds the row then, and later writers
+ * find it idle and wake it. Also records its health.
  * @returns milliseconds until the next delivery is due; null without one
  */
 export async function markIdle(db: Db, id: string, health: Health): Promise<Rest> {
   const { rowCount } = await db.query({
     name: 'hold_endpoint',
-    // FOR UPDATE: the only row lock that waits for writers, and that they wait for.
+    // FOR UPDATE is the only row lock that conflicts with that of writers.
     text: `SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE SKIP LOCKED`,
     values: [id],
   });
@@ -75,9 +75,9 @@ export async function markIdle(db: Db, id: string, health: Health): Promise<Rest
 /**
  * Records whether an endpoint has done nothing but fail, and since when; skipped while another transaction changes the row,
  * since the next call records it as well.
- * @param sleeps whether its workflow is idle from now on
+ * @param isIdle true if its workflow is idle from now on
  */
-export async function recordHealth(db: Db, id: string, { succeeded, failed }: Health, sleeps = false): Promise<void> {
+export async function recordHealth(db: Db, id: string, { succeeded, failed }: Health, isIdle = false): Promise<void> {
   await db.query({
     name: 'record_health',
     text: `UPDATE webhook_endpoints AS endpoint SET
@@ -85,7 +85,7 @@ export async function recordHealth(db: Db, id: string, { succeeded, failed }: He
              failing_since = CASE WHEN $2 THEN NULL WHEN $3 THEN coalesce(failing_since, now()) ELSE failing_since END
            FROM (SELECT id AS held FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED) AS one
            WHERE id = held AND ($4 OR ($2 AND failing_since IS NOT NULL) OR (NOT $2 AND $3 AND failing_since IS NULL))`,
-    values: [id, succeeded, failed, sleeps],
+    values: [id, succeeded, failed, isIdle],
   });
 }
 
@@ -120,10 +120,9 @@ export function disableEndpoint(
 }
 
 /**
- * Leaves word for the relay about endpoints that have had something due for a minute: their workflow was lost, or is
- * about to come to it.
- * @param after id of the last endpoint that was looked at, or null
- * @returns the last one of `limit` that this call has looked at, and how many it has woken
+ * Wakes endpoints with a delivery that has been due for a minute: their workflow may be lost.
+ * @param after the id that the previous call returned, or null
+ * @returns the last of the `limit` endpoints that were checked, and the number of woken ones
  */
 export async function wakeOverdue(
   db: Db,
