@@ -24,25 +24,25 @@ export interface Domain {
   readonly records: DnsRecord[];
 }
 
-/** The service with a name server of its own and two organizations, and what tests do with domains. */
+/** The service with its own name server and two organizations, and operations on domains. */
 export interface Registrar {
   readonly dns: DnsServer;
   readonly service: Service;
   readonly ours: Organization;
   readonly theirs: Organization;
-  /** A name that nobody has. */
+  /** A name that is not registered. */
   readonly fresh: () => string;
   readonly post: (name: unknown, by?: Organization) => Promise<Answer>;
   readonly add: (name: string, by?: Organization) => Promise<Domain>;
   readonly get: (id: string, by?: Organization) => Promise<Domain>;
-  /** Asks to verify as if nobody had just done so. */
+  /** Verifies a domain without the limit of checks. */
   readonly verify: (id: string, by?: Organization) => Promise<Domain>;
-  /** Enters what is required into DNS. */
+  /** Adds the required records to DNS. */
   readonly publish: (domain: Domain) => void;
-  /** A domain that has proved itself. */
+  /** Registers and verifies a domain. */
   readonly verified: (name?: string, by?: Organization) => Promise<Domain>;
   readonly send: (domain: string, by?: Organization) => Promise<Answer>;
-  /** What endpoints of an organization were told of this type. */
+  /** The data of the webhook events of this type. */
   readonly told: (by: Organization, type: string) => Promise<Record<string, string>[]>;
   readonly close: () => Promise<void>;
 }
@@ -93,7 +93,7 @@ export function body(answer: Answer, status: number): Domain {
   return answer.body as Domain;
 }
 
-/** The record of a domain that is for this. */
+/** The record of this kind of a domain. */
 export function record({ records }: Domain, kind: string): DnsRecord {
   return records.find((each) => each.record === kind) ?? assert.fail(`there is no record ${kind}`);
 }

@@ -39,10 +39,10 @@ export const CALLBACK = { user: 'postmark', password: 'päss:word' };
 export const CHAT_CALLBACKS = {
   twilioAuthToken: 'a token of Twilio',
   metaAppSecret: 'a secret of Meta',
-  metaVerifyToken: 'a token that Meta says',
+  metaVerifyToken: 'a verify token of Meta',
 };
 
-/** An answer of the API; `body` is its JSON, or undefined when it holds none. */
+/** An answer of the API; `body` is its JSON, or undefined. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -52,59 +52,59 @@ export interface Answer {
 
 export interface Call {
   readonly key?: string | undefined;
-  /** Sent as JSON; `raw` is sent as it is. */
+  /** Sent as JSON; `raw` is sent unchanged. */
   readonly json?: unknown;
   readonly raw?: string | Buffer;
   readonly headers?: Record<string, string>;
 }
 
-/** The API on a port of its own, over a database of its own. Every answer is checked for what all answers must hold. */
+/** The API on its own port with its own database. Every answer is checked by `checkAnswer`. */
 export interface Service {
   readonly url: string;
   readonly port: number;
   readonly pool: Pool;
   readonly databaseUrl: string;
   readonly deps: HttpDeps;
-  /** Where attachments are kept, and the folder it is. */
+  /** The store of attachments, and its folder. */
   readonly files: FileStore;
   readonly folder: string;
   readonly server: Awaited<ReturnType<typeof makeApp>>['server'];
-  /** What was logged, line by line. */
+  /** The lines of the log. */
   readonly log: string[];
-  /** How often intake woke the relay. */
+  /** The number of times that intake woke the relay. */
   readonly wakes: () => number;
   readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
   readonly organization: (name?: string) => Promise<Organization>;
   readonly close: () => Promise<void>;
 }
 
-/** An organization with a key for everything and a verified domain. */
+/** An organization with a full_access key and a verified domain. */
 export interface Organization {
   readonly id: string;
   readonly key: string;
   readonly domain: string;
   readonly addDomain: (name: string, verified?: boolean) => Promise<string>;
   readonly addKey: (preset: Preset, domains?: readonly string[]) => Promise<string>;
-  /** A smallest valid email with these fields changed; undefined leaves one out. */
+  /** A minimal valid email with these fields changed; undefined omits a field. */
   readonly mail: (fields?: Record<string, unknown>) => Record<string, unknown>;
   readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
   readonly send: (fields?: Record<string, unknown>) => Promise<Answer>;
-  /** The id of an email that was accepted. */
+  /** Sends an email. @returns its id */
   readonly sent: (fields?: Record<string, unknown>) => Promise<string>;
   readonly email: (id: string) => Promise<Record<string, unknown>>;
 }
 
 let count = 0;
 
-/** Deps of the API, and those of what it starts by itself. */
+/** Dependencies of the API, and settings of those that `startService` creates. */
 interface Options extends Partial<HttpDeps & DashboardDeps> {
-  /** Where `pool`, if it is given, is connected to. */
+  /** The database of `pool`, if that is given. */
   readonly databaseUrl?: string;
   readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
   readonly organizationLimits?: Partial<OrganizationLimits>;
 }
 
-/** @param domains what domains are checked with, where that is not what tests do without */
+/** @param domains dependencies of domain checks; by default there is no DNS */
 export async function startService(
   { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
   domains: Partial<SenderDomainDeps> = {},
@@ -152,7 +152,7 @@ export async function startService(
     maxBodyBytes: MAX_BODY_BYTES,
     postmarkCallbacks: { credentials: CALLBACK, broadcastStream: 'broadcast' },
     chatCallbacks: CHAT_CALLBACKS,
-    // What a provider answers is tested in chat-numbers-verified.test.ts, against the simulator.
+    // test/http/chat-numbers-verified.test.ts verifies numbers with the simulator.
     verifyNumber: async () => ({ kind: 'verified' }),
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
@@ -259,7 +259,7 @@ function parse(text: string): unknown {
 
 export const REQUEST_ID = /^req_[0-9a-z]{26}$/;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** What would tell of our insides: SQL and its errors, stacks, paths, packages, addresses of servers. */
+/** Internal details: SQL and its errors, stacks, paths, packages, addresses of servers. */
 const INTERNAL =
   /node_modules|node:|\/src\/|\.[tj]s:\d+|\b(?:SELECT|INSERT INTO|UPDATE|RETURNING|relation|column|constraint|syntax)\b|postgres|ECONN|FST_|Ajv|ajv|127\.0\.0\.1|\n {4}at /;
 
@@ -291,31 +291,31 @@ export function checkAnswer({ status, headers, text, body }: Answer): void {
       `1.1: message starts with param; ${text}`,
     );
   }
-  // What the caller named himself may be anything, and an id any letters.
+  // The name of a field is chosen by the caller.
   const ours = String(error['message']).slice('param' in error ? String(error['param']).length : 0);
   assert.doesNotMatch(ours, INTERNAL, `1.2: nothing internal in a body; ${text}`);
 }
 
-/** An answer is this refusal. */
+/** Asserts that an answer is this error. */
 export function assertRefused(
   answer: Answer,
   status: number,
   code: string,
   param?: string,
-  says?: string | RegExp,
+  expected?: string | RegExp,
 ): void {
   assert.equal(answer.status, status, answer.text);
   const { error } = answer.body as { error: { code: string; message: string; param?: string } };
   assert.equal(error.code, code, answer.text);
   assert.equal(error.param, param, answer.text);
-  if (says instanceof RegExp) assert.match(error.message, says);
-  else if (says !== undefined) {
-    const start = param === undefined ? says : `${param}: ${says}`;
+  if (expected instanceof RegExp) assert.match(error.message, expected);
+  else if (expected !== undefined) {
+    const start = param === undefined ? expected : `${param}: ${expected}`;
     assert.ok(error.message.startsWith(start), `${error.message} does not start with ${start}`);
   }
 }
 
-/** An instant from now on, as the API writes it. */
+/** The time after this duration, in the format of the API. */
 export function inFuture({ days = 0, hours = 0, ms = 0 }: { days?: number; hours?: number; ms?: number }): string {
   return new Date(Date.now() + days * 86_400_000 + hours * 3_600_000 + ms).toISOString();
 }

@@ -3,15 +3,15 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, checkAnswer } from './service.ts';
 
-/** What came back over a plain socket, for requests that no HTTP client would make. */
+/** An answer over a plain socket, to a request that HTTP clients cannot send. */
 export interface RawAnswer extends Answer {
-  /** Whether the server ended the connection afterwards. */
+  /** True if the server closed the connection after it. */
   readonly closed: boolean;
 }
 
 export async function dial(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
-  // A server that has answered may well break the connection off while we write.
+  // A server may answer and close the connection before it has read everything.
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   return socket;
@@ -24,7 +24,7 @@ export async function speak(port: number, request: string | Buffer): Promise<Raw
   return listen(socket);
 }
 
-/** The next answer on a socket, which is ended then. */
+/** Waits for the next answer on a socket and destroys the socket. */
 export async function listen(socket: Socket): Promise<RawAnswer> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
@@ -38,7 +38,7 @@ export async function listen(socket: Socket): Promise<RawAnswer> {
   return answer;
 }
 
-/** The head of a POST of a body that the caller sends, or does not. */
+/** The head of a POST request. */
 export function head(path: string, key: string | undefined, ...lines: string[]): string {
   const authorization = key === undefined ? [] : [`Authorization: Bearer ${key}`];
   return [`POST ${path} HTTP/1.1`, 'Host: api.test', ...authorization, ...lines, '', ''].join('\r\n');

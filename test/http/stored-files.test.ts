@@ -18,7 +18,7 @@ const storedBytes = async ({ id }: Organization): Promise<number> => {
   );
   return rows[0]?.bytes ?? 0;
 };
-/** Ids of the files that were written to the store while `work` ran, whether they were removed again or not. */
+/** Ids of the files that `work` wrote to the store, including those that it removed. */
 async function written(t: TestContext, work: () => Promise<void>): Promise<string[]> {
   const put = t.mock.method(service.files, 'put');
   await work();
@@ -38,7 +38,7 @@ describe('files of a request that is refused', () => {
     assert.deepEqual([ids, await storedBytes(ours)], [[], 0]);
   });
 
-  it('are never stored when too many emails come, and are told as invalid before that', async (t) => {
+  it('are never stored when the rate limit refuses the email, and 422 for an invalid file takes precedence', async (t) => {
     const limited = await startService({ perSecond: { requests: 0, mails: 0.001 } });
     t.after(limited.close);
     const ours = await limited.organization();

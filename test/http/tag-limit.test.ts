@@ -51,7 +51,7 @@ describe('distinct tags beyond the limit of an organization', () => {
     assert.equal(await stored(ours), 3);
   });
 
-  it('are told after what is wrong with the email itself, and register nothing for it', async () => {
+  it('return 409 after every other error, and an email that is refused registers no tags', async () => {
     const ours = await service.organization();
     const from = 'a@not-registered.example';
     assertRefused(await ours.send({ from, ...tags(1, 2, 3, 4) }), 403, 'domain_not_found', 'from');

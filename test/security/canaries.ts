@@ -1,4 +1,4 @@
-/** Every way in which a text may stand in bytes that somebody has written: as itself, escaped, or encoded. */
+/** Every form in which bytes may contain a text: plain, escaped or encoded. */
 export function formsOf(text: string): string[] {
   const bytes = Buffer.from(text);
   return [
@@ -11,7 +11,7 @@ export function formsOf(text: string): string[] {
   ].map((form) => form.toLowerCase());
 }
 
-/** What is certain of an encoding of these bytes when so many others, unknown, stand before them. */
+/** The part of an encoding of these bytes that does not depend on `shift` unknown bytes before them. */
 function encodedAt(bytes: Buffer, shift: number, as: 'base64' | 'base64url'): string {
   const text = Buffer.concat([Buffer.alloc(shift), bytes])
     .toString(as)
@@ -20,7 +20,7 @@ function encodedAt(bytes: Buffer, shift: number, as: 'base64' | 'base64url'): st
   return text.slice(shift === 0 ? 0 : shift + 1, (bytes.length + shift) % 3 === 0 ? undefined : -1);
 }
 
-/** Which of the texts (ASCII) stand in what was written, in any form, by the names that they have. */
+/** The names of the texts (ASCII) that the bytes contain in any form. */
 export function foundIn(written: string | Buffer, texts: Readonly<Record<string, string>>): string[] {
   const whole = (typeof written === 'string' ? written : written.toString('latin1')).toLowerCase();
   return Object.entries(texts)

@@ -63,7 +63,7 @@ describe('without a valid signature', () => {
     assert.equal((await ours.email(id))['status'], 'queued');
   });
 
-  it(`an unsubscribe link that nobody made is not there, ${RUNS} times`, async () => {
+  it(`a random or forged unsubscribe link returns 404, ${RUNS} times`, async () => {
     // Dots alone are steps in a path.
     const text = hostileText.filter((each) => !/^\.{0,2}$/.test(each));
     const forged = fc

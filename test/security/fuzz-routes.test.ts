@@ -240,7 +240,7 @@ function requestOf({ path, query, example }: Target, ids: Ids, changes: Change):
 }
 
 describe('an operation of /openapi.json', () => {
-  it(`answers whatever it is asked as its description says, ${RUNS} times each`, async (t) => {
+  it(`returns only described answers to random requests, ${RUNS} times each`, async (t) => {
     const members = Object.getOwnPropertyNames(Object.prototype);
     await forEachTarget(t, async (target) => {
       const { name, query, create } = target;

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { assertRefused, useService } from '../http/service.ts';
 import { resourceOf } from '../http/resources.ts';
 
-/** A key that reaches an object's prototype, at every place of every body that /openapi.json tells of, and in every query. */
+/** A key that would reach an object's prototype, in each object of every body of /openapi.json and in every query. */
 const service = await useService({ perSecond: { requests: 0, mails: 0 } });
 const ours = await service.organization();
 await ours.addDomain('example.com');
