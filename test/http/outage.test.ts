@@ -12,15 +12,20 @@ const ours = await direct.organization();
 const id = await ours.sent({ scheduled_at: inFuture({ hours: 3 }) });
 const proxy = await databaseProxy(direct.databaseUrl);
 const pool = makePool(proxy.url, 'outage', 5, () => undefined);
-const service = await useService({ pool, databaseUrl: proxy.url });
+const service = await useService({ pool });
 after(async () => {
   await pool.end();
   await proxy.close();
 });
-/** Breaks all connections and accepts new ones, in whatever state the proxy is. */
+/** Breaks all connections and forwards new ones, in whatever state the proxy is. */
 async function recover(): Promise<void> {
   await proxy.close();
   await proxy.open();
+}
+/** Breaks all connections and accepts new ones without an answer, so that they fail after five seconds. */
+async function silence(): Promise<void> {
+  await recover();
+  proxy.silence();
 }
 
 /** Requests /readyz after its cached result has expired. */
@@ -35,18 +40,18 @@ const assertUnavailable = (answer: Answer) =>
   assertRefused(answer, 503, 'unavailable', undefined, 'the service cannot reach its database');
 
 describe('503 unavailable: database unreachable', () => {
-  for (const [what, state, request] of [
-    ['a send', 'close', send],
-    ['a read', 'close', () => call('GET', `/v1/emails/${id}`)],
-    ['a reschedule', 'close', () => call('PATCH', `/v1/emails/${id}`, { scheduled_at: inFuture({ hours: 1 }) })],
-    ['a readiness check', 'close', readiness],
-    ['a send', 'silence', send],
-    ['a readiness check', 'silence', readiness],
+  for (const [what, breakConnections, request] of [
+    ['a send', proxy.close, send],
+    ['a read', proxy.close, () => call('GET', `/v1/emails/${id}`)],
+    ['a reschedule', proxy.close, () => call('PATCH', `/v1/emails/${id}`, { scheduled_at: inFuture({ hours: 1 }) })],
+    ['a readiness check', proxy.close, readiness],
+    ['a send', silence, send],
+    ['a readiness check', silence, readiness],
   ] as const) {
-    const how = state === 'close' ? 'refuses connections' : 'does not answer';
+    const how = breakConnections === silence ? 'does not answer' : 'refuses connections';
     it(`is returned with Retry-After to ${what} while Postgres ${how}, which works afterwards`, async () => {
       assert.ok((await request()).status < 500);
-      await proxy[state]();
+      await breakConnections();
       const answer = await request();
       await recover();
       assertUnavailable(answer);

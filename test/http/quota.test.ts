@@ -135,7 +135,7 @@ describe('a monthly quota', () => {
 
   it('is exact for concurrent emails and batches through several processes', async () => {
     const ours = await withQuota(50);
-    const other = await startService({ pool: service.pool, databaseUrl: service.databaseUrl });
+    const other = await startService({ pool: service.pool });
     try {
       const send = (i: number) => {
         const process = i % 2 === 0 ? service : other;

@@ -80,7 +80,7 @@ it('an expired download link is replaced by requesting the list again', async ()
   };
   const open = (url = '') => service.call('GET', url.replace(service.url, ''));
   const id = String((await list())?.id);
-  const expired = makeDownloadLinks(SECRET_KEY).make(emailId, id, Math.floor(Date.now() / 1_000) - 60) ?? '';
+  const expired = makeDownloadLinks(SECRET_KEY).make(emailId, id, Math.floor(Date.now() / 1_000) - 60);
   assertRefused(await open(expired), 404, 'not_found');
   const fresh = await open((await list())?.download_url);
   assert.deepEqual([fresh.status, fresh.text], [200, 'a']);

@@ -98,7 +98,7 @@ let count = 0;
 
 /** Dependencies of the API, and settings of those that `startService` creates. */
 interface Options extends Partial<HttpDeps & DashboardDeps> {
-  /** The database of `pool`, if that is given. */
+  /** Without effect: only `pool` connects to the database. */
   readonly databaseUrl?: string;
   readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
   readonly organizationLimits?: Partial<OrganizationLimits>;
@@ -106,7 +106,7 @@ interface Options extends Partial<HttpDeps & DashboardDeps> {
 
 /** @param domains dependencies of domain checks; by default there is no DNS */
 export async function startService(
-  { databaseUrl, perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
+  { perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
   domains: Partial<SenderDomainDeps> = {},
 ): Promise<Service> {
   const database = await testDatabase(10);
