@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { describe, it } from 'node:test';
+import { assertRefused, type Organization, useService } from './service.ts';
 
 type Json = Record<string, unknown>;
 interface Page {
@@ -12,28 +12,22 @@ interface Page {
 const ADA = '+14165550123';
 const BOB = '+447400123456';
 
-let service: Service;
-let ours: Organization;
-/** Newest first: to Ada, to Bob, to Ada …; every third has failed. */
+const service = await useService();
+const ours = await service.organization();
+await connect(ours, '+12025550142');
+/** Latest first, alternately to ADA and BOB; every third has failed. */
 const all: { id: string; to: string; status: string }[] = [];
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-  await connect(ours, '+12025550142');
-  for (let i = 0; i < 12; i++) {
-    const to = i % 2 ? BOB : ADA;
-    const status = i % 3 ? 'queued' : 'failed';
-    all.unshift({ id: await send(ours, to), to, status });
-  }
-  const failed = all.filter(({ status }) => status === 'failed').map(({ id }) => id);
-  await service.pool.query(
-    `UPDATE chat_messages SET status = 'failed', error = 'Not on WhatsApp.', error_code = '63024' WHERE id = ANY ($1)`,
-    [failed],
-  );
-  // Several in one millisecond, so that the ids decide.
-  await service.pool.query(`UPDATE chat_messages SET created_at = date_trunc('second', created_at)`);
-});
-after(() => service.close());
+for (let i = 0; i < 12; i++) {
+  const to = i % 2 ? BOB : ADA;
+  all.unshift({ id: await send(ours, to), to, status: i % 3 ? 'queued' : 'failed' });
+}
+const failed = all.filter(({ status }) => status === 'failed').map(({ id }) => id);
+await service.pool.query(
+  `UPDATE chat_messages SET status = 'failed', error = 'Not on WhatsApp.', error_code = '63024' WHERE id = ANY ($1)`,
+  [failed],
+);
+// Several are created in the same second, so that their ids decide the order.
+await service.pool.query(`UPDATE chat_messages SET created_at = date_trunc('second', created_at)`);
 
 async function connect(by: Organization, number: string): Promise<void> {
   const answer = await by.call('POST', '/v1/chatapp/numbers', {
@@ -54,7 +48,7 @@ async function page(query: string, by = ours): Promise<Page> {
   return answer.body as Page;
 }
 
-/** All ids of a list in pages of so many. */
+/** All ids of a list, read in pages of `limit`. */
 async function walk(query: string, limit: number): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = ''; ;) {
@@ -72,22 +66,19 @@ describe('GET /v1/chatapp', () => {
   for (const [query, wanted] of [
     ['', () => true],
     ['status=failed', ({ status }) => status === 'failed'],
-    ['status=queued', ({ status }) => status === 'queued'],
     ['status=read', () => false],
     [`to=${plus}`, ({ to }) => to === ADA],
     [`to=${encodeURIComponent('+44 (0)7400 123456')}`, ({ to }) => to === BOB],
-    [`to=${BOB}`, ({ to }) => to === BOB],
     [`to=${plus}&status=failed`, ({ to, status }) => to === ADA && status === 'failed'],
     ['to=%2B14165550199', () => false],
   ] as [string, (message: (typeof all)[number]) => boolean][]) {
-    it(`${query || 'without filters'}: newest first, in pages of any length, each once`, async () => {
+    it(`${query || 'without filters'}: lists each message once, latest first, in pages of any length`, async () => {
       const expected = all.filter(wanted).map(({ id }) => id);
-      // The ids decide within a second, and they are in the order of sending.
       for (const limit of [1, 2, 5, 100]) assert.deepEqual(await walk(query, limit), expected);
     });
   }
 
-  it('shows what a message is and how it went, without what it says', async () => {
+  it('contains the metadata, status and error of a message, and no content', async () => {
     const { messages } = await page('status=failed&limit=1');
     const { created_at, last_event_at, ...rest } = messages[0] as Json;
     const id = all.find(({ status }) => status === 'failed');
@@ -96,41 +87,35 @@ describe('GET /v1/chatapp', () => {
     assert.ok(created_at && last_event_at);
   });
 
-  it('goes on with a cursor for the same filters, organization and list alone', async () => {
+  it('accepts a cursor only with the same filters and list', async () => {
     const { next_cursor: cursor } = await page('status=failed&limit=1');
     assert.equal((await page(`status=failed&limit=2&cursor=${cursor}`)).messages.length, 2);
-    const theirs = await service.organization();
-    for (const [by, path] of [
-      [ours, `/v1/chatapp?cursor=${cursor}`],
-      [ours, `/v1/chatapp?status=queued&cursor=${cursor}`],
-      [ours, `/v1/chatapp?status=failed&to=%2B14165550123&cursor=${cursor}`],
-      [ours, `/v1/chatapp/numbers?cursor=${(await page('limit=1')).next_cursor}`],
-      [theirs, `/v1/chatapp?status=failed&cursor=${cursor}`],
-      [ours, '/v1/chatapp?cursor=x'],
-    ] as const) {
-      assertRefused(await by.call('GET', path), 422, 'validation_error', 'cursor');
+    for (const path of [
+      `/v1/chatapp?cursor=${cursor}`,
+      `/v1/chatapp?status=queued&cursor=${cursor}`,
+      `/v1/chatapp?status=failed&to=%2B14165550123&cursor=${cursor}`,
+      `/v1/chatapp/numbers?cursor=${(await page('limit=1')).next_cursor}`,
+    ]) {
+      assertRefused(await ours.call('GET', path), 422, 'validation_error', 'cursor');
     }
     const { next_cursor: ofAda } = await page(`to=${plus}&limit=1`);
     assert.equal((await page(`to=${encodeURIComponent('+1 416 555 0123')}&cursor=${ofAda}`)).messages.length, 5);
   });
 
-  it('holds nothing of other organizations', async () => {
+  it('filters by recipient within an organization', async () => {
     const theirs = await service.organization();
-    assert.deepEqual(await page('', theirs), { messages: [], has_more: false, next_cursor: null });
     await connect(theirs, '+12025550143');
     const id = await send(theirs, ADA);
+    const { messages } = await page(`to=${plus}`, theirs);
     assert.deepEqual(
-      (await page(`to=${plus}`, theirs)).messages.map((message) => message.id),
+      messages.map((message) => message.id),
       [id],
     );
   });
 
   for (const [query, param] of [
     ['status=scheduled', 'status'],
-    ['status=', 'status'],
     ['to=4165550123', 'to'],
-    ['to=', 'to'],
-    ['limit=0', 'limit'],
     ['limit=101', 'limit'],
     ['type=text', 'type'],
   ] as const) {

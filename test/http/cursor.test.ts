@@ -19,14 +19,14 @@ function assertRefused(cursor: string, as: Listing = listing, cursors = { open }
 }
 
 describe('a cursor', () => {
-  it('leads back to its position, in this process and in every other one with the same secret', () => {
+  it('returns its position in every process with the same secret', () => {
     const cursor = seal(listing, position);
     assert.deepEqual(open(listing, cursor), position);
     assert.deepEqual(makeCursors(SECRET).open(listing, cursor), position);
     assert.equal(makeCursors(SECRET).seal(listing, position), cursor);
   });
 
-  it('goes into a URL as it is', () => {
+  it('needs no escapes in a URL', () => {
     assert.match(seal(listing, position), /^[A-Za-z0-9_-]+$/);
   });
 
@@ -41,7 +41,7 @@ describe('a cursor', () => {
     assertRefused(cursor, listing, makeCursors('another secret key for cursors in tests'));
   });
 
-  it('is refused when any of its characters is another one, is missing or is added', () => {
+  it('is refused if any character is replaced, missing or added', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ .%\0é';
     const cursor = seal(listing, position);
     for (let at = 0; at <= cursor.length; at++) {
@@ -54,23 +54,23 @@ describe('a cursor', () => {
     }
   });
 
-  it('is refused when any of its bits is turned', () => {
+  it('is refused if any bit is flipped', () => {
     const bytes = Buffer.from(seal(listing, position), 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const turned = Buffer.from(bytes);
-      turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
-      assertRefused(turned.toString('base64url'));
+      const flipped = Buffer.from(bytes);
+      flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7));
+      assertRefused(flipped.toString('base64url'));
     }
   });
 
-  it('is refused when it is anything else', () => {
+  it('is refused for any other text', () => {
     for (const text of ['', 'x', '0', 'null', '[]', 'AAAA', 'A'.repeat(22), 'A'.repeat(100_000), position.id]) {
       assertRefused(text);
     }
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => assertRefused(text)));
   });
 
-  it('is refused when its parts were shifted between list, organization, filters and position', () => {
+  it('is refused if its parts are shifted between list and organization', () => {
     const cursor = seal({ list: 'a', orgId: 'b', filters: {} }, position);
     assertRefused(cursor, { list: 'a","b', orgId: '', filters: {} });
     assertRefused(cursor, { list: '', orgId: 'a","b', filters: {} });
@@ -80,11 +80,11 @@ describe('a cursor', () => {
 describe('a page', () => {
   const row = (n: number) => ({ created_at: position.created_at, id: `em_${n}` });
 
-  it('has more when there is one row more than it holds, and goes on after its last row', () => {
+  it('has more rows if there is one more than its length, and continues after its last row', () => {
     assert.deepEqual(cutPage([row(3), row(2), row(1)], 2), { rows: [row(3), row(2)], next: row(2) });
   });
 
-  it('is the last one without it', () => {
+  it('is the last one otherwise', () => {
     for (const rows of [[], [row(1)], [row(2), row(1)]]) {
       assert.deepEqual(cutPage(rows, 2), { rows, next: null });
     }

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { assertRefused, type Service, startService } from './service.ts';
+import { describe, it } from 'node:test';
+import { assertRefused, useService } from './service.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService();
-});
-after(() => service.close());
+const service = await useService();
 
 describe('/docs', () => {
-  it('is a page that needs no key', async () => {
+  it('returns a page without a key', async () => {
     for (const path of ['/docs', '/docs/']) {
       const { status, headers, text } = await service.call('GET', path);
       assert.equal(status, 200);
@@ -18,7 +14,7 @@ describe('/docs', () => {
     }
   });
 
-  it('brings all that it loads, from here, and what it shows is /openapi.json', async () => {
+  it('loads everything from the service and shows /openapi.json', async () => {
     const { text } = await service.call('GET', '/docs');
     const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => String(match[1]));
     assert.ok(loaded.length >= 5, text);
@@ -30,7 +26,7 @@ describe('/docs', () => {
     assert.deepEqual(body, (await service.call('GET', '/openapi.json')).body);
   });
 
-  it('may load nothing from elsewhere, run no script of another page, and be framed by nobody', async () => {
+  it('has a policy that forbids other sources, foreign scripts and frames', async () => {
     for (const path of ['/docs', '/docs/static/swagger-ui-bundle.js', '/docs/json', '/docs/static/none']) {
       const { headers } = await service.call('GET', path);
       const policy = String(headers['content-security-policy']);
@@ -41,7 +37,7 @@ describe('/docs', () => {
     }
   });
 
-  it('has nothing else, and errors as everywhere', async () => {
+  it('returns 404 for any other path', async () => {
     for (const path of ['/docs/none', '/docs/static/none', '/docs/static/..%2f..%2fpackage.json', '/docs/static/%00']) {
       assertRefused(await service.call('GET', path), 404, 'not_found');
     }

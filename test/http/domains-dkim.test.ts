@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, describe, it, type TestContext } from 'node:test';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { pino } from 'pino';
 import { deliver } from '../../src/delivery/email/deliver.ts';
@@ -11,42 +11,17 @@ import { makeDns } from '../../src/providers/dns.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
-import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
-import { inFuture, type Organization, SECRET_KEY, type Service, startService } from './service.ts';
+import { type Domain, startRegistrar } from './registrar.ts';
+import { inFuture, SECRET_KEY } from './service.ts';
 
 const log = pino({ level: 'silent' });
 
-interface Domain {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly records: { record: string; required: boolean; name: string; value: string }[];
-}
+const registrar = await startRegistrar();
+after(() => registrar.close());
+const { service, ours, theirs, dns } = registrar;
 
-let dns: DnsServer;
-let service: Service;
-let ours: Organization;
-before(async () => {
-  dns = await startDnsServer();
-  service = await startService({}, { dns: makeDns([dns.address], 3_000) });
-  ours = await service.organization();
-});
-after(async () => {
-  await service.close();
-  await dns.close();
-});
-
-let count = 0;
-async function verified(name = `k${++count}.example.com`, by = ours): Promise<Domain> {
-  const made = (await by.call('POST', '/v1/domains', { json: { name } })).body as Domain;
-  for (const { required, name: at, value } of made.records) if (required) dns.txt(at, value);
-  const answer = await by.call('POST', `/v1/domains/${made.id}/verify`);
-  assert.equal((answer.body as Domain).status, 'verified', answer.text);
-  return answer.body as Domain;
-}
-
-/** Hands emails over to an SMTP server as a worker does, and gives what came there, in their order. */
-async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_KEY): Promise<string[]> {
+/** Sends emails to an SMTP server as a worker does. @returns the messages it received, in order */
+async function sendBySmtp(t: TestContext, ids: readonly string[], secretKey = SECRET_KEY): Promise<string[]> {
   const server = await smtpScript(t, {});
   const deps = {
     pool: service.pool,
@@ -72,7 +47,7 @@ async function leave(t: TestContext, ids: readonly string[], secretKey = SECRET_
   return server.messages.map((message) => `${message.replace(/\r\n\.\./g, '\r\n.')}\r\n`);
 }
 
-/** What a receiver makes of a message that asks the same name server. */
+/** Verifies the signatures of a message like a receiver that queries the same name server. */
 async function receive(message: string) {
   const { results } = await dkimVerify(Buffer.from(message, 'latin1'), {
     resolver: async (name: string) => {
@@ -89,8 +64,8 @@ async function receive(message: string) {
 }
 
 describe('email by SMTP from a domain with a key of ours', () => {
-  it('is signed with it, and the signature holds', async (t) => {
-    const { name } = await verified();
+  it('is signed with it, and changes invalidate the signature', async (t) => {
+    const { name } = await registrar.verified();
     const id = await ours.sent({
       from: `"Jürgen, Ä" <hello@${name}>`,
       to: ['Ada <ada@example.net>', 'grace@example.net'],
@@ -102,40 +77,32 @@ describe('email by SMTP from a domain with a key of ours', () => {
       headers: { 'X-Order': '4711' },
       attachments: [{ filename: 'a.txt', content: Buffer.from('a file').toString('base64') }],
     });
-    const [message = ''] = await leave(t, [id]);
+    const [message = ''] = await sendBySmtp(t, [id]);
     const [signature, ...more] = await receive(message);
     assert.deepEqual(more, []);
     assert.deepEqual([signature?.result, signature?.domain, signature?.selector], ['pass', name, 'sw1']);
     for (const header of [
-      'from',
-      'to',
-      'cc',
-      'reply-to',
-      'subject',
-      'date',
-      'message-id',
-      'mime-version',
-      'content-type',
+      ...['from', 'to', 'cc', 'reply-to', 'subject', 'date', 'message-id', 'mime-version', 'content-type'],
     ]) {
       assert.ok(signature?.headers.includes(header), header);
     }
-    for (const [what, changed] of [
+    for (const [part, changed] of [
       ['its body', message.replace('A line.', 'A lime.')],
       ['its subject', message.replace(/^Subject: .*$/m, 'Subject: Another')],
       ['its sender', message.replace(/^From: .*$/m, `From: <other@${name}>`)],
     ] as const) {
-      assert.notEqual(changed, message, what);
-      assert.equal((await receive(changed))[0]?.result === 'pass', false, `${what} was changed`);
+      assert.notEqual(changed, message, part);
+      assert.equal((await receive(changed))[0]?.result === 'pass', false, `${part} was changed`);
     }
   });
 
-  it('marketing email is signed with its unsubscribe headers, each copy on its own', async (t) => {
-    const { name } = await verified();
+  it('is signed with its unsubscribe headers for each copy of a marketing email', async (t) => {
+    const { name } = await registrar.verified();
     const id = await ours.sent({
       ...{ from: `a@${name}`, to: ['m1@example.net', 'm2@example.net'], marketing: true },
       text: 'Bye: {{{unsubscribe_url}}}',
     });
-    const messages = await leave(t, [id]);
+    const messages = await sendBySmtp(t, [id]);
     assert.equal(messages.length, 2);
     for (const message of messages) {
       const [signature] = await receive(message);
@@ -148,22 +115,25 @@ describe('email by SMTP from a domain with a key of ours', () => {
     }
   });
 
-  it('of a group from several domains each is signed with its own key, which are read in one statement', async (t) => {
-    const theirs = await service.organization();
-    const [first, second, other] = [await verified(), await verified(), await verified(undefined, theirs)];
-    const trusted = `t${++count}.example.com`;
+  it('is signed with the key of its own domain in a group from several domains', async (t) => {
+    const [first, second, other] = [
+      await registrar.verified(),
+      await registrar.verified(),
+      await registrar.verified(registrar.fresh(), theirs),
+    ];
+    const trusted = registrar.fresh();
     await ours.addDomain(trusted);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
       for (const domain of [first, second]) ids.push(await ours.sent({ from: `a@${domain.name}` }));
     }
     ids.push(await theirs.sent({ from: `a@${other.name}` }), await ours.sent({ from: `a@${trusted}` }));
-    const messages = await leave(t, ids);
+    const messages = await sendBySmtp(t, ids);
     const domains: string[] = [];
     for (const message of messages) {
       const from = /^From: .*@([\w.]+)/m.exec(message)?.[1] ?? '';
       const [signature] = await receive(message);
-      if (from === trusted) assert.equal(signature?.result, 'none', 'a domain without a key goes unsigned');
+      if (from === trusted) assert.equal(signature?.result, 'none', 'email from a domain without a key is not signed');
       else assert.deepEqual([signature?.result, signature?.domain], ['pass', from]);
       domains.push(from);
     }
@@ -177,64 +147,49 @@ describe('email by SMTP from a domain with a key of ours', () => {
   });
 
   it('is not signed while the key is not in DNS', async (t) => {
-    const { id, name } = await verified();
+    const { id, name } = await registrar.verified();
     dns.clear(`sw1._domainkey.${name}`);
-    await service.pool.query('UPDATE domains SET asked_at = NULL');
-    const checked = await ours.call('POST', `/v1/domains/${id}/verify`);
-    assert.equal((checked.body as Domain).status, 'verified');
-    const [message = ''] = await leave(t, [await ours.sent({ from: `a@${name}` })]);
+    assert.equal((await registrar.verify(id)).status, 'verified');
+    const [message = ''] = await sendBySmtp(t, [await ours.sent({ from: `a@${name}` })]);
     assert.doesNotMatch(message, /^DKIM-Signature:/im);
   });
 
-  it('leaves unsigned when the key cannot be opened any more', async (t) => {
-    const { name } = await verified();
-    const [message = ''] = await leave(
-      t,
-      [await ours.sent({ from: `a@${name}` })],
-      'another secret key, also long enough',
-    );
+  it('is sent unsigned if the key cannot be decrypted', async (t) => {
+    const { name } = await registrar.verified();
+    const ids = [await ours.sent({ from: `a@${name}` })];
+    const [message = ''] = await sendBySmtp(t, ids, 'another secret key, also long enough');
     assert.match(message, /^From: /m);
     assert.doesNotMatch(message, /^DKIM-Signature:/im);
   });
 });
 
-describe('email that waits to be sent', () => {
-  const state = async (id: string) => {
-    const { status, error } = await ours.email(id);
-    return [status, error];
-  };
-
-  for (const [what, change, says] of [
-    ['was deleted', async ({ id }: Domain) => ours.call('DELETE', `/v1/domains/${id}`), 'was deleted'],
+describe('scheduled email', () => {
+  const unverify = `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL WHERE id = $1`;
+  for (const [name, change, message] of [
+    ['was deleted', ({ id }: Domain) => ours.call('DELETE', `/v1/domains/${id}`), 'was deleted'],
+    ['has failed', ({ id }: Domain) => service.pool.query(unverify, [id]), 'is not verified any more'],
     [
-      'has failed',
-      async ({ id }: Domain) =>
-        service.pool.query(
-          `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL WHERE id = $1`,
-          [id],
-        ),
-      'is not verified any more',
-    ],
-    [
-      'is another organization’s now',
-      async ({ id, name }: Domain) => {
-        await ours.call('DELETE', `/v1/domains/${id}`);
-        await verified(name, await service.organization());
+      'belongs to another organization',
+      async (domain: Domain) => {
+        await ours.call('DELETE', `/v1/domains/${domain.id}`);
+        await registrar.verified(domain.name, theirs);
       },
       'was deleted',
     ],
   ] as const) {
-    it(`fails when its domain ${what}, and nothing leaves`, async (t) => {
-      const domain = await verified();
+    it(`fails if its domain ${name}, and is not handed over`, async (t) => {
+      const domain = await registrar.verified();
       const id = await ours.sent({ from: `a@${domain.name}`, scheduled_at: inFuture({ hours: 1 }) });
-      const stays = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+      const other = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
       await service.pool.query(`UPDATE emails SET scheduled_at = now() - interval '1 s' WHERE id = ANY ($1)`, [
-        [id, stays],
+        [id, other],
       ]);
       await change(domain);
-      const messages = await leave(t, [id, stays]);
-      assert.deepEqual(await state(id), ['failed', `This email cannot be sent: the domain ${domain.name} ${says}.`]);
-      assert.deepEqual(await state(stays), ['sent', null]);
+      const messages = await sendBySmtp(t, [id, other]);
+      const [failed, sent] = [await ours.email(id), await ours.email(other)];
+      const error = `This email cannot be sent: the domain ${domain.name} ${message}.`;
+      assert.deepEqual([failed['status'], failed['error']], ['failed', error]);
+      assert.deepEqual([sent['status'], sent['error']], ['sent', null]);
       assert.equal(messages.length, 1);
     });
   }

@@ -1,68 +1,35 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
 import { makeDomainActivities } from '../../activities/domains.ts';
 import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
-import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
-import { type Simulator, startSimulator } from '../../dev/simulator/simulator.ts';
+import { startSimulator } from '../../dev/simulator/simulator.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
-import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
-import { type Organization, type Service, startService } from './service.ts';
+import { startDnsServer } from '../support/dns-server.ts';
+import { type Domain, record as find } from './registrar.ts';
+import { startService, useService } from './service.ts';
 
 const ACCOUNT = 'account-token';
 const log = pino({ level: 'silent' });
 
-interface DnsRecord {
-  readonly record: string;
-  readonly type: string;
-  readonly name: string;
-  readonly value: string;
-  readonly required: boolean;
-  readonly status: string;
-  readonly error: string | null;
-}
-interface Domain {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly records: DnsRecord[];
-}
-
-let dns: DnsServer;
-let simulator: Simulator;
-let service: Service;
-let ours: Organization;
-let theirs: Organization;
-let account: AccountClient;
-let given: Partial<SenderDomainDeps>;
-before(async () => {
-  dns = await startDnsServer();
-  const asker = makeDns([dns.address], 3_000);
-  simulator = await startSimulator({
-    ...{ host: '127.0.0.1', port: 0, smtpPort: 0, folder: null, serverToken: null, deliveryCallback: null, log },
-    accountToken: ACCOUNT,
-    dns: asker,
-  });
-  const { host } = new URL(simulator.postmarkUrl);
-  account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
-  given = {
-    dns: asker,
-    senders: { postmark: true, smtpHost: null },
-    postmark: postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 30 }),
-  };
-  service = await startService({}, given);
-  ours = await service.organization();
-  theirs = await service.organization();
+const dns = await startDnsServer();
+after(() => dns.close());
+const resolver = makeDns([dns.address], 3_000);
+const simulator = await startSimulator({
+  ...{ host: '127.0.0.1', port: 0, smtpPort: 0, folder: null, serverToken: null, deliveryCallback: null, log },
+  accountToken: ACCOUNT,
+  dns: resolver,
 });
-after(async () => {
-  await service.close();
-  await simulator.close();
-  await dns.close();
-});
-beforeEach(() => dns.fail(undefined));
+after(() => simulator.close());
+const { host } = new URL(simulator.postmarkUrl);
+const account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
+const postmark = postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 30 });
+const deps = { dns: resolver, senders: { postmark: true, smtpHost: null }, postmark };
+const service = await useService({}, deps);
+const [ours, theirs] = [await service.organization(), await service.organization()];
 
 let count = 0;
 const fresh = () => `p${++count}.example.com`;
@@ -77,8 +44,6 @@ async function verify(id: string, by = ours): Promise<Domain> {
   return ask('POST', `/${id}/verify`, by);
 }
 const remove = (id: string, by = ours) => ask('DELETE', `/${id}`, by);
-const find = ({ records }: Domain, kind: string) =>
-  records.find(({ record }) => record === kind) ?? assert.fail(`no record ${kind}`);
 function publish(domain: Domain, ...kinds: string[]): void {
   for (const { record, type, name, value } of domain.records) {
     if (!kinds.includes(record)) continue;
@@ -88,11 +53,11 @@ function publish(domain: Domain, ...kinds: string[]): void {
 }
 const atPostmark = async () => (await account.getDomains({ count: 500, offset: 0 })).Domains;
 const named = async (name: string) => (await atPostmark()).filter(({ Name }) => Name === name);
-const chores = (removeFromPostmark = given.postmark?.remove) =>
+const upkeep = (removeFromPostmark = postmark.remove) =>
   makeDomainUpkeep({ pool: service.pool, removeFromPostmark, log });
 
 describe('a domain with Postmark', () => {
-  it('is made there, and its DKIM and return-path records are asked for', async () => {
+  it('is created at Postmark, whose DKIM and return-path records are required', async () => {
     const name = fresh();
     const domain = await add(name);
     const [there] = await named(name);
@@ -113,13 +78,13 @@ describe('a domain with Postmark', () => {
     assert.deepEqual([path.name, path.value], [`pm-bounces.${name}`, 'pm.mtasv.net']);
   });
 
-  it('is verified when it is proved whose it is and Postmark has seen its key', async () => {
+  it('is verified when its ownership is proved and Postmark has found its key', async () => {
     const domain = await add(fresh());
     publish(domain, 'DKIM', 'RETURN_PATH');
     const half = await verify(domain.id);
     assert.equal(half.status, 'pending');
     const [unseen] = await named(domain.name);
-    assert.equal(unseen?.DKIMVerified, false, 'Postmark is not asked before it is proved whose it is');
+    assert.equal(unseen?.DKIMVerified, false, 'Postmark is not queried before the ownership is proved');
     assert.equal(find(half, 'DKIM').error, 'it is there, but Postmark has not seen it yet');
 
     publish(domain, 'OWNERSHIP');
@@ -132,7 +97,7 @@ describe('a domain with Postmark', () => {
     }
   });
 
-  it('that Postmark knows already still has to be proved by each organization', async () => {
+  it('must be proved by each organization although Postmark has verified it', async () => {
     const name = fresh();
     const mine = await add(name);
     publish(mine, 'OWNERSHIP', 'DKIM');
@@ -145,25 +110,25 @@ describe('a domain with Postmark', () => {
     assert.equal((await verify(next.id, theirs)).status, 'verified');
   });
 
-  it('that Postmark has forgotten is made there again', async () => {
+  it('is created again if Postmark has deleted it', async () => {
     const domain = await add(fresh());
     publish(domain, 'OWNERSHIP', 'DKIM');
     await verify(domain.id);
     const [there] = await named(domain.name);
     await account.deleteDomain(there?.ID ?? 0);
     const checked = await verify(domain.id);
-    assert.equal(checked.status, 'verified', 'it is nobody else’s for that');
+    assert.equal(checked.status, 'verified');
     assert.notEqual(find(checked, 'DKIM').name, find(domain, 'DKIM').name);
     assert.equal(find(checked, 'DKIM').status, 'pending');
     publish(checked, 'DKIM');
     assert.equal(find(await verify(domain.id), 'DKIM').status, 'verified');
   });
 
-  it('is registered while Postmark is away, and made there when that is back', async () => {
+  it('is registered while Postmark is down, and created there later', async () => {
     const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
-    const lonely = await startService({}, { ...given, postmark: away });
+    const alone = await startService({}, { ...deps, postmark: away });
     try {
-      const org = await lonely.organization();
+      const org = await alone.organization();
       const answer = await org.call('POST', '/v1/domains', { json: { name: fresh() } });
       assert.equal(answer.status, 201, answer.text);
       const domain = answer.body as Domain;
@@ -173,33 +138,33 @@ describe('a domain with Postmark', () => {
       );
       publish(domain, 'OWNERSHIP');
       const early = await org.call('POST', `/v1/domains/${domain.id}/verify`);
-      assert.equal((early.body as Domain).status, 'pending', 'what Postmark wants is not known yet');
-      await makeDomainActivities(senderDomains(lonely.pool, given)).watchDomain({ id: domain.id });
+      assert.equal((early.body as Domain).status, 'pending', 'the records of Postmark are unknown');
+      await makeDomainActivities(senderDomains(alone.pool, deps)).watchDomain({ id: domain.id });
       const { body } = await org.call('GET', `/v1/domains/${domain.id}`);
       assert.ok(find(body as Domain, 'DKIM').value, 'now it has a key');
       assert.equal((await named(domain.name)).length, 1);
     } finally {
-      await lonely.close();
+      await alone.close();
     }
   });
 });
 
 describe('a domain that is deleted', () => {
-  it('is deleted at Postmark when nobody else has it', async () => {
+  it('is deleted at Postmark when no organization has it', async () => {
     const name = fresh();
     const [mine, other] = [await add(name), await add(name, theirs)];
     await remove(mine.id);
-    await chores().clearProviderDomains();
-    assert.equal((await named(name)).length, 1, 'somebody else still has it');
+    await upkeep().clearProviderDomains();
+    assert.equal((await named(name)).length, 1, 'another organization still has it');
     await remove(other.id, theirs);
     const { rows } = await service.pool.query(`SELECT FROM outbox WHERE message_id = 'clearProviderDomains'`);
-    assert.ok(rows.length > 0, 'the relay is told');
-    assert.ok((await chores().clearProviderDomains()).done >= 1);
+    assert.ok(rows.length > 0, 'the relay is notified');
+    assert.ok((await upkeep().clearProviderDomains()).done >= 1);
     assert.equal((await named(name)).length, 0);
-    assert.deepEqual(await chores().clearProviderDomains(), { done: 0, next: null });
+    assert.deepEqual(await upkeep().clearProviderDomains(), { done: 0, next: null });
   });
 
-  it('stays at Postmark when it was there before', async () => {
+  it('stays at Postmark if it was there before', async () => {
     const name = fresh();
     await account.createDomain({ Name: name });
     const { id, records } = await add(name);
@@ -208,44 +173,42 @@ describe('a domain that is deleted', () => {
       ['OWNERSHIP', 'DKIM', 'SPF', 'DMARC'],
     );
     await remove(id);
-    assert.equal((await chores().clearProviderDomains()).done, 1);
+    assert.equal((await upkeep().clearProviderDomains()).done, 1);
     assert.equal((await named(name)).length, 1);
   });
 
-  it('is not forgotten while Postmark is away', async () => {
+  it('is deleted at Postmark later if that is down', async () => {
     const { id, name } = await add(fresh());
     await remove(id);
     const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
-    assert.deepEqual(await chores(away.remove).clearProviderDomains(), { done: 0, next: null });
-    assert.deepEqual(await chores().clearProviderDomains(), { done: 0, next: null }, 'it is put off');
+    assert.deepEqual(await upkeep(away.remove).clearProviderDomains(), { done: 0, next: null });
+    assert.deepEqual(await upkeep().clearProviderDomains(), { done: 0, next: null }, 'the retry is not due');
     await service.pool.query(`UPDATE provider_domains SET retry_at = now() - interval '1 second'`);
-    assert.deepEqual(await chores().clearProviderDomains(), { done: 1, next: null });
+    assert.deepEqual(await upkeep().clearProviderDomains(), { done: 1, next: null });
     assert.equal((await named(name)).length, 0);
   });
 });
 
 describe('Postmark’s account API', () => {
-  it('takes no other token', async () => {
-    const stranger = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 30 });
-    await assert.rejects(stranger.add(fresh()));
-    await assert.rejects(stranger.remove(1));
+  it('refuses another token', async () => {
+    const unauthorized = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 30 });
+    await assert.rejects(unauthorized.add(fresh()));
+    await assert.rejects(unauthorized.remove(1));
   });
 
-  it('says no more than that of names that it does not take', async () => {
-    await assert.rejects(given.postmark?.add('not a name') ?? assert.fail(), /Name is not a domain/);
+  it('refuses an invalid name', async () => {
+    await assert.rejects(postmark.add('not a name'), /Name is not a domain/);
   });
 
   it('finds a domain behind 500 others', async () => {
-    const { add: make } = given.postmark ?? assert.fail();
     for (let i = 0; i < 501; i++) await account.createDomain({ Name: `many${i}.example.org` });
-    const { made, id } = await make('many500.example.org');
+    const { made, id } = await postmark.add('many500.example.org');
     assert.equal(made, false);
     assert.deepEqual((await account.getDomain(id)).Name, 'many500.example.org');
   });
 
-  it('deletes what is gone, and asks of what is gone', async () => {
-    const { remove: forget, verify: look } = given.postmark ?? assert.fail();
-    await forget(1);
-    assert.equal(await look(1), undefined);
+  it('accepts the deletion and the check of a missing domain', async () => {
+    await postmark.remove(1);
+    assert.equal(await postmark.verify(1), undefined);
   });
 });

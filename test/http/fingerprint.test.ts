@@ -6,7 +6,7 @@ import { fingerprint } from '../../src/http/plugins/fingerprint.ts';
 
 const of = async (body: unknown) => (await fingerprint('POST', '/v1/emails', body)).toString('hex');
 
-/** The same value with the keys of every object the other way round. */
+/** The same value with the keys of every object in reverse order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== 'object' || value === null) return value;
@@ -17,7 +17,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-/** Equal by value, -0 and 0 alike. */
+/** The same text for equal values; -0 equals 0. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)
@@ -29,15 +29,11 @@ function canonical(value: unknown): string {
 const json = fc.jsonValue({ maxDepth: 5 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 describe('the fingerprint of a request', () => {
-  it('is SHA-256', async () => {
-    assert.equal((await fingerprint('POST', '/', {})).length, 32);
-  });
-
   it('does not depend on the order of keys', async () => {
     await fc.assert(fc.asyncProperty(json, async (body) => assert.equal(await of(body), await of(reversed(body)))));
   });
 
-  it('is the same for numbers and strings that are written in another way', async () => {
+  it('is the same for numbers and strings in another notation', async () => {
     for (const [one, other] of [
       ['{"n":100}', '{ "n": 1e2 }'],
       ['{"n":1.0}', '{"n":1}'],
@@ -55,46 +51,28 @@ describe('the fingerprint of a request', () => {
         assert.notEqual(await of(one), await of(other));
       }),
     );
-    const values = [
-      ...[{}, [], null, true, false, 0, 1, '', '0', 'null', 'true', 'a', [[]], [{}], { a: 1 }, { a: '1' }, { a: [1] }],
-      ...[
-        { a: ['1'] },
-        { a: [] },
-        { a: {} },
-        { a: null },
-        { a: ['a', 'b'] },
-        { a: ['ab'] },
-        { a: ['a'], b: [] },
-        ['a'],
-      ],
-      ...[
-        { a: 'b"c"d' },
-        { a: 'b', c: 'd' },
-        { a: ['"1:b'] },
-        { a: ['1:b'] },
-        { a: 'x', b: 'y' },
-        { a: 'x"1:b"1:y' },
-        { ab: 'c' },
-        { a: 'bc' },
-        { a: 'é' },
-      ],
+    const values: unknown[] = [
+      ...[{}, [], null, true, false, 0, 1, '', '0', 'null', 'true', 'a', [[]], [{}], ['a'], { a: 1 }, { a: '1' }],
+      ...[{ a: [1] }, { a: ['1'] }, { a: [] }, { a: {} }, { a: null }, { a: ['a', 'b'] }, { a: ['ab'] }],
+      // Values whose concatenated parts are equal.
+      ...[{ a: ['a'], b: [] }, { a: 'b"c"d' }, { a: 'b', c: 'd' }, { a: ['"1:b'] }, { a: ['1:b'] }],
+      ...[{ a: 'x', b: 'y' }, { a: 'x"1:b"1:y' }, { ab: 'c' }, { a: 'bc' }],
     ];
     const prints = await Promise.all(values.map(of));
     assert.equal(new Set(prints).size, values.length);
   });
 
   it('differs by method and path', async () => {
-    const prints = await Promise.all(
-      [
-        ['POST', '/v1/emails'],
-        ['POST', '/v1/emails/batch'],
-        ['PUT', '/v1/emails'],
-      ].map(async ([method = '', path = '']) => (await fingerprint(method, path, {})).toString('hex')),
-    );
-    assert.equal(new Set(prints).size, 3);
+    const requests = [
+      ['POST', '/v1/emails'],
+      ['POST', '/v1/emails/batch'],
+      ['PUT', '/v1/emails'],
+    ] as const;
+    const prints = await Promise.all(requests.map(([method, path]) => fingerprint(method, path, {})));
+    assert.equal(new Set(prints.map((print) => print.toString('hex'))).size, 3);
   });
 
-  it('is not made of a body that is nested beyond all use', async () => {
+  it('is refused for a body that is nested 100,000 levels deep', async () => {
     let body: unknown = 'x';
     for (let depth = 0; depth < 100_000; depth++) body = [body];
     await assert.rejects(

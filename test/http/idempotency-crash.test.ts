@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { request } from 'undici';
+import { describe, it, type TestContext } from 'node:test';
 import { makeKeyHolder } from '../../src/store/limits/idempotency.ts';
 import { eventually } from '../support/eventually.ts';
-import { startApi } from './api-process.ts';
-import { assertRefused, type Organization, type Service, startService } from './service.ts';
+import { post, startApi } from './api-process.ts';
+import { assertRefused, useService } from './service.ts';
 import { dial, head } from './socket.ts';
 
-/** What becomes of an idempotency key when the process or the connection that has it ends. */
-let service: Service;
-let ours: Organization;
-before(async () => {
-  service = await startService();
-  ours = await service.organization();
-});
-after(() => service.close());
+/** Idempotency keys whose process or connection ends. */
+const service = await useService();
+const ours = await service.organization();
+const authorization = `Bearer ${ours.key}`;
 
-/** Holds up everybody who would store an email's body, until it is released. */
-async function holdUp(): Promise<() => Promise<void>> {
+/** Blocks every statement that stores the body of an email. @returns releases them */
+async function blockStores(t: TestContext): Promise<() => Promise<void>> {
   const client = await service.pool.connect();
   await client.query('BEGIN');
   await client.query('LOCK TABLE email_bodies IN SHARE MODE');
-  return async () => {
+  let isBlocked = true;
+  const unblock = async () => {
+    if (!isBlocked) return;
+    isBlocked = false;
     await client.query('ROLLBACK');
     client.release();
   };
+  t.after(unblock);
+  return unblock;
 }
 
-async function someoneWaits(): Promise<void> {
-  await eventually('a statement waits for the table', async () => {
+async function waitUntilBlocked(statements = 1): Promise<void> {
+  await eventually(`${statements} statements wait for the table`, async () => {
     const { rowCount } = await service.pool.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     );
-    return rowCount === 1;
+    return rowCount === statements;
   });
 }
 
@@ -49,30 +49,28 @@ describe('a process that is killed', () => {
     ['/v1/emails', (mail: unknown) => mail],
     ['/v1/emails/batch', (mail: unknown) => ({ emails: [mail] })],
   ] as const) {
-    it(`${path}: others get 409 while it has the key, and the key when it is gone; one of them is sent`, async () => {
+    it(`${path}: others get 409 while it holds the key and send when it has ended; one of them is executed`, async (t) => {
       const api = await startApi({ DATABASE_URL: service.databaseUrl });
       const key = `killed at ${path}`;
       const json = wrap(ours.mail({ subject: key }));
       const headers = { 'idempotency-key': key };
-      const letOn = await holdUp();
-      const lost = request(api.url + path, {
-        method: 'POST',
-        headers: { ...headers, authorization: `Bearer ${ours.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(json),
-      }).catch(() => 'lost');
-      await someoneWaits();
+      const unblock = await blockStores(t);
+      const lost = post(api.url + path, json, { ...headers, authorization }).catch(() => 'lost');
+      await waitUntilBlocked();
       const other = await ours.call('POST', path, { json, headers });
       assertRefused(other, 409, 'concurrent_idempotent_requests');
 
       await api.end('SIGKILL');
       assert.equal(await lost, 'lost');
       const keys = makeKeyHolder(service.pool);
-      const release = await eventually('the key is free', () => keys.take(ours.id, key), 5_000);
-      assert.equal(typeof release, 'function');
-      if (typeof release === 'function') await release();
-      await letOn();
+      const release = await eventually('the key is free', async () => {
+        const taken = await keys.take(ours.id, key);
+        return typeof taken === 'function' && taken;
+      });
+      await release();
+      await unblock();
 
-      // What Postgres was at when the process ended may have been finished by it: then that is what is repeated.
+      // Postgres may complete the statement of the killed process: then its response is replayed.
       const answer = await eventually('an answer', async () => {
         const each = await ours.call('POST', path, { json, headers });
         return each.status === 202 && each;
@@ -85,80 +83,68 @@ describe('a process that is killed', () => {
   }
 });
 
-describe('a caller who hangs up', () => {
-  it('before the answer: the email is stored, the key is remembered', async () => {
-    const letOn = await holdUp();
+describe('a caller that hangs up', () => {
+  it('before the response: the email is stored and the key is remembered', async (t) => {
+    const unblock = await blockStores(t);
     const json = ours.mail({ subject: 'hung up' });
     const raw = JSON.stringify(json);
     const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`, 'Idempotency-Key: hung up'];
     const socket = await dial(service.port);
     socket.write(head('/v1/emails', ours.key, ...lines) + raw);
-    await someoneWaits();
+    await waitUntilBlocked();
     socket.destroy();
     const call = { json, headers: { 'idempotency-key': 'hung up' } };
     assertRefused(await ours.call('POST', '/v1/emails', call), 409, 'concurrent_idempotent_requests');
-    await letOn();
+    await unblock();
     const replay = await eventually('a replay', async () => {
       const answer = await ours.call('POST', '/v1/emails', call);
       return answer.status === 202 && answer;
     });
     assert.equal(replay.headers['idempotent-replayed'], 'true');
     assert.deepEqual(await stored('hung up'), [(replay.body as { id: string }).id]);
-    await nobodyHolds();
+    await assertNoKeyHeld();
   });
 
-  it('and whose request is refused: the key is free', async () => {
-    const call = { json: ours.mail({ from: 'a@nobody.example' }), headers: { 'idempotency-key': 'refused' } };
+  it('before a refusal: the key is free', async () => {
+    const call = { json: ours.mail({ from: 'a@unknown.example' }), headers: { 'idempotency-key': 'refused' } };
     const raw = JSON.stringify(call.json);
     const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`, 'Idempotency-Key: refused'];
     const socket = await dial(service.port);
     socket.write(head('/v1/emails', ours.key, ...lines) + raw);
     socket.destroy();
-    // The server may take the request up only now.
+    // The server may read the request only now.
     await eventually('the key is free', async () => {
       const { status } = await ours.call('POST', '/v1/emails', { ...call, json: ours.mail() });
       return status === 202;
     });
-    await nobodyHolds();
+    await assertNoKeyHeld();
   });
 });
 
 describe('a connection that breaks while it holds keys', () => {
-  it('the table takes one answer per key all the same', async () => {
-    const letOn = await holdUp();
+  it('does not lead to a second response: the table accepts one for each key', async (t) => {
+    // Another process, which does not know the keys that this one holds.
+    const api = await startApi({ DATABASE_URL: service.databaseUrl });
+    t.after(() => api.end());
+    const unblock = await blockStores(t);
     const call = { json: ours.mail({ subject: 'broken' }), headers: { 'idempotency-key': 'broken' } };
     const first = ours.call('POST', '/v1/emails', call);
-    await someoneWaits();
+    await waitUntilBlocked();
     const { rowCount } = await service.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
     assert.equal(rowCount, 1);
-    // Another process, which knows nothing of what this one holds.
-    const api = await startApi({ DATABASE_URL: service.databaseUrl });
-    const second = request(`${api.url}/v1/emails`, {
-      method: 'POST',
-      headers: { ...call.headers, authorization: `Bearer ${ours.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(call.json),
-    });
-    await eventually('both wait', async () => {
-      const { rows } = await service.pool.query<{ waiting: number }>(
-        `SELECT count(*)::int AS waiting FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rows[0]?.waiting === 2;
-    });
-    await letOn();
-    const { statusCode, body } = await second;
-    await body.dump();
-    assert.deepEqual([(await first).status, statusCode].sort(), [202, 409]);
+    const second = post(`${api.url}/v1/emails`, call.json, { ...call.headers, authorization });
+    await waitUntilBlocked(2);
+    await unblock();
+    assert.deepEqual([(await first).status, await second].sort(), [202, 409]);
     assert.equal((await stored('broken')).length, 1);
     assert.equal((await ours.call('POST', '/v1/emails', call)).headers['idempotent-replayed'], 'true');
-    await api.end();
   });
 });
 
-async function nobodyHolds(): Promise<void> {
+async function assertNoKeyHeld(): Promise<void> {
   await eventually('no key is held', async () => {
     const { rowCount } = await service.pool.query(
       `SELECT FROM pg_locks WHERE locktype = 'advisory'

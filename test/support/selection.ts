@@ -19,7 +19,7 @@ const SLOW = new Set(
     ...[
       ...['attachments', 'attachments-path', 'attachments-read', 'auth', 'batch', 'batches', 'bodies'],
       ...['bodies-in-flight', 'callbacks', 'chat-callbacks', 'chat-numbers'],
-      ...['chat-numbers-verified', 'chatapp', 'domains', 'domains-dkim', 'domains-postmark', 'domains-takeover'],
+      ...['chat-numbers-verified', 'chatapp', 'domains', 'domains-dkim', 'domains-postmark'],
       ...['fingerprint', 'fuzz', 'idempotency-crash', 'keys', 'large-json', 'lists', 'logs', 'network-limits'],
       ...['openapi', 'openapi-answers', 'organization-limits', 'outage', 'process', 'public-bodies', 'quota'],
       ...['rate-limits', 'revocation', 'rules-answers', 'send-limits', 'two-organizations', 'unsubscribe', 'webhooks'],
