@@ -169,7 +169,7 @@ describe('a delivery', () => {
     assert.deepEqual(new Set([...listed(first.html), ...listed(second.html)]), new Set(made));
     assert.deepEqual(listed((await viewer.get(`${PATH}/${id}?status=failed`)).html), new Set(made.slice(0, 2)));
     const none = await viewer.get(`${PATH}/${id}?status=succeeded`);
-    assert.ok(textOf(none.html).includes('No delivery is so.'), textOf(none.html));
+    assert.ok(textOf(none.html).includes('No deliveries match this filter.'), textOf(none.html));
     assert.equal((await viewer.get(`${PATH}/${id}?status=lost`)).status, 422);
   });
 

@@ -127,7 +127,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           action={`${PATH}/leave`}
           id="leave"
           label="Leave the organization"
-          question={`You will not see ${organization.name} any more, until somebody invites you again.`}
+          question={`You lose access to ${organization.name} until an owner invites you again.`}
         />
       </section>
     </Layout>

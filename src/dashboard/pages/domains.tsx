@@ -74,7 +74,7 @@ const show = page(Type.Object({}), async (context) => {
             action={`${PATH}/${domain.id}/delete`}
             id="delete"
             label="Delete the domain"
-            question={`No email can be sent from ${domain.name} any more; what waits to be sent from it fails.`}
+            question={`No email can be sent from ${domain.name}; pending email from it fails.`}
           />
         </section>
       )}
@@ -145,7 +145,8 @@ function NewPage({ context, filled }: { context: Context; filled: Filled }): Htm
 const EXPLANATIONS: Readonly<Record<DomainStatus, string>> = {
   verified: 'Email can be sent from this domain. Its records are looked at every day.',
   pending: 'Enter the required records into its DNS. They are looked for by themselves, for 72 hours.',
-  failed: 'It was not proved within 72 hours, was lost since, or somebody else has proved it. Check now to begin anew.',
+  failed:
+    'It was not verified within 72 hours, its records were removed, or another organization has verified it. Check now to start again.',
 };
 
 function Standing({ domain }: { domain: ShownDomain }): Html {
@@ -154,7 +155,7 @@ function Standing({ domain }: { domain: ShownDomain }): Html {
     <>
       <p safe>
         {trusted
-          ? 'Taken on trust by the operator: email can be sent from it, whatever DNS says.'
+          ? 'Taken on trust by the operator: email can be sent from it without DNS checks.'
           : EXPLANATIONS[status]}
       </p>
       <Facts
@@ -175,7 +176,7 @@ const KINDS: Readonly<Record<ShownRecord['record'], string>> = {
   DKIM: 'Signs your mail',
   SPF: 'Names the servers that send your mail',
   RETURN_PATH: 'Brings bounces back',
-  DMARC: 'Tells what to do with mail that is not yours',
+  DMARC: 'Sets the policy for mail that is not yours',
 };
 
 function Records({ records }: { records: readonly ShownRecord[] }): Html {

@@ -129,7 +129,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
   return (
     <section>
       <h2>Recipients</h2>
-      <Table caption="Recipients" columns={['Recipient', 'Status', 'What was said']}>
+      <Table caption="Recipients" columns={['Recipient', 'Status', 'Reply']}>
         {recipients(addressees(email)).map(({ address }) => {
           const known = reported.get(address.toLowerCase());
           return (

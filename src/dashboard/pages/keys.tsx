@@ -106,7 +106,7 @@ function KeyRow({ context, apiKey }: { context: Context; apiKey: KeySummary }): 
               action={`${PATH}/${id}/revoke`}
               id={`revoke-${id}`}
               label="Revoke"
-              question={`Programs that use ${name ?? id} will be refused at once, for good.`}
+              question={`Programs that use ${name ?? id} will be refused immediately and permanently.`}
               small
             />
           </div>

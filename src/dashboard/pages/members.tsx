@@ -101,7 +101,7 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
       {invitations.length > 0 && <Invitations context={context} invitations={invitations} />}
       {role === 'owner' ? (
         <section>
-          <h2>Invite somebody</h2>
+          <h2>Invite a member</h2>
           <Form visit={context} action={PATH} class="card">
             <FormProblem filled={filled} />
             <Field label="Email" name="email" type="email" filled={filled} autocomplete="off" required />
@@ -145,7 +145,7 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
               action={`${PATH}/${id}/remove`}
               id={`remove-${id}`}
               label="Remove"
-              question={`${email} will not see ${context.organization.name} from now on.`}
+              question={`${email} loses access to ${context.organization.name}.`}
               small
             />
           </div>

@@ -48,7 +48,7 @@ export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Ht
       {attempts.length === 0 ? (
         <p class="muted">No provider has been asked to send it yet.</p>
       ) : (
-        <Table caption="Attempts" columns={['No.', 'Provider', 'Started', 'Took', 'Outcome', 'What the provider said']}>
+        <Table caption="Attempts" columns={['No.', 'Provider', 'Started', 'Took', 'Outcome', 'Reply of the provider']}>
           {attempts.map(({ n, provider, started_at: start, ended_at: end, outcome, detail, code }) => (
             <tr>
               <td>{n}</td>

@@ -23,7 +23,7 @@ const PROVIDERS: readonly (readonly [ChatProviderName, string])[] = [
 const list = listPage({
   title: 'Numbers',
   caption: 'Numbers, newest first',
-  columns: ['Number', 'Carried by', 'Account', 'Connected'],
+  columns: ['Number', 'Provider', 'Account', 'Connected'],
   add: { href: `${PATH}/new`, label: 'Connect a number' },
   read: ({ pool, organization }, place, limit) => listNumbers(pool, organization.id, place, limit),
   row: ({ id, number, provider, own_token: isOwn, created_at: connected }) => (
@@ -90,7 +90,7 @@ const show = page(Type.Object({}), async (context) => {
             action={`${PATH}/${number.id}/remove`}
             id="remove"
             label="Disconnect the number"
-            question={`No message will come from ${number.number} any more, and those that wait for a try fail.`}
+            question={`No message can be sent from ${number.number}; pending ones fail.`}
           />
         </section>
       )}
@@ -125,8 +125,8 @@ function NoNumber({ context }: { context: Context }): Html {
   return (
     <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', example)}>
       <p>
-        Chat messages come from a number of yours that Meta or Twilio carries. A number on the operator's account is
-        connected by the operator.
+        Chat messages are sent from a number of yours at Meta or Twilio. A number on the operator's account is connected
+        by the operator.
       </p>
     </Empty>
   );
@@ -141,7 +141,7 @@ function NumberFacts({ number }: { number: ChatNumber }): Html {
   return (
     <Facts
       facts={[
-        ['Carried by', <Text text={nameOf(provider)} />],
+        ['Provider', <Text text={nameOf(provider)} />],
         phoneNumberId !== null && ["Meta's id", <Text text={phoneNumberId} />],
         accountSid !== null && ['Account', <Text text={accountSid} />],
         ['Token', <Text text={ownToken ? 'its own, kept encrypted' : "the operator's"} />],
@@ -189,7 +189,7 @@ function ConnectPage({ context, filled }: { context: Context; filled: Filled }):
           autocomplete="off"
           required
         />
-        <Select label="Carried by" name="provider" filled={filled} value="meta" options={PROVIDERS} />
+        <Select label="Provider" name="provider" filled={filled} value="meta" options={PROVIDERS} />
         <MetaFields context={context} filled={filled} />
         <TwilioFields filled={filled} />
         <button class="primary">Connect</button>
@@ -221,7 +221,7 @@ function MetaFields({ context, filled }: { context: Context; filled: Filled }): 
         autocomplete="new-password"
       />
       <p class="hint">
-        Meta tells of messages at <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
+        Meta reports on messages at <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
       </p>
     </fieldset>
   );

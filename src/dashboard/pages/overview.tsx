@@ -121,7 +121,7 @@ function Ranges({ chosen }: { chosen: string }): Html {
 function Notices({ issues }: { issues: readonly Issue[] }): Html {
   if (issues.length === 0) return '';
   return (
-    <ul class="notices" aria-label="What needs somebody">
+    <ul class="notices" aria-label="Problems">
       {issues.map(({ kind, id, name, reason }) => {
         const list = kind === 'endpoint' ? '/dashboard/webhooks' : '/dashboard/domains';
         const words =

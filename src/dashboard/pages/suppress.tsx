@@ -100,7 +100,7 @@ function AddForm({ context, filled, value }: { context: Context; filled: Filled;
         filled={filled}
         value={value}
         rows={10}
-        hint="One in each line, or CSV with a column “email”; up to 10,000 at a time. Nothing is sent to them any more, whatever else the CSV says."
+        hint="One in each line, or CSV with a column “email”; up to 10,000 at a time. They receive no more email. Other columns of the CSV are ignored."
         required
       />
       <FileInto label="Or from a file" field="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />

@@ -132,11 +132,11 @@ function Actions({ context, origin }: { context: Context; origin: string | undef
 function NoEntry({ context }: { context: Context }): Html {
   return (
     <Empty
-      title="Nobody is on the list"
+      title="No suppressed addresses"
       command={curl(context, 'POST', '/v1/suppressions', { email: 'someone@example.com' })}
     >
       <p>
-        Addresses that bounce for good, complain or unsubscribe come here by themselves, and get nothing any more.
+        Addresses that bounce for good, complain or unsubscribe come here by themselves, and receive no more email.
         {context.role !== 'viewer' && ' Bring along those of a service that you used before.'}
       </p>
     </Empty>

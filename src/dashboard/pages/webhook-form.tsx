@@ -112,8 +112,8 @@ export function SecretPage({ context, endpoint, note }: SecretPageProps): Html {
         <p safe>{note}</p>
         <Copy value={endpoint.secret} label="Copy the secret" />
         <p class="hint">
-          It signs what is posted there, as Standard Webhooks 1.0.0 says: any library for that checks it. It is shown
-          only now.
+          It signs what is posted there, according to Standard Webhooks 1.0.0: any library for that verifies it. It is
+          shown only now.
         </p>
         <p>
           <a href={`${PATH}/${endpoint.id}`}>Go to the endpoint</a>

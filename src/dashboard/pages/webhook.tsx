@@ -216,7 +216,7 @@ function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliver
         />
       </Filters>
       {deliveries.length === 0 ? (
-        <p class="muted">{isFiltered ? 'No delivery is so.' : 'Nothing has happened yet that this endpoint wants.'}</p>
+        <p class="muted">{isFiltered ? 'No deliveries match this filter.' : 'No events yet.'}</p>
       ) : (
         <Table caption="Deliveries, newest first" columns={['Event', 'Status', 'Happened', 'Next try']}>
           {deliveries.map(({ id, type, status, event_id: eventId, created_at: at, next_attempt_at: next }) => (
@@ -264,7 +264,7 @@ function Ends({ context, endpoint: { id, status } }: EndpointProps): Html {
           action={`${PATH}/${id}/delete`}
           id="delete"
           label="Delete"
-          question="Nothing will go there any more, and its deliveries cannot be seen any more."
+          question="Nothing will be sent there, and its deliveries are no longer shown."
         />
       </div>
     </section>

@@ -50,7 +50,7 @@ function NoEndpoint({ context }: { context: Context }): Html {
   return (
     <Empty title="No endpoint yet" command={curl(context, 'POST', '/v1/webhooks', example)}>
       <p>
-        An endpoint is a URL of yours that is told of what happens: what was delivered, what bounced, who unsubscribed.
+        An endpoint is a URL of yours that receives events: deliveries, bounces, unsubscribes and more.
         {context.role !== 'owner' && ' Owners add them here.'}
       </p>
     </Empty>
