@@ -61,7 +61,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
   const { files, fetchPublic } = deps;
   const memory = makeByteLimit(MAX_FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
 
-  const keepAll = async (upload: Upload): Promise<Attachment[]> => {
+  const storeAll = async (upload: Upload): Promise<Attachment[]> => {
     const { orgId } = upload;
     const incoming = upload.requests.map((request, index): Incoming => ({ index, request }));
     incoming.forEach(refuseBlocked);
@@ -84,23 +84,23 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
         if (file.request.content !== null) contents.set(file.index, await decode(file, file.request.content, budget));
       }
       for (const [index, content] of await fetchAll(incoming, fetchPublic, budget)) contents.set(index, content);
-      const described = incoming.map(({ index, request }) => describe(request, contents.get(index) as Buffer));
+      const attachments = incoming.map(({ index, request }) => describe(request, contents.get(index) as Buffer));
       await upload.admit();
-      await reserve(deps, upload, described);
-      await Promise.all(described.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
-      return described;
+      await reserve(deps, upload, attachments);
+      await Promise.all(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
+      return attachments;
     } finally {
       for (const release of releases) release();
     }
   };
 
   return async (upload, store) => {
-    const kept = await keepAll(upload);
+    const attachments = await storeAll(upload);
     try {
-      return await store(kept);
+      return await store(attachments);
     } catch (error) {
       // After other errors the email may have been stored: upkeep deletes orphaned files an hour later.
-      if (error instanceof ServiceError) await discard(deps, kept).catch(() => undefined);
+      if (error instanceof ServiceError) await discard(deps, attachments).catch(() => undefined);
       throw error;
     }
   };
@@ -113,17 +113,17 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
 async function reserve(
   { pool, maxStoredBytes }: FileDeps,
   { orgId, allowance }: Upload,
-  described: readonly Attachment[],
+  attachments: readonly Attachment[],
 ): Promise<void> {
-  const { refusal } = await reserveFiles(pool, orgId, described, { maxStoredBytes, allowance });
+  const { refusal } = await reserveFiles(pool, orgId, attachments, { maxStoredBytes, allowance });
   if (refusal === 'quota') throw await quotaExceeded(pool, orgId, allowance);
   if (refusal === null) return;
   const limit = `${(maxStoredBytes / BYTES_PER_MB).toLocaleString('en')} MB`;
   throw limitExceeded(`an organization may have ${limit} of stored attachments; these would be more`);
 }
 
-async function discard({ pool, files }: FileDeps, kept: readonly Attachment[]): Promise<void> {
-  const ids = kept.map(({ id }) => id);
+async function discard({ pool, files }: FileDeps, attachments: readonly Attachment[]): Promise<void> {
+  const ids = attachments.map(({ id }) => id);
   await files.remove(ids);
   await deleteReservations(pool, ids);
 }
@@ -160,8 +160,8 @@ async function fetchAll(
     try {
       contents.set(file.index, checked(file, 'path', await fetchPublic(path, budget, failed.signal)));
     } catch (error) {
-      const isTold = error instanceof Unfetchable;
-      failed.abort(isTold ? invalid(file, 'path', `cannot be fetched: ${error.message}`) : error);
+      const isReported = error instanceof Unfetchable;
+      failed.abort(isReported ? invalid(file, 'path', `cannot be fetched: ${error.message}`) : error);
     }
   };
   await Promise.all(

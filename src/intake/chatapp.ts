@@ -55,7 +55,7 @@ export async function sendChat(
   const acceptance = idempotency
     ? await rejectReusedKey(acceptChatWithKey(pool, orgId, chat, idempotency))
     : await acceptChat(pool, orgId, chat);
-  if (!acceptance) throw new Error('the statement that accepts a message answered nothing');
+  if (!acceptance) throw new Error('acceptChat returned no row');
   if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);
   accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
   wakeRelay();

@@ -90,7 +90,7 @@ export async function acceptEmail(
   };
   const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
     const acceptance = await rejectReusedKey(storing);
-    if (!acceptance) throw new Error('the statement that accepts emails answered nothing');
+    if (!acceptance) throw new Error('acceptEmails returned no row');
     limits.quota.note(orgId, acceptance.has_quota);
     if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
     if (acceptance.refusal) throw refused(acceptance.refusal, request);

@@ -46,7 +46,7 @@ const PHASES = ['emails', 'webhook_events', 'audit_log', 'provider_callbacks'] a
 type Phase = (typeof PHASES)[number];
 
 /** The position at which an erasure continues. */
-export interface ErasurePlace {
+export interface ErasurePosition {
   readonly phase: Phase;
   /** The last row of the previous step, in the phase's own order; empty at its start. */
   readonly after: string;
@@ -67,26 +67,26 @@ const NOTHING: ErasureReport = {
  * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address gets no
  * email, since its hash is kept. It works for a few seconds in small transactions and may be repeated.
  * @param email bare, in lower case
- * @param place the position at which the previous call ended; null for the first
+ * @param position the position at which the previous call ended; null for the first
  * @returns the changes of this call, and the position for the next one; null when nothing remains
  */
 export async function eraseRecipient(
   deps: ErasureDeps,
   orgId: string,
   email: string,
-  place: ErasurePlace | null,
-): Promise<{ report: ErasureReport; next: ErasurePlace | null }> {
+  position: ErasurePosition | null,
+): Promise<{ report: ErasureReport; next: ErasurePosition | null }> {
   const report = { ...NOTHING };
   await deps.contents.prepare(deps.pool, orgId);
   const hash = await hashOf(deps, orgId, email);
   const erased = describe(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
-  if (!place) {
+  if (!position) {
     // Pending email then names the placeholder, which must not get mail either.
     const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
     report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
   }
   const begun = performance.now();
-  let next: ErasurePlace | null = place ?? { phase: PHASES[0], after: '' };
+  let next: ErasurePosition | null = position ?? { phase: PHASES[0], after: '' };
   while (next && performance.now() - begun < CALL_MS) {
     const after: string | null = await takeStep(deps, orgId, erased, next, report);
     const following: Phase | undefined = PHASES[PHASES.indexOf(next.phase) + 1];
@@ -107,7 +107,7 @@ async function takeStep(
   deps: ErasureDeps,
   orgId: string,
   erased: ErasedAddress,
-  { phase, after }: ErasurePlace,
+  { phase, after }: ErasurePosition,
   report: ErasureReport,
 ): Promise<string | null> {
   const note = ({ next, changed }: WalkStep, name: keyof ErasureReport): string | null => {
@@ -207,22 +207,22 @@ function describe(address: string, placeholder: string): ErasedAddress {
 /** Erases an address completely. @returns the whole report */
 export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, email: string): Promise<ErasureReport> {
   const whole = { ...NOTHING };
-  let place: ErasurePlace | null = null;
+  let position: ErasurePosition | null = null;
   do {
-    const { report, next }: { report: ErasureReport; next: ErasurePlace | null } = await eraseRecipient(
+    const { report, next }: { report: ErasureReport; next: ErasurePosition | null } = await eraseRecipient(
       deps,
       orgId,
       email,
-      place,
+      position,
     );
     for (const name of Object.keys(whole) as (keyof ErasureReport)[]) whole[name] += report[name];
-    place = next;
-  } while (place);
+    position = next;
+  } while (position);
   return whole;
 }
 
 /** Parses a position. @returns undefined for invalid text */
-export function parsePlace(phase: string, after: string): ErasurePlace | undefined {
+export function parsePosition(phase: string, after: string): ErasurePosition | undefined {
   const known = PHASES.find((name) => name === phase);
   return known && { phase: known, after };
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Tag } from '../domain/email/email.ts';
+import { makeByteLimit } from '../lib/byte-limit.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
@@ -26,7 +27,7 @@ export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, re
 export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   if (limit === 0) return UNLIMITED_TAGS;
   const registered = new LRUCache<string, true>({ max: MAX_REMEMBERED_TAGS });
-  const queues = new Map<string, Promise<void>>();
+  const turns = makeByteLimit(Infinity, 1);
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));
@@ -54,14 +55,9 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
       }
     },
     // Serialized per organization, so that one that always sends new tags holds at most one connection.
-    register(orgId, unknown) {
-      const turn = (queues.get(orgId) ?? Promise.resolve()).then(() => write(orgId, unknown));
-      const done = turn.catch(() => undefined);
-      queues.set(orgId, done);
-      void done.then(() => {
-        if (queues.get(orgId) === done) queues.delete(orgId);
-      });
-      return turn;
+    async register(orgId, unknown) {
+      const release = await turns.take(1, { holder: orgId });
+      await write(orgId, unknown).finally(release);
     },
   };
 }

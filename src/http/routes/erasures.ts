@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { IntakeDeps } from '../../intake/emails.ts';
-import { eraseRecipient, parsePlace } from '../../intake/erasure.ts';
+import { eraseRecipient, parsePosition } from '../../intake/erasure.ts';
 import { listedAddress } from '../../accounts/suppressions.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
 import { callerOf } from '../plugins/auth.ts';
@@ -33,10 +33,10 @@ export function erase(deps: ErasureRoutesDeps) {
       const email = listedAddress(request.body.email, 'email');
       const listing = { list: 'erasures', orgId, filters: { email } };
       const opened = request.body.cursor === undefined ? null : cursors.open(listing, request.body.cursor);
-      const place = opened && parsePlace(opened.id, opened.created_at);
-      if (place === undefined)
+      const position = opened && parsePosition(opened.id, opened.created_at);
+      if (position === undefined)
         throw new ServiceError('validation_error', 'must be the next_cursor of an erasure', 'cursor');
-      const { report, next } = await eraseRecipient(deps, orgId, email, place);
+      const { report, next } = await eraseRecipient(deps, orgId, email, position);
       const cursor = next && cursors.seal(listing, { created_at: next.after, id: next.phase });
       return { report, has_more: cursor !== null, next_cursor: cursor };
     },
