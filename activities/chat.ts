@@ -11,7 +11,7 @@ import { deliver } from '../src/delivery/chat/deliver.ts';
 import { attemptsUsedUpError } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
-/** What `deliverChat` tells the workflow when it does not throw. */
+/** The result of `deliverChat` for the workflow. */
 export type ChatDelivery = Extract<ChatResult, { state: 'ended' }>;
 
 /** The activities of the fleet `chat`. Each does one thing and may be repeated. */

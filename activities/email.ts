@@ -7,7 +7,7 @@ import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
-/** What `deliverEmail` tells the workflow when it does not throw. */
+/** The result of `deliverEmail` for the workflow. */
 export type Delivery = Exclude<MemberResult, { state: 'again' }>;
 
 /** The activities of the fleet `email`. Each does one thing and may be repeated. */

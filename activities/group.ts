@@ -10,14 +10,14 @@ import { cancelScheduled, giveUp } from '../src/delivery/email/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 import { makeWindow } from '../src/delivery/email/window.ts';
 
-/** Emails that one workflow carries, due at the same instant. */
+/** Emails that one workflow delivers, due at the same instant. */
 export interface Group {
   /** The workflow's id. */
   readonly id: string;
   readonly members: readonly Member[];
 }
 
-/** What delivering a group came to, when nobody is left who must be tried again with it. */
+/** The result of delivering a group when no member has to be retried with it. */
 export interface GroupDelivery {
   /** Emails by the status in which the workflow leaves them, and those that left it for one of their own. */
   readonly counts: Partial<Record<EmailStatus | 'left', number>>;
@@ -90,7 +90,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       await announce(deps, ids);
     },
 
-    /** Cancels those emails of a group that are still scheduled and that it still carries. */
+    /** Cancels those emails of a group that are still scheduled and still belong to it. */
     async cancelGroup({ id, members }: Group): Promise<void> {
       const ids = members.map((member) => member.id);
       await cancelScheduled(deps.pool, ids, id);
@@ -119,7 +119,7 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
   return results;
 }
 
-/** Whether the provider takes nobody now. What was not attempted, or was refused only together with others, does not tell. */
+/** True if the provider refused this member itself, not only its group, and the member was not postponed. */
 function isRefusal(result: MemberResult): result is Again {
   return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }

@@ -26,7 +26,7 @@ const { giveUpChat } = proxyActivities<ChatActivities>({
 });
 
 /**
- * Carries one chat-app message from its acceptance to its end at the provider, which is due at once and which nobody can
+ * Delivers one chat-app message from its acceptance to its end at the provider, which is due immediately and which nobody can
  * call back: a cancellation from Temporal's own tools changes nothing.
  * @returns the status in which the message was left
  */

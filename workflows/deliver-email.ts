@@ -16,10 +16,10 @@ import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
-/** When an email is due: a time of a certain `schedule_version`, or at once. */
+/** When an email is due: a time of a certain `schedule_version`, or immediately. */
 export interface Schedule {
   readonly version: number;
-  /** UTC with milliseconds, or null for at once. */
+  /** UTC with milliseconds, or null for immediately. */
   readonly dueAt: string | null;
 }
 
@@ -46,7 +46,7 @@ const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
 });
 
 /**
- * Carries one email from its acceptance to its end at the provider. Postgres decides what happens; this waits: until
+ * Delivers one email from its acceptance to its end at the provider. Postgres decides what happens; this waits: until
  * the email is due, and between attempts. Reschedule, cancel and a cancellation from Temporal's own tools wake it.
  * @returns the status in which the email was left
  */
@@ -88,7 +88,7 @@ export async function deliverEmail({ id, retry, ...start }: DeliverEmail): Promi
     isRepeated = isDue;
   }
 
-  /** Waits until the email is due at whatever time it has by then; `atLeast` when our clock runs ahead of Postgres's. */
+  /** Waits until the email is due at its latest time; `atLeast` when our clock runs ahead of Postgres's. */
   async function due(): Promise<void> {
     for (;;) {
       const { version, dueAt } = schedule;

@@ -13,12 +13,12 @@ import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
-/** Emails that are due at the same instant, or at once, and share one workflow. */
+/** Emails that are due at the same instant, or immediately, and share one workflow. */
 export interface DeliverGroup {
   /** The workflow's own id, by which the emails' rows name it. */
   readonly id: string;
   readonly members: readonly { readonly id: string; readonly version: number }[];
-  /** UTC with milliseconds, or null for at once. */
+  /** UTC with milliseconds, or null for immediately. */
   readonly dueAt: string | null;
   readonly retry: RetryPolicy;
 }
@@ -34,8 +34,8 @@ const { giveUpGroup, cancelGroup } = proxyActivities<GroupActivities>({
 });
 
 /**
- * Carries many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be
- * tried again when the others are through, is carried by a workflow of its own from then on; one that was canceled is
+ * Delivers many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be
+ * tried again when the others are through, is delivered by a workflow of its own from then on; one that was canceled is
  * found out when the group is due.
  * @returns how many were left in which status
  */

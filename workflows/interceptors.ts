@@ -1,7 +1,7 @@
 import type { Payload } from '@temporalio/common';
 import type { WorkflowInterceptors } from '@temporalio/workflow';
 
-/** Under which name workflows and activities are told which span they go on from. */
+/** The header with the span that workflows and activities continue. */
 export const TRACE_HEADER = 'traceparent';
 
 /**

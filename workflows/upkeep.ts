@@ -10,11 +10,11 @@ const activities = proxyActivities<UpkeepActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 10 },
 });
 
-/** Steps of one chore in one run; what is left is for the next one. Keeps the history far from its limit. */
+/** Steps of one task in one run, which keeps the history far from its limit. The next run continues. */
 const STEPS = 1_000;
 
 /**
- * Does chores one after the other, each step by step until nothing is left. One that fails keeps none from its turn.
+ * Runs maintenance tasks one after the other, each in steps until nothing is left. A failure does not stop the other tasks.
  * @returns how much each has done
  */
 export async function upkeep(chores: readonly Chore[]): Promise<Partial<Record<Chore, number>>> {

@@ -30,7 +30,7 @@ const ROUNDS = 200;
 
 /**
  * Has a domain checked whenever that is due: ever more seldom until it is verified, every day from then on. Ends when
- * the domain has failed or was deleted; it is started again when somebody asks to verify it.
+ * the domain has failed or was deleted; it is started again by a request to verify it.
  */
 export async function watchDomain({ id }: WatchDomain): Promise<void> {
   let told = false;

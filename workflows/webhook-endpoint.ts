@@ -28,8 +28,8 @@ const { drainEndpoint } = proxyActivities<WebhookActivities>({
 const ROUNDS = 200;
 
 /**
- * Carries all deliveries of one endpoint, one after the other: has what is due posted, then waits until the next is due
- * or somebody wakes it. Ends when the endpoint is disabled or deleted; it is started again when it is enabled.
+ * Posts all deliveries of one endpoint, one after the other: has what is due posted, then waits until the next is due
+ * or a signal wakes it. Ends when the endpoint is disabled or deleted; it is started again when it is enabled.
  */
 export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
   let woken = false;

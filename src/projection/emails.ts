@@ -64,7 +64,7 @@ function publishChange(change: EmailChange, count: number, reasons?: ReadonlyMap
   noted.publish({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
 }
 
-/** The suppression origin that results from a change; undefined if it suppresses nobody. */
+/** The suppression origin that results from a change; undefined if it suppresses no address. */
 const ORIGINS: {
   readonly [C in EmailChange]?: (reason: Change['bounce_reason'], marketing: boolean) => SuppressionOrigin | undefined;
 } = {

@@ -26,7 +26,7 @@ export interface RescueDeps {
 const OVERDUE_PER_STEP = 200;
 /** Workflows of one step whose emails are almost due; a few queries find that most of them are running. */
 const ALMOST_DUE_PER_STEP = 10_000;
-/** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart at once. */
+/** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart together. */
 const FAILING_PER_RUN = 100;
 const REPLACED = 'replaced by upkeep: it made no progress';
 

@@ -9,7 +9,7 @@ export interface ChatPace {
 
 /** The default limit of Meta and Twilio for one number. */
 export const MESSAGES_PER_SECOND = 80;
-/** An idle number may send the messages of so many seconds at once. */
+/** An idle number may send the messages of so many seconds in a burst. */
 const BURST_SECONDS = 1;
 /** An unused slot is deleted this long after its time. */
 const SLOT_RETENTION_MS = 60_000;

@@ -22,7 +22,7 @@ export interface AttemptCount {
   seconds: number;
 }
 
-/** A count this high is not raised any more. */
+/** The count is not raised above this. */
 const MAX_COUNT = 1_000_000;
 
 /** Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count. */

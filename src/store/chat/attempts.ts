@@ -28,7 +28,7 @@ export interface StoredChat {
   readonly late: number;
   /** Milliseconds since its organization was suspended; null while that is active. */
   readonly suspended_for: number | null;
-  /** Null when it is not connected any more. */
+  /** Null if it is no longer connected. */
   readonly number: SendingNumber | null;
 }
 
@@ -89,7 +89,7 @@ export interface ReportedChat {
   readonly provider_message_id: string | null;
   /** Whether it may have been sent more than once, so that the provider may know it by several ids. */
   readonly is_ambiguous: boolean;
-  /** Of its number; null when that is not connected any more. */
+  /** Of its number; null if that is no longer connected. */
   readonly provider: ChatProviderName | null;
   readonly phone_number_id: string | null;
 }
@@ -125,7 +125,7 @@ export async function isAnotherChats(
   );
 }
 
-/** The number that a message goes out from; undefined when there is no such message, or no such number any more. */
+/** The number that sends a message; undefined if the message does not exist or its number is no longer connected. */
 export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
   return queryRow(db, {
     name: 'find_number_of_chat',

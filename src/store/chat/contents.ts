@@ -15,7 +15,7 @@ export function findContent(db: Db, numberId: string, name: string, language: st
   });
 }
 
-/** Adds templates that a number does not have yet; none to one that is not connected any more. */
+/** Adds missing templates to a number that is still connected. */
 export async function addContents(
   db: Db,
   numberId: string,

@@ -9,7 +9,7 @@ export interface ContentErasure {
 }
 
 /**
- * Erases bodies and custom headers of emails that are not to be sent any more; files are the caller's. It locks the rows
+ * Erases bodies and custom headers of emails that have ended; files are the caller's. It locks the rows
  * of the emails, so call it in a transaction. Erasing again changes nothing.
  * @returns a result for each email that the organization has
  */

@@ -156,7 +156,7 @@ function walkIndex(
 /**
  * Of the entries of an index (created_at, id, tag_bits), newest first, the rows of those that have the bits of all tags
  * are read until enough fit. The `last` one, entry number `$8` or row number `$9`, is given in any case: from there on
- * another statement may go on. `wanted` are the tags, each with how many emails carried it a second ago.
+ * another statement may go on. `wanted` are the tags, each with the number of its emails a second ago.
  */
 const walking = (entries: string): string => `
   WITH wanted AS MATERIALIZED (

@@ -11,14 +11,14 @@ export interface ToldAttempt {
   provider: string;
   started_at: string;
   ended_at: string | null;
-  /** Null while it is under way, or when nobody saw its end. */
+  /** Null while it is in flight, or if its end was not seen. */
   outcome: AttemptOutcome | null;
   /** What the provider answered, or what went wrong. */
   detail: string | null;
   code: string | null;
 }
 
-/** Only what was told of one of the recipients; of the others is told what is told of the email. */
+/** Only recipients with reports of their own; the email's state applies to the others. */
 export interface ToldRecipient {
   recipient: string;
   status: EmailStatus;
@@ -28,7 +28,7 @@ export interface ToldRecipient {
 
 /** What only operators of an email need to know. */
 export interface EmailDetails {
-  /** The Temporal workflow that carries it. */
+  /** The Temporal workflow that delivers it. */
   workflow_id: string;
   provider: string | null;
   provider_message_id: string | null;

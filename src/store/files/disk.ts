@@ -5,7 +5,7 @@ import { type FileStore, guarded, isFileId, requireFileId } from './file-store.t
 
 /** Where files are while they are written. */
 const UNFINISHED = 'unfinished';
-/** Milliseconds after which nobody can still be writing one. */
+/** Milliseconds after which no process can still be writing one. */
 const ABANDONED_AFTER = 24 * 3_600_000;
 
 /**

@@ -42,7 +42,7 @@ export function requireFileId(id: string): void {
   if (!isFileId(id)) throw new Error('a file is named by the id of its attachment');
 }
 
-/** Runs the work of a store; what fails says so as FileStoreUnavailable. */
+/** Runs an operation of a store; its failures become FileStoreUnavailable. */
 export async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

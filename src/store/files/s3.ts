@@ -8,7 +8,7 @@ export interface S3Location {
   readonly prefix: string;
   /** Of a server that is not Amazon's; asked by path instead of by host name. */
   readonly endpoint?: string | undefined;
-  /** Without one, AWS's own configuration says. */
+  /** Without one, AWS's own configuration applies. */
   readonly region?: string | undefined;
 }
 

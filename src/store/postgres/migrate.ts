@@ -24,7 +24,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Applies the migrations that a database lacks, in the order of their names, each in a transaction of its own.
- * Safe to run from several processes at once. @returns the names applied now
+ * Safe to run from several processes concurrently. @returns the names applied now
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'sendwright migrate' });

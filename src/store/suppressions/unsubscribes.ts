@@ -10,7 +10,7 @@ export interface AddressedEmail {
   bcc: string[] | null;
 }
 
-/** An email of any organization: whoever asks must have shown already, or show by the answer, that he may. */
+/** An email of any organization. The caller must verify that the request is authorized. */
 export function findAddressedEmail(db: Db, id: string): Promise<AddressedEmail | undefined> {
   return queryRow(db, {
     name: 'find_addressed_email',

@@ -20,7 +20,7 @@ export interface ProviderPause {
 /** Milliseconds before the first probe; the wait doubles with each that fails, up to ten minutes. */
 const FIRST_PROBE_MS = 30_000;
 const MAX_PROBE_MS = 600_000;
-/** A pause that nobody has probed for so long is over: nothing is sent from there any more. */
+/** A pause without a probe for so long has ended: nothing is sent from there. */
 const ABANDONED = `interval '24 hours'`;
 
 export function readPauses(db: Db): Promise<ProviderPause[]> {

@@ -73,7 +73,7 @@ export function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttemp
 
 /**
  * Parts of a statement around one that writes deliveries of the endpoint `$1`: before it, the endpoint is held, as
- * ENQUEUE_WEBHOOKS does, and after it the relay is told if that is asleep.
+ * ENQUEUE_WEBHOOKS does, and after it an idle endpoint is woken.
  */
 const HOLD = `
   held AS MATERIALIZED (
@@ -84,7 +84,7 @@ const WAKE = (written: string): string => `
     INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM held WHERE idle AND EXISTS (SELECT FROM ${written})
   )`;
 
-/** Leaves an event to one enabled endpoint, whatever types that wants. */
+/** Enqueues an event for one enabled endpoint, also if it does not subscribe to the type. */
 export function addDelivery(
   db: Db,
   endpointId: string,
@@ -106,7 +106,7 @@ export function addDelivery(
 
 const AGAIN = `status = 'pending', tries = 0, next_attempt_at = clock_timestamp()`;
 
-/** Lets a delivery of an enabled endpoint begin anew, whatever came of it. */
+/** Replays a delivery of an enabled endpoint, in any state. */
 export function replayDelivery(db: Db, endpointId: string, id: string): Promise<Delivery | undefined> {
   return queryRow(
     db,
@@ -121,9 +121,9 @@ export function replayDelivery(db: Db, endpointId: string, id: string): Promise<
 }
 
 /**
- * Lets deliveries of a period begin anew, at most `limit`, oldest first.
- * @param after the last one that an earlier call has looked at, or null
- * @returns how many there were, and the last of them
+ * Replays deliveries of a period, at most `limit`, oldest first.
+ * @param after the last one of the previous call, or null
+ * @returns their number and the last of them
  */
 export async function replayPeriod(
   db: Db,
@@ -151,7 +151,7 @@ export async function replayPeriod(
 }
 
 /**
- * Deletes deliveries with their tries, and then events, that are older than an id says, at most `limit` of each.
+ * Deletes deliveries with their attempts, and then events, with older ids than `before`, at most `limit` of each.
  * @param before the time of ids, as `idTime` writes it
  * @returns how many deliveries and events, whichever were more
  */

@@ -7,7 +7,7 @@ export interface Endpoint {
   id: string;
   url: string;
   description: string | null;
-  /** Types that it wants; none is all of them. */
+  /** The types that it subscribes to; empty means all. */
   events: string[];
   status: EndpointStatus;
   /** Why we disabled it; null when its owner did. */
@@ -49,13 +49,10 @@ export function listEndpoints(db: Db, orgId: string, after: Cursor | null, limit
   );
 }
 
-/** What its owner may change of an endpoint. */
+/** The fields that the owner may change. */
 export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
 
-/**
- * Changes an endpoint; what is not given stays. One that is enabled begins anew, and the relay is told, since its
- * workflow has to begin or to end.
- */
+/** Changes the given fields of an endpoint. Enabling resets its health. The outbox row starts or ends its workflow. */
 export function changeEndpoint(
   db: Db,
   orgId: string,
@@ -84,7 +81,7 @@ export function changeEndpoint(
   );
 }
 
-/** Disables an endpoint that is about to be deleted. To be committed before: then transactions write to it no longer. */
+/** Disables an endpoint before its deletion. Commit it first, so that no transaction writes to the endpoint any longer. */
 export async function disableForDeletion(db: Db, orgId: string, id: string): Promise<void> {
   await db.query(
     `UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1 AND org_id = $2 AND status = 'enabled'`,
