@@ -8,39 +8,39 @@ import { openMetrics, serveMetrics } from '../../src/main/wiring/metrics.ts';
 
 const pool = { totalCount: 2, idleCount: 1, waitingCount: 0 };
 
-/** What Temporal's SDK serves, as far as we are concerned. @returns where, and how often it was asked */
-async function sdk(t: TestContext): Promise<{ address: string; asked: () => number }> {
-  let asked = 0;
+/** What Temporal's SDK serves, as far as we are concerned. @returns where, and how often it was requests */
+async function sdk(t: TestContext): Promise<{ address: string; requests: () => number }> {
+  let requests = 0;
   const server = createServer((_request, response) => {
-    asked++;
+    requests++;
     response.end('# TYPE temporal_request_total counter\ntemporal_request_total 5\n');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked: () => asked };
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => requests };
 }
 
 /** An address on which nothing listens. */
 const nowhere = async () => `127.0.0.1:${await getPort()}`;
 
-test('a page holds our metrics and the SDK’s, and is made once a second', async (t) => {
-  const { address, asked } = await sdk(t);
+test('serves our metrics and those of the SDK, read once a second', async (t) => {
+  const { address, requests } = await sdk(t);
   const { text } = openMetrics({ pool, sdk: address });
   const pages = await Promise.all([text(), text(), text()]);
   for (const page of pages) {
     assert.match(page, /^sendwright_database_pool_connections\{state="busy"\} 1$/m);
     assert.match(page, /^temporal_request_total 5$/m);
   }
-  assert.equal(asked(), 1);
+  assert.equal(requests(), 1);
 });
 
-test('an SDK that does not answer takes nothing else along', async () => {
+test('serves our metrics if the SDK does not answer', async () => {
   const page = await openMetrics({ pool, sdk: await nowhere() }).text();
   assert.match(page, /^sendwright_database_pool_waiting 0$/m);
   assert.doesNotMatch(page, /temporal_/);
 });
 
-test('a worker answers what it is asked, also that it is not ready yet, or that its page cannot be made', async () => {
+test('serves health, readiness and metrics of a worker', async () => {
   const [port, host] = [await getPort(), '127.0.0.1'];
   let isReady = false;
   let page = async () => 'a 1\n';
@@ -63,8 +63,8 @@ test('a worker answers what it is asked, also that it is not ready yet, or that 
   await assert.rejects(
     serveMetrics(metrics, { port, host }, () => true),
     { code: 'EADDRINUSE' },
-    'a port that somebody has is not taken silently',
+    'reports a port in use',
   );
   await stop();
-  await assert.rejects(fetch(`http://${host}:${port}/healthz`), 'it listens no more');
+  await assert.rejects(fetch(`http://${host}:${port}/healthz`), 'it has closed its port');
 });

@@ -100,15 +100,6 @@ test('the demonstration email is followed until it is delivered', async () => {
   assert.deepEqual(requests.slice(1), Array(4).fill('GET /v1/emails/em_1 Bearer sw_live_1'));
 });
 
-test('reports a refusal of the API, and stops waiting when aborted', async () => {
-  const refusing = await fakeApi(['refused']);
-  await assert.rejects(sendDemo(refusing.baseUrl, DEMO, new AbortController().signal), /answered 403/);
-  const { baseUrl } = await fakeApi(Array<string>(1_000).fill('queued'));
-  const stopping = new AbortController();
-  setTimeout(() => stopping.abort(), 200);
-  await assert.rejects(sendDemo(baseUrl, DEMO, stopping.signal), { name: 'AbortError' });
-});
-
 test('prints a curl command that works', async () => {
   const { requests, baseUrl } = await fakeApi([]);
   const stack = {

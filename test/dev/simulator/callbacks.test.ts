@@ -103,7 +103,6 @@ for (const [address, expected] of Object.entries({
   'clicked@example.net': ['Delivery', 'Open', 'Click'],
   'complained@example.net': ['Delivery', 'SpamComplaint'],
   'delayed@example.net': ['Bounce', 'Delivery'],
-  'bounced+spam_block@example.net': ['Bounce'],
   'bounced@example.net': ['Bounce'],
   'slow@example.net': [],
 })) {

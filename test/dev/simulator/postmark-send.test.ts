@@ -74,22 +74,13 @@ test('checks the token before anything else', async (t) => {
 });
 
 const addresses = (count: number) => Array.from({ length: count }, (_, i) => `p${i}@example.net`).join(', ');
-const metadata = (count: number, name: string, value: string) =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}${name}`, value]));
 
 test('refuses with the codes of Postmark', async (t) => {
   const { post, inbox } = await start(t);
   const cases: [string, number, Record<string, unknown>][] = [
     ['no From', 300, { From: '' }],
-    ['neither body', 300, { TextBody: '', HtmlBody: null }],
     ['51 recipients', 300, { To: addresses(20), Cc: addresses(20), Bcc: addresses(11) }],
-    ['local part that is not ASCII', 300, { To: 'jörg@example.net' }],
     ['last dot', 300, { To: 'a.@example.net' }],
-    ['unquoted comma in a name', 300, { To: 'Doe, Jane <jane@example.net>' }],
-    ['line break in a name', 300, { To: '"Jane\nBcc: x@example.net" <jane@example.net>' }],
-    ['text over 5 MB', 300, { TextBody: 'x'.repeat(5 * 1_048_576 + 1) }],
-    ['11 metadata fields', 300, { Metadata: metadata(11, 'a', 'b') }],
-    ['long metadata value', 300, { Metadata: metadata(1, 'a', 'b'.repeat(81)) }],
     ['wrong type', 403, { Subject: 5 }],
     ['forbidden attachment', 411, { Attachments: [{ Name: 'a.pdf.EXE', Content: '', ContentType: 'x/y' }] }],
   ];
@@ -99,28 +90,6 @@ test('refuses with the codes of Postmark', async (t) => {
     assert.deepEqual([answer.status, body.ErrorCode], [422, code], `${what}: ${body.Message}`);
     assert.notEqual(body.Message, '', what);
   }
-  assert.deepEqual(await inbox(), []);
-});
-
-test('refuses requests that are too large or not JSON', async (t) => {
-  const { post, inbox } = await start(t);
-  const file = { Name: 'a.pdf', Content: 'x'.repeat(11 * 1_048_576), ContentType: 'application/pdf' };
-  const large = await post('/email', JSON.stringify(mail({ Attachments: [file] })));
-  assert.equal(large.status, 413);
-
-  for (const [body, headers, code] of [
-    ['{"From": ', {}, 402],
-    ['', {}, 402],
-    ['[]', {}, 403],
-    ['{}', { 'content-type': 'text/plain' }, 409],
-  ] as const) {
-    const answer = await post('/email', body, headers);
-    assert.deepEqual([answer.status, ((await answer.json()) as Refused).ErrorCode], [422, code], body);
-  }
-  const object = await post('/email/batch', '{}');
-  assert.deepEqual([object.status, ((await object.json()) as Refused).ErrorCode], [422, 403]);
-  const long = await post('/email/batch', JSON.stringify(Array(501).fill(mail())));
-  assert.deepEqual([long.status, ((await long.json()) as Refused).ErrorCode], [422, 410]);
   assert.deepEqual(await inbox(), []);
 });
 
@@ -151,17 +120,4 @@ test('fail-once@ fails the first call with a message, which its metadata name, o
   assert.equal(await statusOf({ Subject: 'B' }), 500);
   assert.equal(await statusOf({ Subject: 'A' }), 200);
   assert.equal((await inbox(To)).length, 3);
-});
-
-test('fail-always@ never gets a message, and in a batch only its own item fails', async (t) => {
-  const { post, postmark, inbox } = await start(t);
-  for (let i = 0; i < 3; i++) {
-    const answer = await post('/email', JSON.stringify(mail({ Cc: 'fail-always+x@example.net' })));
-    assert.deepEqual([answer.status, ((await answer.json()) as Refused).ErrorCode], [500, 100]);
-  }
-  const batch = [mail(), mail({ To: 'fail-once@example.net' }), mail({ To: 'fail-always@example.net' })];
-  const codes = async () => (await postmark.sendEmailBatch(batch)).map((item) => item.ErrorCode);
-  assert.deepEqual(await codes(), [0, 100, 100]);
-  assert.deepEqual(await codes(), [0, 0, 100]);
-  assert.deepEqual(await inbox('fail-always@example.net'), []);
 });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isTwilioSignature, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
 import { receiver, settled } from './chat.ts';
@@ -75,31 +74,6 @@ describe('Twilio’s API', { concurrency: true }, () => {
     assert.equal((await call(`${chatUrl}/v1/ContentAndApprovals`, null, 'wrong')).status, 401);
     assert.equal((await call(`${chatUrl}/2010-04-01/Accounts/AC2/Messages.json`, form)).status, 401);
     assert.equal((await fetch(`${chatUrl}${MESSAGES}.json`)).status, 401);
-  });
-
-  test('lists by sender, recipient and time, in pages, newest first', async (t) => {
-    const { chatUrl, behave } = await chatSimulator(t);
-    const list = async (query: Record<string, string>) => {
-      const { body } = await call(`${chatUrl}${MESSAGES}.json?${new URLSearchParams(query).toString()}`);
-      const messages = body['messages'] as { body: string }[];
-      return { bodies: messages.map((message) => message.body).join(), next: body['next_page_uri'] as string | null };
-    };
-    const other = 'whatsapp:+4915112345679';
-    for (const fields of [{ Body: '1' }, { Body: '2', To: other }, { Body: '3', From: other }, { Body: '4' }])
-      await call(`${chatUrl}${MESSAGES}.json`, { ...form, ...fields });
-    assert.equal((await list({})).bodies, '4,3,2,1');
-    assert.equal((await list({ To: form.To })).bodies, '4,3,1');
-    assert.equal((await list({ To: form.To, From: form.From })).bodies, '4,1');
-    const first = await list({ PageSize: '3' });
-    assert.equal(first.bodies, '4,3,2');
-    const second = await call(chatUrl + (first.next ?? ''));
-    assert.deepEqual([(second.body['messages'] as unknown[]).length, second.body['next_page_uri']], [1, null]);
-    await sleep(100);
-    const at = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
-    assert.equal((await list({ 'DateSent>': at(-60_000), 'DateSent<': at(60_000) })).bodies, '4,3,2,1');
-    assert.equal((await list({ 'DateSent>': at(60_000) })).bodies, '');
-    await behave({ search_lag_ms: 60_000 });
-    assert.equal((await list({})).bodies, '');
   });
 });
 
