@@ -55,6 +55,21 @@ describe('the reason of a bounce', () => {
     }
   });
 
+  it('is read from contractions, accents, entities, joined words and help pages', () => {
+    assertReasons([
+      ["The account doesn't exist", 'mailbox_not_found'],
+      ['The account doesn’t exist', 'mailbox_not_found'],
+      ['Skrzynka przepełniona', 'mailbox_full'],
+      ['Ящик переполнён', 'mailbox_full'],
+      ['mailbox&nbsp;full', 'mailbox_full'],
+      ['QuotaExceeded', 'mailbox_full'],
+      ['see http://help.example.com/overquota', 'mailbox_full'],
+      ['see https://support.example.com/?p=DisabledUser', 'mailbox_inactive'],
+      ['listed at http://www.uribl.com/', 'spam_block'],
+      ['550 5.1.7', 'content_rejected'],
+    ]);
+  });
+
   it('does not depend on the words in an address, a host or a help page', () => {
     for (const name of ['spam', 'quota.exceeded', 'user-unknown', 'virus', 'relay.denied', 'blacklist']) {
       assertReasons([

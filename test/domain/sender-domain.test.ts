@@ -60,18 +60,7 @@ describe('a domain that must prove itself', () => {
 describe('a verified domain', () => {
   test('fails after three daily checks in a row that certainly missed what was there', () => {
     let progress = VERIFIED;
-    const verdicts: Verdict[] = [
-      'lost',
-      'lost',
-      'complete',
-      'lost',
-      'unsure',
-      'lost',
-      'missing',
-      'lost',
-      'lost',
-      'lost',
-    ];
+    const verdicts = 'lost lost complete lost unsure lost missing lost lost lost'.split(' ') as Verdict[];
     const seen = verdicts.map((verdict) => {
       const { next, ...step } = nextStep(progress, verdict, true);
       progress = { ...progress, ...step };
