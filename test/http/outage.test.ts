@@ -25,6 +25,7 @@ async function recover(): Promise<void> {
 /** Breaks all connections and accepts new ones without an answer, so that they fail after five seconds. */
 async function silence(): Promise<void> {
   await recover();
+  await eventually('the pool has no connection', () => pool.totalCount === 0);
   proxy.silence();
 }
 
