@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
 import { describe, test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { makeChatActivities } from '../../activities/chat.ts';
@@ -44,6 +45,18 @@ describe('a message is handed over', () => {
     const { id: other, ...workers } = await accepted();
     await Promise.all(Array.from({ length: 6 }, () => workers.deliver(other)));
     assert.equal(workers.provider.took.length, 1);
+  });
+
+  test('not after its claim has expired', async (t) => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    const real = performance.now.bind(performance);
+    // The clock advances by 21 s between any two readings.
+    let readings = 0;
+    t.mock.method(performance, 'now', () => real() + 21_000 * ++readings);
+    assert.equal((await deliver(id)).state, 'again');
+    t.mock.restoreAll();
+    assert.equal(provider.given.length, 0);
+    assert.deepEqual(await outcomes(id), ['again']);
   });
 
   test('without its text and number in the log', async () => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { after, afterEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { drain } from '../../src/delivery/webhooks/drain.ts';
@@ -19,11 +19,11 @@ import {
   webhookSeal,
 } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
-import type { Db, Pool } from '../../src/store/postgres/pool.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
@@ -35,48 +35,42 @@ interface Hit {
   readonly body: string;
 }
 
+const { pool } = await useDatabase(20);
+const hits: Hit[] = [];
+let answer: (hit: Hit, response: ServerResponse) => void;
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const hit = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() };
+    hits.push(hit);
+    answer(hit, response);
+  });
+});
+server.listen(0, ADDRESS);
+await once(server, 'listening');
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+const base = `http://${ADDRESS}:${(server.address() as AddressInfo).port}`;
+const intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, [ADDRESS]);
+const deps: WebhookDeps = {
+  pool,
+  seal: webhookSeal(SECRET_KEY),
+  openLine: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
+  idleTimeoutMs: 300,
+  stopping: new AbortController().signal,
+  log: pino({ level: 'silent' }),
+};
+
 describe('drainEndpoint', () => {
-  let database: TestDatabase;
-  let pool: Pool;
   let orgId: string;
   let domain: string;
   let count = 0;
-  let base: string;
-  const hits: Hit[] = [];
-  let answer: (hit: Hit, response: ServerResponse) => void;
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const hit = {
-        path: request.url ?? '',
-        headers: request.headers,
-        body: Buffer.concat(chunks).toString(),
-      };
-      hits.push(hit);
-      answer(hit, response);
-    });
-  });
-  const stopping = new AbortController();
-  let deps: WebhookDeps;
-  let intake: ReturnType<typeof makeWebhookIntake>;
-
-  before(async () => {
-    database = await testDatabase(20);
-    pool = database.pool;
-    server.listen(0, ADDRESS);
-    await once(server, 'listening');
-    base = `http://${ADDRESS}:${(server.address() as AddressInfo).port}`;
-    intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, [ADDRESS]);
-  });
-  after(async () => {
-    server.closeAllConnections();
-    server.close();
-    await database.drop();
-  });
   afterEach(() => hits.splice(0));
 
-  const say =
+  const respond =
     (status: number, headers: Record<string, string> = {}, body = 'ok') =>
     (_: Hit, response: ServerResponse) => {
       response.writeHead(status, headers).end(body);
@@ -86,14 +80,6 @@ describe('drainEndpoint', () => {
   async function endpoint(events: string[] = [], path = '/hook') {
     domain = `o${++count}.example`;
     orgId = await organization(pool, domain);
-    deps = {
-      pool,
-      seal: webhookSeal(SECRET_KEY),
-      openLine: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
-      idleTimeoutMs: 300,
-      stopping: stopping.signal,
-      log: pino({ level: 'silent' }),
-    };
     return createEndpoint(intake, orgId, { url: base + path, events: events as never[], description: null });
   }
 
@@ -132,8 +118,8 @@ describe('drainEndpoint', () => {
     return (drained as { inMs: number }).inMs;
   };
 
-  test('posts what is due, signed, and sleeps when nothing is left', async () => {
-    answer = say(200);
+  test('posts due deliveries with a signature, and is idle when none is left', async () => {
+    answer = respond(200);
     const { id, secret } = await endpoint();
     const [email] = await mail();
     assert.deepEqual(await work(id), { state: 'asleep', inMs: null });
@@ -164,7 +150,7 @@ describe('drainEndpoint', () => {
     answer = (hit, response) => {
       most = Math.max(most, ++open);
       if (most > 10) release();
-      void manyAreOpen.then(() => sleep(5)).then(() => say(--open >= 0 ? 200 : 500)(hit, response));
+      void manyAreOpen.then(() => sleep(5)).then(() => respond(--open >= 0 ? 200 : 500)(hit, response));
     };
     const { id } = await endpoint();
     await mail(1_000);
@@ -176,8 +162,8 @@ describe('drainEndpoint', () => {
     assert.ok((await deliveries(id)).every(({ status }) => status === 'succeeded'));
   });
 
-  test('what happens while it is at work is posted at once, without anybody waking it', async () => {
-    answer = say(200);
+  test('posts events that occur meanwhile without a wake', async () => {
+    answer = respond(200);
     const { id } = await endpoint();
     await mail();
     const working = work(id, { idleTimeoutMs: 5_000 });
@@ -187,12 +173,12 @@ describe('drainEndpoint', () => {
     await mail();
     await eventually('the second came', () => hits.length === 2);
     const { rows } = await pool.query(`SELECT FROM outbox WHERE action = 'webhook'`);
-    assert.equal(rows.length, 0, 'nobody was told to wake it');
+    assert.equal(rows.length, 0, 'there is no wake');
     await working;
   });
 
-  test('a delivery that a writer is about to commit is not slept over', async () => {
-    answer = say(200);
+  test('waits for a delivery that a transaction is about to commit', async () => {
+    answer = respond(200);
     const { id } = await endpoint();
     await mail();
     const client = await pool.connect();
@@ -202,15 +188,15 @@ describe('drainEndpoint', () => {
     await mail(1, client);
     // Longer than its idle timeout.
     await sleep(1_000);
-    assert.equal((await state(id))?.idle, false, 'it stays awake while somebody writes');
+    assert.equal((await state(id))?.idle, false, 'it stays active during the transaction');
     await client.query('COMMIT');
     client.release();
     await working;
     assert.equal(hits.length, 2);
   });
 
-  test('a failure is tried again, after the times of decisions 7.3, with the same id and bytes', async () => {
-    answer = (hit, response) => say(hits.length < 10 ? 500 : 200, {}, 'x'.repeat(10_000))(hit, response);
+  test('retries a failure after the times of decisions 7.3, with the same id and body', async () => {
+    answer = (hit, response) => respond(hits.length < 10 ? 500 : 200, {}, 'x'.repeat(10_000))(hit, response);
     const { id } = await endpoint();
     await mail();
     const waits = [5_000, 300_000, 1_800_000, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * 3_600_000)];
@@ -228,8 +214,8 @@ describe('drainEndpoint', () => {
     assert.equal(new Set(hits.map(({ headers }) => headers['webhook-id'])).size, 1);
   });
 
-  test('the tenth failure is the last', async () => {
-    answer = say(503);
+  test('fails a delivery after the tenth attempt', async () => {
+    answer = respond(503);
     const { id } = await endpoint();
     await mail();
     await pool.query('UPDATE webhook_deliveries SET tries = 9 WHERE endpoint_id = $1', [id]);
@@ -237,20 +223,18 @@ describe('drainEndpoint', () => {
     assert.deepEqual([(await only(id)).status, hits.length], ['failed', 1]);
   });
 
-  test('Retry-After is honoured', async () => {
-    answer = say(429, { 'retry-after': '600' });
+  test('a failed delivery waits for Retry-After', async () => {
+    answer = respond(429, { 'retry-after': '600' });
     const { id } = await endpoint();
     await mail();
     const inMs = inMsOf(await work(id));
     assert.ok(inMs > 560_000 && inMs <= 600_000, `${inMs}`);
   });
 
-  test('410 disables the endpoint at once, and nothing more is begun', async () => {
-    answer = (hit, response) => {
-      // Others are taken meanwhile, and still it is over.
-      if (hits.length === 1) say(410)(hit, response);
-      else setTimeout(() => say(200)(hit, response), 20);
-    };
+  test('410 disables the endpoint, and nothing more is sent', async () => {
+    // Others are in flight meanwhile.
+    answer = (hit, response) =>
+      void setTimeout(() => respond(hits[0] === hit ? 410 : 200)(hit, response), hits[0] === hit ? 0 : 20);
     const { id } = await endpoint();
     await mail(500);
     assert.deepEqual(await work(id), { state: 'closed' });
@@ -258,51 +242,45 @@ describe('drainEndpoint', () => {
     assert.deepEqual([disabled?.status, disabled?.disabled_reason], ['disabled', 'it answered 410 Gone']);
     assert.ok(hits.length <= 64, `${hits.length}`);
     await mail();
-    assert.equal((await deliveries(id)).length, 500, 'nothing is written for it any more');
-    assert.deepEqual(await work(id), { state: 'closed' });
+    assert.equal((await deliveries(id)).length, 500, 'a disabled endpoint gets no deliveries');
   });
 
-  test('5 days of nothing but failure disable it; a success in between, or one failure after long silence, does not', async () => {
-    answer = say(500);
+  test('5 days of failures disable it; less, a first attempt or a success do not', async () => {
+    answer = respond(500);
     const { id } = await endpoint();
     await mail();
     await work(id);
-    const failing = await state(id);
-    assert.ok(failing?.failing_since, 'the first failure is noted');
-    const ago = (hours: number) =>
+    assert.ok((await state(id))?.failing_since, 'the first failure is recorded');
+    const failSince = (hours: number) =>
       pool.query(`UPDATE webhook_endpoints SET failing_since = now() - make_interval(hours => $2) WHERE id = $1`, [
         id,
         hours,
       ]);
-
-    await ago(119);
-    await pool.query('UPDATE webhook_deliveries SET tries = 5 WHERE endpoint_id = $1', [id]);
-    await hurry(id);
-    await work(id);
-    assert.equal((await state(id))?.status, 'enabled', 'not yet');
-
-    await ago(121);
-    await mail();
-    await work(id);
-    assert.equal((await state(id))?.status, 'enabled', 'a first try tells nothing');
-
-    await hurry(id);
-    await work(id);
-    const end = await state(id);
-    assert.deepEqual([end?.status, end?.disabled_reason], ['disabled', 'every try of 5 days has failed']);
+    for (const [hours, isRetried, status] of [
+      [119, true, 'enabled'],
+      [121, false, 'enabled'],
+      [121, true, 'disabled'],
+    ] as const) {
+      await failSince(hours);
+      if (isRetried) await hurry(id);
+      else await mail();
+      await work(id);
+      assert.equal((await state(id))?.status, status, `${hours} hours`);
+    }
+    assert.equal((await state(id))?.disabled_reason, 'every try of 5 days has failed');
 
     await editEndpoint(intake, orgId, id, { status: 'enabled' });
-    const again = await state(id);
-    assert.deepEqual([again?.status, again?.disabled_reason, again?.failing_since], ['enabled', null, null]);
-    await ago(1);
-    answer = say(200);
+    const enabled = await state(id);
+    assert.deepEqual([enabled?.status, enabled?.disabled_reason, enabled?.failing_since], ['enabled', null, null]);
+    await failSince(1);
+    answer = respond(200);
     await hurry(id);
     await work(id);
     assert.equal((await state(id))?.failing_since, null, 'a success ends it');
   });
 
-  test('while a secret is rotated both sign, and a day later the new one alone', async () => {
-    answer = say(200);
+  test('signs with both secrets for a day after a rotation', async () => {
+    answer = respond(200);
     const { id, secret: old } = await endpoint();
     const { secret } = await rotateEndpoint(intake, orgId, id);
     await mail();
@@ -317,8 +295,8 @@ describe('drainEndpoint', () => {
     assert.throws(() => new Webhook(old).verify(last?.body ?? '', last?.headers as Record<string, string>));
   });
 
-  test('an endpoint that is moved, disabled or deleted while it is served gets nothing where it was', async () => {
-    answer = (hit, response) => setTimeout(() => say(200)(hit, response), 100);
+  test('an endpoint that is moved, disabled or deleted meanwhile gets nothing at its old URL', async () => {
+    answer = (hit, response) => setTimeout(() => respond(200)(hit, response), 100);
     const { id } = await endpoint();
     await mail(300);
     const working = work(id);
@@ -335,8 +313,8 @@ describe('drainEndpoint', () => {
     assert.deepEqual(await work(id), { state: 'closed' });
   });
 
-  test('a replay is a new delivery of the same bytes, and what came of the old one does not end it', async () => {
-    answer = say(200);
+  test('a replay is a new delivery of the same body, which the result of the old one does not end', async () => {
+    answer = respond(200);
     const { id } = await endpoint();
     await mail();
     await work(id);
@@ -344,8 +322,8 @@ describe('drainEndpoint', () => {
     assert.equal((await replayOne(intake, orgId, id, delivery)).status, 'pending');
     answer = (hit, response) => {
       // While it is under way for the second time, it is replayed once more.
-      void replayOne(intake, orgId, id, delivery).then(() => say(200)(hit, response));
-      answer = say(200);
+      void replayOne(intake, orgId, id, delivery).then(() => respond(200)(hit, response));
+      answer = respond(200);
     };
     await pool.query('UPDATE webhook_deliveries SET tries = 3 WHERE id = $1', [delivery]);
     await work(id);
@@ -355,40 +333,41 @@ describe('drainEndpoint', () => {
     assert.deepEqual([status, attempts.length], ['succeeded', 3]);
   });
 
-  test('one that does nothing but fail is not hammered, and one that hangs has only so many under way', async () => {
-    answer = say(500);
-    const { id } = await endpoint();
-    await mail(500);
-    const ending = new AbortController();
-    const [began, working] = [performance.now(), work(id, { stopping: ending.signal })];
-    await eventually('it is tried', () => hits.length >= 30, 2_000);
-    await sleep(1_000);
-    ending.abort();
-    assert.deepEqual(await working, { state: 'again' });
-    const apart = (performance.now() - began) / 50;
-    assert.ok(hits.length <= 20 + 32 + apart, `${hits.length} tries; 20 fail while 32 are under way`);
-    hits.splice(0);
-
+  test('an endpoint that hangs has 32 requests in flight, which time out', async () => {
     answer = () => undefined;
-    const { id: hanging } = await endpoint();
+    const { id } = await endpoint();
     await mail(100);
-    const second = new AbortController();
+    const stopping = new AbortController();
     const openLine = makePublicPost({ allowedCidrs: [ADDRESS] }, 1_000);
-    const hangs = work(hanging, { stopping: second.signal, openLine });
-    await eventually('many are under way', () => hits.length === 32);
+    const working = work(id, { stopping: stopping.signal, openLine });
+    await eventually('many are in flight', () => hits.length === 32);
     await sleep(300);
     assert.equal(hits.length, 32);
-    second.abort();
-    await hangs;
+    stopping.abort();
+    await working;
     const { rows } = await pool.query<{ error: string }>(
       `SELECT DISTINCT error FROM webhook_attempts JOIN webhook_deliveries AS delivery ON delivery.id = delivery_id WHERE endpoint_id = $1`,
-      [hanging],
+      [id],
     );
     assert.deepEqual(rows, [{ error: 'it takes longer than 1 seconds' }]);
   });
 
-  test('an endpoint that was made under another SECRET_KEY fails loudly and costs no try', async () => {
-    answer = say(200);
+  test('an endpoint that only fails is tried less often', async () => {
+    answer = respond(500);
+    const { id } = await endpoint();
+    await mail(500);
+    const stopping = new AbortController();
+    const [startedAt, working] = [performance.now(), work(id, { stopping: stopping.signal })];
+    await eventually('it is tried', () => hits.length >= 30);
+    await sleep(1_000);
+    stopping.abort();
+    assert.deepEqual(await working, { state: 'again' });
+    const rate = (performance.now() - startedAt) / 50;
+    assert.ok(hits.length <= 20 + 32 + rate, `${hits.length} attempts; 20 fail while 32 are in flight`);
+  });
+
+  test('an endpoint of another SECRET_KEY throws without an attempt', async () => {
+    answer = respond(200);
     const { id } = await endpoint();
     await mail();
     await assert.rejects(work(id, { seal: webhookSeal('another secret key, long enough as well') }));
