@@ -119,7 +119,7 @@ describe('custom headers', () => {
     assert.deepEqual(header('X-A', '\uD83D'), { path: 'X-A', message: MESSAGES.unicode });
   });
 
-  it('never carry a line break, whatever is given', () => {
+  it('never contain a line break', () => {
     const text = fc.string({
       unit: fc.oneof(fc.constantFrom('\r', '\n', ':', ' ', 'a', 'É'), fc.string({ minLength: 1, maxLength: 1 })),
     });
