@@ -54,7 +54,7 @@ describe('large bodies', () => {
   it('are read three of the largest at a time; others wait, and small ones do not', async () => {
     const begun = await fill(LARGEST);
     let isAnswered = false;
-    const waiting = org.send(LARGE).finally(() => (isAnswered = true));
+    const waiting = other.send(LARGE).finally(() => (isAnswered = true));
     await org.sent();
     await sleep(100);
     assert.equal(isAnswered, false);
@@ -84,9 +84,10 @@ describe('large bodies', () => {
   });
 
   it('of one organization leave capacity for others', async () => {
-    await beginAll(LARGEST, org, org, org, org, org);
+    const begun = await beginAll(LARGEST, org, org, org, org, org);
     const answer = await other.send(LARGE);
     assert.equal(answer.status, 202, answer.text);
+    for (const { socket } of begun) assert.equal(socket.destroyed, false, 'no slow body was ended for it');
   });
 
   it('of callers that disconnected hold no capacity', async () => {
