@@ -81,8 +81,8 @@ describe('the attachments of an email', () => {
   });
 
   it('have links that begin with PUBLIC_URL', async (t) => {
-    const { pool, databaseUrl, files } = service;
-    const behind = await startService({ pool, databaseUrl, files, publicUrl: 'https://mail.example.com' });
+    const { pool, files } = service;
+    const behind = await startService({ pool, files, publicUrl: 'https://mail.example.com' });
     t.after(behind.close);
     const [id] = await sentWith();
     const answer = await behind.call('GET', `/v1/emails/${id}/attachments`, { key: org.key });

@@ -83,9 +83,9 @@ describe('POST /callbacks/postmark requires its user and password (RFC 7617)', (
   });
 
   it('401 for every request without credentials in the settings', async (t) => {
-    const { pool, databaseUrl } = service;
+    const { pool } = service;
     const postmarkCallbacks = { credentials: null, broadcastStream: 'broadcast' };
-    const unset = await startService({ pool, databaseUrl, postmarkCallbacks });
+    const unset = await startService({ pool, postmarkCallbacks });
     t.after(() => unset.close());
     for (const each of [authorization, basic('', ''), basic('null', 'null'), basic('undefined', 'undefined')]) {
       const answer = await unset.call('POST', PATH, { json: {}, headers: { authorization: each } });

@@ -164,8 +164,8 @@ describe('POST /callbacks/twilio', () => {
 
 it('callbacks return 401 for every request without tokens in the settings', async (t) => {
   const chatCallbacks = { twilioAuthToken: undefined, metaAppSecret: undefined, metaVerifyToken: undefined };
-  const { pool, databaseUrl } = service;
-  const unset = await startService({ pool, databaseUrl, publicUrl: PUBLIC_URL, chatCallbacks });
+  const { pool } = service;
+  const unset = await startService({ pool, publicUrl: PUBLIC_URL, chatCallbacks });
   t.after(() => unset.close());
   const raw = 'a=b';
   for (const token of ['', 'undefined', 'null']) {

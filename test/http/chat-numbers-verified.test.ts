@@ -113,9 +113,9 @@ describe('a number with its own token', () => {
 
   it('is refused with 503 while the provider does not answer, and connected afterwards', async (t) => {
     const json = meta(fresh());
-    const { pool, databaseUrl } = service;
+    const { pool } = service;
     const none = { META_BASE_URL: 'http://127.0.0.1:1', TWILIO_BASE_URL: 'http://127.0.0.1:1' };
-    const cutOff = await startService({ pool, databaseUrl, verifyNumber: makeVerifyNumber(readConfig(none)) });
+    const cutOff = await startService({ pool, verifyNumber: makeVerifyNumber(readConfig(none)) });
     t.after(() => cutOff.close());
     for (const each of [json, twilio(json.number)]) {
       const answer = await cutOff.call('POST', PATH, { key: b.key, json: each });

@@ -98,8 +98,6 @@ let count = 0;
 
 /** Dependencies of the API, and settings of those that `startService` creates. */
 interface Options extends Partial<HttpDeps & DashboardDeps> {
-  /** Without effect: only `pool` connects to the database. */
-  readonly databaseUrl?: string;
   readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
   readonly organizationLimits?: Partial<OrganizationLimits>;
 }

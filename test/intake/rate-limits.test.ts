@@ -6,7 +6,7 @@ import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { lived } from '../support/lived.ts';
+import { unstalledMs } from '../support/unstalled-time.ts';
 
 const database = await useDatabase(5);
 
@@ -58,8 +58,8 @@ describe('limits that processes share', () => {
     const RATE = 50;
     const processes = [start(t, RATE), start(t, RATE), start(t, RATE)];
     let given = 0;
-    const [began, alive] = [performance.now(), lived()];
-    while (lived() - alive < 4_000) {
+    const [began, alive] = [performance.now(), unstalledMs()];
+    while (unstalledMs() - alive < 4_000) {
       for (const { requests } of processes) if (gives(requests, 'org_rate')) given++;
       await sleep(1);
     }
@@ -67,7 +67,7 @@ describe('limits that processes share', () => {
     // At most one burst for each process, and no more than the rate besides.
     const most = RATE * seconds + 3 * 2 * RATE;
     assert.ok(given <= most, `${given} in ${seconds} s, and ${most} would be too many`);
-    assert.ok(given >= (RATE * (lived() - alive)) / 1_000, `${given} in ${seconds} s: nobody is held below the rate`);
+    assert.ok(given >= (RATE * (unstalledMs() - alive)) / 1_000, `${given} in ${seconds} s: nobody is held below the rate`);
   });
 
   it('a new process gives at most one burst', async (t) => {

@@ -7,7 +7,7 @@ import { insertKey, revokeKey, showKey } from '../../src/store/accounts/keys.ts'
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { lived } from '../support/lived.ts';
+import { unstalledMs } from '../support/unstalled-time.ts';
 import { databaseProxy } from './proxy.ts';
 
 const database = await useDatabase(10);
@@ -63,9 +63,9 @@ describe('the API key cache', () => {
     await cache.find(id);
     isHeld = true;
     await sleep(500);
-    const start = lived();
+    const start = unstalledMs();
     for (let i = 0; i < 10; i++) assert.equal((await cache.find(id))?.id, id);
-    assert.ok(lived() - start < 150, 'no request waits for the query');
+    assert.ok(unstalledMs() - start < 150, 'no request waits for the query');
     await eventually('refreshed', () => cache.queries() === 2);
   });
 

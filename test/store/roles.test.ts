@@ -76,7 +76,7 @@ describe('deploy/roles.sql', () => {
   it('lets the application serve requests, and neither change the schema nor run programs', async () => {
     let service: Service | undefined;
     try {
-      service = await startService({ pool: app, databaseUrl: as(ours.url, ROLES.app) });
+      service = await startService({ pool: app });
       // Organizations of tests are made in the service's own database; this one is made in the other.
       const { id, api_key: key } = await createOrganization(app, 'Roles');
       await addDomain(app, id, 'roles.example', true);

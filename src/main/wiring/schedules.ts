@@ -1,25 +1,26 @@
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
-import { msToNumber } from '@temporalio/common/lib/time.js';
 import type { Logger } from 'pino';
 import type { Chore } from '../../../workflows/index.ts';
 import { startLoop } from '../../lib/background-loop.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.ts';
 
+const MINUTE_MS = 60_000;
+
 /** The intervals of maintenance tasks by the id of their schedule. */
-const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores: readonly Chore[] }>> = {
-  'upkeep-counts': { every: '1 minute', chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
+const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly chores: readonly Chore[] }>> = {
+  'upkeep-counts': { intervalMs: MINUTE_MS, chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
   'upkeep-stuck': {
-    every: '5 minutes',
+    intervalMs: 5 * MINUTE_MS,
     chores: ['clearProviderLists', 'wakeDomains', 'clearProviderDomains'],
   },
   // Separate schedules: querying a provider about thousands of emails takes hours and must not delay other tasks.
-  'upkeep-rescue': { every: '1 minute', chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
-  'upkeep-scheduled': { every: '30 seconds', chores: ['putBackScheduled'] },
-  'upkeep-reports': { every: '5 minutes', chores: ['reconcileSent'] },
-  'upkeep-chats': { every: '1 minute', chores: ['reconcileChats'] },
+  'upkeep-rescue': { intervalMs: MINUTE_MS, chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
+  'upkeep-scheduled': { intervalMs: 30_000, chores: ['putBackScheduled'] },
+  'upkeep-reports': { intervalMs: 5 * MINUTE_MS, chores: ['reconcileSent'] },
+  'upkeep-chats': { intervalMs: MINUTE_MS, chores: ['reconcileChats'] },
   'upkeep-hourly': {
-    every: '1 hour',
+    intervalMs: 60 * MINUTE_MS,
     chores: [
       'expireAttachments',
       'sweepFiles',
@@ -30,7 +31,7 @@ const UPKEEP: Readonly<Record<string, { readonly every: string; readonly chores:
       'deleteExpiredSignIns',
     ],
   },
-  'upkeep-daily': { every: '24 hours', chores: ['reportUnknownFiles'] },
+  'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, chores: ['reportUnknownFiles'] },
 };
 
 /** The schedules are recreated at this interval if Temporal's database has lost them. */
@@ -62,8 +63,8 @@ export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): ()
 
 /** All maintenance tasks with their intervals. */
 export function upkeepTasks(): UpkeepTask[] {
-  return Object.values(UPKEEP).flatMap(({ every, chores }) =>
-    chores.map((name) => ({ name, intervalSeconds: msToNumber(every as '1 minute') / 1_000 })),
+  return Object.values(UPKEEP).flatMap(({ intervalMs, chores }) =>
+    chores.map((name) => ({ name, intervalSeconds: intervalMs / 1_000 })),
   );
 }
 
@@ -75,9 +76,9 @@ export async function ensureSchedules(
   { schedule: schedules }: Client,
   { update }: { readonly update: boolean } = { update: true },
 ): Promise<void> {
-  for (const [scheduleId, { every, chores }] of Object.entries(UPKEEP)) {
+  for (const [scheduleId, { intervalMs, chores }] of Object.entries(UPKEEP)) {
     const plan = {
-      spec: { intervals: [{ every: every as '1 minute' }], jitter: '5 seconds' },
+      spec: { intervals: [{ every: intervalMs }], jitter: '5 seconds' },
       action: {
         type: 'startWorkflow',
         workflowType: 'upkeep',
@@ -87,7 +88,7 @@ export async function ensureSchedules(
         workflowExecutionTimeout: '1 day',
       },
       // After an outage, only the latest missed run is caught up.
-      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: every as '1 minute' },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: intervalMs },
     } as const satisfies Omit<ScheduleOptions, 'scheduleId'>;
     try {
       await schedules.create({ scheduleId, ...plan });

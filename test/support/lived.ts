@@ -1,1 +1,0 @@
-export { unstalledMs as lived } from './unstalled-time.ts';
