@@ -207,8 +207,7 @@ describe('a key that has expired or is used from another address', () => {
     const from = (at: Service, address: string) =>
       at.call('GET', '/v1/emails', { key, headers: { 'x-forwarded-for': address } });
     assert.equal((await from(service, '203.0.113.7')).status, 401);
-    const trusting = (ranges: string[]) =>
-      startService({ pool: service.pool, trustedProxies: parseRanges(ranges) });
+    const trusting = (ranges: string[]) => startService({ pool: service.pool, trustedProxies: parseRanges(ranges) });
     const behind = await trusting(['127.0.0.1', '10.0.0.0/8']);
     const elsewhere = await trusting(['192.0.2.1']);
     try {

@@ -67,7 +67,10 @@ describe('limits that processes share', () => {
     // At most one burst for each process, and no more than the rate besides.
     const most = RATE * seconds + 3 * 2 * RATE;
     assert.ok(given <= most, `${given} in ${seconds} s, and ${most} would be too many`);
-    assert.ok(given >= (RATE * (unstalledMs() - alive)) / 1_000, `${given} in ${seconds} s: nobody is held below the rate`);
+    assert.ok(
+      given >= (RATE * (unstalledMs() - alive)) / 1_000,
+      `${given} in ${seconds} s: nobody is held below the rate`,
+    );
   });
 
   it('a new process gives at most one burst', async (t) => {
