@@ -33,8 +33,8 @@ export function makeChatActivities(deps: ChatDeps) {
     },
 
     /**
-     * Ends a message whose attempts are used up: it fails with the last answer. Says `queued` when it still has some,
-     * since not every failed activity reached a provider.
+     * Fails a message whose attempts are used up, with the last answer. Returns `queued` if attempts remain, since not every
+     * failed activity reached a provider.
      */
     async giveUpChat({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<ChatStatus> {
       return transaction(deps.pool, async (client) => {

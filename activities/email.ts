@@ -33,8 +33,8 @@ export function makeEmailActivities(deps: EmailDeps) {
     },
 
     /**
-     * Ends an email whose attempts are used up: it fails with the last answer. Says `queued` when it still has some,
-     * since not every failed activity reached a provider.
+     * Fails an email whose attempts are used up, with the last answer. Returns `queued` if attempts remain, since not every
+     * failed activity reached a provider.
      */
     async giveUpEmail({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<EmailStatus> {
       const status = (await giveUp(deps, [id], maximumAttempts, id)).get(id) ?? 'canceled';

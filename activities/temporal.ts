@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 
-/** Milliseconds. The silence after which Temporal takes a worker for dead is in the workflows; this is three times as often. */
-const HEARTBEAT_EVERY = 5_000;
+/** A third of the heartbeat timeout in the workflows. */
+const HEARTBEAT_INTERVAL_MS = 5_000;
 
-/** Tells Temporal that this worker lives while a slow call is under way, so that only a dead one's work is redone soon. */
+/** Sends heartbeats during a slow call, so that Temporal retries the work soon only if the worker has died. */
 export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
-  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_EVERY);
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_INTERVAL_MS);
   try {
     return await work();
   } finally {

@@ -26,9 +26,9 @@ const { giveUpChat } = proxyActivities<ChatActivities>({
 });
 
 /**
- * Delivers one chat-app message from its acceptance to its end at the provider, which is due immediately and which nobody can
- * call back: a cancellation from Temporal's own tools changes nothing.
- * @returns the status in which the message was left
+ * Delivers one chat-app message. It is due immediately and cannot be canceled: a cancellation by Temporal's own tools has no
+ * effect.
+ * @returns the last status of the message
  */
 export async function deliverChat(input: DeliverChat): Promise<ChatStatus> {
   const { status, provider } = await CancellationScope.nonCancellable(() => attempt(input));

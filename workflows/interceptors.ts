@@ -5,8 +5,8 @@ import type { WorkflowInterceptors } from '@temporalio/workflow';
 export const TRACE_HEADER = 'traceparent';
 
 /**
- * Hands what a workflow was told to its activities, as it came: no code that makes traces runs in here, so whether they are
- * made changes nothing that a workflow does, also for one that has waited for weeks.
+ * Passes the trace context that a workflow received on to its activities, unchanged. No tracing code runs in the workflow, so
+ * enabling or disabling traces does not change what a workflow does, also if it has waited for weeks.
  */
 export function interceptors(): WorkflowInterceptors {
   let traceparent: Payload | undefined;

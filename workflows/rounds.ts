@@ -1,6 +1,6 @@
 /**
- * Milliseconds between two rounds of a workflow that Postgres told twice in a row that the work is due now and not for
- * this workflow. Without a pause the two would ask each other several times a second.
+ * Milliseconds between two rounds of a workflow if Postgres answered twice in a row that the work is due but not for this
+ * workflow. Without the pause it would ask several times a second.
  */
 export const ROUND_PAUSE_MS = 5_000;
 

@@ -25,36 +25,36 @@ const { watchDomain: look } = proxyActivities<DomainActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 
-/** Rounds after which it begins anew, so that its history stays short: half a year of a domain that is verified. */
+/** Rounds until continueAsNew, which keeps the history short: half a year of a verified domain. */
 const ROUNDS = 200;
 
 /**
- * Has a domain checked whenever that is due: ever more seldom until it is verified, every day from then on. Ends when
- * the domain has failed or was deleted; it is started again by a request to verify it.
+ * Checks a domain whenever that is due: with growing intervals until it is verified, then daily. Ends when the domain has
+ * failed or was deleted; a request to verify it starts the workflow again.
  */
 export async function watchDomain({ id }: WatchDomain): Promise<void> {
-  let told = false;
+  let signaled = false;
   setHandler(lookAgain, () => {
-    told = true;
+    signaled = true;
   });
   for (let round = 0; round < ROUNDS; round++) {
-    told = false;
+    signaled = false;
     setCurrentDetails('Checking, if it is due');
     const watched = await look({ id });
     if (watched.state === 'closed') {
-      // A signal that came meanwhile may speak of a domain that has begun anew since.
-      if (isTold()) continue;
+      // A signal that arrived meanwhile may concern a domain that was registered again.
+      if (isSignaled()) continue;
       return;
     }
     setCurrentDetails('Waiting until it is to be checked again');
     const isDue = watched.inMs <= 0;
     const waitMs = isDue && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : Math.max(Math.ceil(watched.inMs), 1);
-    await condition(isTold, waitMs, { summary: 'until it is to be checked again' });
+    await condition(isSignaled, waitMs, { summary: 'until it is to be checked again' });
   }
   await continueAsNew<typeof watchDomain>({ id });
 
-  /** The compiler does not see that signals come while it waits. */
-  function isTold(): boolean {
-    return told;
+  /** The compiler does not see that signals arrive while it waits. */
+  function isSignaled(): boolean {
+    return signaled;
   }
 }

@@ -26,8 +26,8 @@ const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAl
 );
 
 /**
- * Notes when a request gets its connection, TLS included, which is just before its first byte is written. Error codes
- * cannot tell: the same one may come from a handshake and from an answer.
+ * Records when a request gets its connection (after the TLS handshake), just before its first byte is written. Error codes
+ * do not show it: the same code may come from a handshake or from a response.
  */
 function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatcher.DispatchHandler {
   return {

@@ -53,7 +53,7 @@ export function sentence(what: string, { code, message }: Omit<MetaError, 'subco
 }
 
 /**
- * Says what an answer that is no success means for the message. An unlisted code is judged by the HTTP status.
+ * Classifies an unsuccessful response. The HTTP status decides for codes that are not listed.
  * @param after milliseconds of its Retry-After
  */
 export function classifyRefusal(status: number, error: MetaError, after: number | undefined): ChatOutcome {

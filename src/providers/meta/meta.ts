@@ -20,9 +20,9 @@ const MAX_TEXT = 4_096;
 const MAX_CAPTION = 1_024;
 
 /**
- * Carries chat-app messages from one number through Meta's WhatsApp Cloud API
- * (https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages). It cannot be asked what it took: only its
- * reports tell, which give our id back.
+ * Sends chat-app messages from one number through Meta's WhatsApp Cloud API
+ * (https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages). It has no endpoint to look up messages: only its
+ * callbacks report them, by our id.
  */
 export function metaProvider(settings: MetaSettings): ChatProvider {
   const { accessToken, timeout = TIMEOUT } = settings;

@@ -22,17 +22,17 @@ export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
  */
 type Meaning =
   /** Refused for good. */
-  | { readonly is: 'bounced'; readonly fallback: BounceReason; readonly says: string }
+  | { readonly kind: 'bounced'; readonly fallback: BounceReason; readonly detail: string }
   /** Refused permanently by Postmark itself, independent of a server's reply. */
-  | { readonly is: 'decided'; readonly reason: BounceReason; readonly says: string }
+  | { readonly kind: 'decided'; readonly reason: BounceReason; readonly detail: string }
   | GivenUp
-  | { readonly is: 'delivery_delayed' | 'complained' | 'unsubscribed' };
+  | { readonly kind: 'delivery_delayed' | 'complained' | 'unsubscribed' };
 
 /** Refused for good if Postmark gave the address up. */
 interface GivenUp {
-  readonly is: 'given up';
+  readonly kind: 'given up';
   readonly fallback: BounceReason;
-  readonly says: string;
+  readonly detail: string;
   /** Whether a reply that gives a reason is the end too: Postmark tries no further. */
   readonly byWords: boolean;
   /** The change if it is not final; undefined if that is unknown. */
@@ -45,59 +45,59 @@ const SUPPRESSED = 'Postmark does not send to this address any more';
 
 /** Types that are not listed change nothing: automatic answers, confirmations, what is about inbound mail. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
-  HardBounce: { is: 'bounced', fallback: 'mailbox_not_found', says: REFUSED },
-  BadEmailAddress: { is: 'bounced', fallback: 'mailbox_not_found', says: REFUSED },
-  SpamNotification: { is: 'bounced', fallback: 'spam_block', says: REFUSED },
-  Blocked: { is: 'bounced', fallback: 'reputation_block', says: REFUSED },
-  VirusNotification: { is: 'bounced', fallback: 'content_rejected', says: REFUSED },
-  DMARCPolicy: { is: 'bounced', fallback: 'authentication_failure', says: REFUSED },
-  ManuallyDeactivated: { is: 'decided', reason: 'provider_suppressed', says: SUPPRESSED },
-  SMTPApiError: { is: 'decided', reason: 'provider_suppressed', says: SUPPRESSED },
+  HardBounce: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
+  BadEmailAddress: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
+  SpamNotification: { kind: 'bounced', fallback: 'spam_block', detail: REFUSED },
+  Blocked: { kind: 'bounced', fallback: 'reputation_block', detail: REFUSED },
+  VirusNotification: { kind: 'bounced', fallback: 'content_rejected', detail: REFUSED },
+  DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED },
+  ManuallyDeactivated: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED },
+  SMTPApiError: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED },
   DnsError: {
-    is: 'given up',
+    kind: 'given up',
     fallback: 'dns_failure',
-    says: UNREACHABLE,
+    detail: UNREACHABLE,
     byWords: false,
     otherwise: 'delivery_delayed',
   },
-  SoftBounce: { is: 'given up', fallback: 'unknown', says: REFUSED, byWords: true, otherwise: 'delivery_delayed' },
-  Unknown: { is: 'given up', fallback: 'unknown', says: REFUSED, byWords: false },
-  Transient: { is: 'delivery_delayed' },
-  SpamComplaint: { is: 'complained' },
-  Unsubscribe: { is: 'unsubscribed' },
+  SoftBounce: { kind: 'given up', fallback: 'unknown', detail: REFUSED, byWords: true, otherwise: 'delivery_delayed' },
+  Unknown: { kind: 'given up', fallback: 'unknown', detail: REFUSED, byWords: false },
+  Transient: { kind: 'delivery_delayed' },
+  SpamComplaint: { kind: 'complained' },
+  Unsubscribe: { kind: 'unsubscribed' },
 };
 
 /** What a bounce means for its recipient; undefined when it means nothing to us. */
 export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
   const meaning = Object.hasOwn(MEANINGS, bounce.type) ? MEANINGS[bounce.type] : undefined;
   if (!meaning) return undefined;
-  switch (meaning.is) {
+  switch (meaning.kind) {
     case 'delivery_delayed':
     case 'complained':
     case 'unsubscribed':
-      return { change: meaning.is };
+      return { change: meaning.kind };
     case 'decided':
-      return bounced(meaning.reason, meaning.says, bounce);
+      return bounced(meaning.reason, meaning.detail, bounce);
     case 'bounced':
-      return bounced(statedReason(bounce.details) ?? meaning.fallback, meaning.says, bounce);
+      return bounced(statedReason(bounce.details) ?? meaning.fallback, meaning.detail, bounce);
     case 'given up':
       return endOrDelay(meaning, bounce);
   }
 }
 
-function endOrDelay({ fallback, says, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
+function endOrDelay({ fallback, detail, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
   const spoken = statedReason(bounce.details);
-  if (bounce.inactive || (byWords && spoken)) return bounced(spoken ?? fallback, says, bounce);
+  if (bounce.inactive || (byWords && spoken)) return bounced(spoken ?? fallback, detail, bounce);
   return otherwise && { change: otherwise };
 }
 
 /** UTF-16 units of a server's words that are kept. */
 const REPLY_LENGTH = 2_000;
 
-function bounced(bounceReason: BounceReason, says: string, { details, description }: Bounce): BounceMeaning {
+function bounced(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
   // Without the name of the protocol (RFC 3464 §2.3.6).
   const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
-  return { change: 'bounced', bounceReason, error: words === '' ? `${says}.` : `${says}: ${words}` };
+  return { change: 'bounced', bounceReason, error: words === '' ? `${detail}.` : `${detail}: ${words}` };
 }
 
 /** A server's reply may contain anything, at any length; Postgres accepts no NUL. */

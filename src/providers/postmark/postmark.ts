@@ -260,8 +260,8 @@ function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome
 }
 
 /**
- * What a call came to as a whole. When it carried many, neither a yes nor a refusal of it is one of each email: what was
- * refused together is told apart when each goes by itself.
+ * The outcome of a whole call for each of its emails. With several emails, neither acceptance nor refusal of the call applies
+ * to each of them: refused emails are sent again one by one.
  */
 function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOutcome[] {
   return emails.map(() => {
@@ -302,8 +302,8 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
         ? { kind: 'unknown', detail: answer }
         : { kind: 'busy', detail: answer, after: retryAfter };
     default:
-      // With 500 the message is "usually" lost, says Postmark: it is asked. 408, 502, 504 and their like come from something
-      // between us and Postmark; other 4xx are about our account.
+      // According to Postmark a message is "usually" lost with 500, so it is reconciled. 408, 502 and 504 come from a proxy in
+      // between; other 4xx concern the account.
       return status === 408 || status >= 500
         ? { kind: 'unknown', detail: answer }
         : { kind: 'account', detail: answer };

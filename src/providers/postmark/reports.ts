@@ -35,7 +35,7 @@ interface Of {
   readonly at: string;
 }
 
-/** @returns undefined for what changes nothing, as changes of Postmark's suppression list, whose reason is not told here */
+/** @returns undefined for reports without effect, such as changes of Postmark's suppression list, which have no reason here */
 async function read(
   client: ServerClient,
   type: string,

@@ -46,7 +46,7 @@ export function signDkim(message: Readable, signer: DkimSigner): Readable {
       done();
     },
   });
-  // Whoever reads the result learns of an error by its own events.
+  // The reader of the result receives errors as its events.
   pipeline(message, signing, () => undefined);
   return signing;
 }

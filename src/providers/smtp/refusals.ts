@@ -15,14 +15,14 @@ export interface SmtpError extends Error {
 }
 
 /**
- * Replies that are about who we are, in whatever phase they come: many servers put off what they have against the
- * client or the sender until a recipient is named (Postfix's `smtpd_delay_reject`).
+ * Replies that concern the client or the sender, in any phase: many servers delay these refusals until a recipient is named
+ * (Postfix's `smtpd_delay_reject`).
  */
 const ABOUT_US =
   /^53[058]|relay(?:ing)? (?:access )?(?:is )?(?:denied|prohibited|not (?:permitted|allowed))|not (?:permitted|allowed|authori[sz]ed) to relay|authentication (?:is )?(?:required|needed)|must (?:first )?authenticate|not (?:logged in|authenticated)|sender address rejected|client host rejected|helo command rejected|sendasdenied/i;
 
 /**
- * What a reply of 4xx or 5xx to the whole conversation says of the email.
+ * Classifies a 4xx or 5xx reply that ended the SMTP session.
  * @param recipientCount recipients of its envelope
  */
 export function classifyRefusal(failure: SmtpError, recipientCount: number): SendOutcome {
@@ -30,8 +30,8 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   const reply = replyOf(failure);
   const detail = sentence(reply);
   if (responseCode < 500) return { kind: 'busy', detail };
-  // Greeting, EHLO, AUTH and MAIL FROM are about us; RCPT TO and DATA about this message, if they do not say otherwise.
-  // What comes after the sender was named may be about this sender alone.
+  // Greeting, EHLO, AUTH and MAIL FROM concern the account; RCPT TO and DATA this message, unless the reply matches ABOUT_US.
+  // From MAIL FROM on, a refusal may concern this sender alone.
   if (command === 'MAIL FROM') return { kind: 'account', detail, scope: 'sender' };
   if (command !== 'RCPT TO' && command !== 'DATA') return { kind: 'account', detail };
   if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error))))
@@ -39,13 +39,13 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   if (command === 'DATA') return aboutData(reply, recipientCount);
 
   const refused = refusedRecipients(rejectedErrors);
-  // Of several, one that costs nobody his place: it stands for all of them.
+  // Of several reasons, one that suppresses no address represents them all.
   const first = refused.find(({ reason }) => !SUPPRESSING[reason]) ?? refused[0];
   if (!first) return { kind: 'bounced', reason: classifyBounce(reply).reason, detail };
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
 }
 
-/** Nobody is named by a reply to the data: what would put a recipient on the suppression list must be about the only one. */
+/** A reply to DATA names no recipient, so it suppresses an address only if the email has a single recipient. */
 function aboutData(reply: string, recipientCount: number): SendOutcome {
   const reason = statedReason(reply);
   const detail = sentence(reply);
@@ -54,9 +54,8 @@ function aboutData(reply: string, recipientCount: number): SendOutcome {
 }
 
 /**
- * The recipients that were refused one by one. What was put off (4xx) counts too: once the email has gone to the others
- * it cannot be tried for one alone. Since that passes, it never has a reason that puts a good address on the
- * suppression list.
+ * Returns the recipients that were refused individually. Transient refusals (4xx) count too, because the email cannot be
+ * retried for one recipient after it was sent to the others. They never have a reason that suppresses the address.
  */
 export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipient[] {
   return errors.flatMap((error) => {

@@ -51,7 +51,7 @@ export interface TwilioRefusal {
   readonly after: number | undefined;
 }
 
-/** Says what an answer that is no success means for the message. An unlisted code is judged by its HTTP status. */
+/** Classifies an unsuccessful response. The HTTP status decides for codes that are not listed. */
 export function classifyRefusal({ status, code, message, after }: TwilioRefusal): ChatOutcome {
   const codes = { ...(code !== undefined && { code: String(code) }) };
   const kind = (Object.keys(CODES) as Kind[]).find((name) => code !== undefined && CODES[name].has(code));

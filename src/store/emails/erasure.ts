@@ -204,8 +204,8 @@ export async function deleteCallbacksNaming(
 }
 
 /**
- * Has an address, and its placeholder, get nothing any more, without keeping it: its hash takes the place of its
- * suppressions. @returns how many suppressions it has deleted
+ * Suppresses an address and its placeholder without storing it: a hash replaces its suppressions.
+ * @returns the number of deleted suppressions
  */
 export function suppressHashes(db: Db, orgId: string, address: string, hashes: readonly Buffer[]): Promise<number> {
   return execute(

@@ -39,8 +39,8 @@ const CHARGED = `
 const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM charged))`;
 
 /**
- * The part of accepting emails that holds them against the quota, after `judged`. The one row of `quota_says` tells whether
- * they may be stored as far as it is concerned. Members of a batch pass: they are counted together, at its end.
+ * The part of accepting emails that checks the quota, after `judged`. The only row of `quota_says` states whether the quota
+ * allows them. Members of a batch pass: they are counted together, at its end.
  */
 export const COUNT_AGAINST_QUOTA = `
   wanted AS MATERIALIZED (

@@ -29,11 +29,11 @@ export interface ProviderRemoval {
   readonly id: string;
   readonly org_id: string;
   readonly email: string;
-  /** Whether another organization has it on its list because of what a provider said, and so needs it on the provider's. */
+  /** True if another organization suppresses the address because of a provider's report, so the provider must keep it. */
   readonly is_shared: boolean;
 }
 
-/** The oldest of what is to be done now. Nothing is locked: doing it twice does no harm. */
+/** Returns the oldest removals that are due. They are not locked, because a repeated removal has no effect. */
 export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemoval[]> {
   return queryRows(db, {
     name: 'due_provider_removals',

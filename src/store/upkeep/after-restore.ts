@@ -1,13 +1,12 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import type { Db } from '../postgres/pool.ts';
 
-/** What the attempts say that stand for whatever happened between a backup and its restore. */
+/** The detail of the attempts that represent possible sends between a backup and its restore. */
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
 
 /**
- * An attempt as SQL of which nobody saw the end, for each row of `open`. Its call is the message's own id: any call of it.
- * A provider's denial counts when a minute has passed since its first; here the first is the restore itself, since whatever
- * was sent was sent before it.
+ * SQL that inserts an ambiguous attempt for each row of `open`. Its call is the message's id, which matches any call. "Not found"
+ * is confirmed a minute after the first such answer; the restore counts as the first, since everything was sent before it.
  */
 function doubt(provider: string, startedAt: string, detail: string): string {
   return `INSERT INTO attempts (message_id, n, call, provider, started_at, ended_at, outcome, detail, denied_at)
@@ -26,16 +25,17 @@ export async function findSenders(db: Db): Promise<string[]> {
 }
 
 /**
- * By how much a restore raises `schedule_version`: by more than an email can have been rescheduled since the backup. A
- * workflow that lived on in Temporal then takes the restored time, whatever it was told since.
+ * A restore raises `schedule_version` by this number, which is more than the reschedules of an email since the backup. A
+ * workflow that is still open in Temporal then uses the restored time, not one of a later signal.
  */
 const VERSIONS_SINCE_BACKUP = 1_000_000;
 
 /**
- * Has every open email looked up at its provider before it is sent, and delivered by a new workflow: its own if it came
- * singly or is under way in copies, else one that the relay makes. A scheduled email that had a workflow of its own
- * is rescheduled to its time in the backup, since that workflow may still run and know a later one. @returns how many
- * @param provider that is asked
+ * Makes every open email ambiguous, so that it is looked up at its provider before it is sent, and delivered by a new workflow:
+ * its own for single emails and for copies, otherwise one that the relay chooses. A scheduled email with a workflow of its own
+ * is rescheduled to its time in the backup, since that workflow may still run with a later time.
+ * @param provider the provider that is asked
+ * @returns the number of emails
  */
 export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
@@ -70,8 +70,9 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
 }
 
 /**
- * The same of chat-app messages, whose numbers say who is asked. Twilio's list is read from when the message was accepted;
- * Meta cannot be asked, but a report of it may still come for a minute. @returns how many
+ * The same for chat-app messages; their numbers determine the provider. Twilio's list is read from the time of acceptance.
+ * Meta cannot be asked, but its report may arrive within a minute.
+ * @returns the number of messages
  */
 export async function doubtChats(db: Db): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
