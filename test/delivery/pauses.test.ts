@@ -6,6 +6,7 @@ import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
+import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 import { harness, ScriptedProvider } from './harness.ts';
@@ -62,14 +63,20 @@ describe('an account that the provider refuses', () => {
     let answer: (outcome: SendOutcome) => void = () => undefined;
     provider.acts.push(() => new Promise((resolve) => (answer = resolve)));
     const members = await first.acceptMany(40);
-    const running = Promise.all(all.map((worker, i) => worker.deliver(...members.slice(i * 10, i * 10 + 10))));
+    let finished = 0;
+    const running = all.map(async (worker, i) => {
+      const results = await worker.deliver(...members.slice(i * 10, i * 10 + 10));
+      finished++;
+      return results;
+    });
     const given = () => provider.given.length;
-    while (given() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    // A worker that claims after the probe's answer finds the account resumed.
+    await eventually('one worker probes, and the others have finished', () => given() === 2 && finished === 3);
     const waiting = await harness(pool, orgId, [provider]).deliverOne(await first.accept());
     assert.equal(waiting.state, 'again');
-    assert.equal(given(), 2, 'the email that was refused, and one probe');
+    assert.equal(given(), 2, 'the refused email and one probe');
     answer({ kind: 'sent', messageId: 'probe' });
-    const results = (await running).flat();
+    const results = (await Promise.all(running)).flat();
     assert.equal(results.filter(({ state }) => state === 'ended').length, 1);
     assert.equal(results.filter((result) => result.state === 'again' && result.postponed).length, 39);
     assert.deepEqual(await pauses(), []);
