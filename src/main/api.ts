@@ -61,9 +61,7 @@ const stopFolding = startFoldingCounts(pool, (error) =>
   log.warn({ err: error }, 'could not aggregate counts of tags and emails'),
 );
 
-const keys = openKeyCache(pool, (error) =>
-  log.warn({ err: error }, 'could not record uses of API keys'),
-);
+const keys = openKeyCache(pool, (error) => log.warn({ err: error }, 'could not record uses of API keys'));
 const limits = startRateLimits(
   pool,
   {

@@ -113,7 +113,9 @@ describe('an idempotency key', () => {
     assert.deepEqual([refusal, has_quota], [null, false]);
     assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
     assert.equal(await locks(), 0);
-    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once('g') }]), { code: '23505' });
+    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once('g') }]), {
+      code: '23505',
+    });
   });
 });
 

@@ -171,7 +171,10 @@ describe('the outbox', () => {
     const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
     await accept(pool, other, [three]);
     const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
-    await groupOutboxRows(pool, [...(await joining('grp_1', [one, two])), ...(await joining('grp_2', [three.id, four]))]);
+    await groupOutboxRows(pool, [
+      ...(await joining('grp_1', [one, two])),
+      ...(await joining('grp_2', [three.id, four])),
+    ]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id, org_id, batch_id, bulk, due_at }) => ({ message_id, org_id, batch_id, bulk, due_at })),
