@@ -130,6 +130,7 @@ function Document({ visit, title, charts, children }: DocumentProps): Html {
         <link rel="icon" type="image/svg+xml" href={asset('mark.svg')} />
         <link rel="stylesheet" href={asset('dashboard.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
+        <link rel="stylesheet" href={asset('tables.css')} />
         {charts && <link rel="stylesheet" href={asset('uplot.css')} />}
         <link rel="stylesheet" href={asset('messages.css')} />
         {charts && <script src={asset('language.js')} defer />}
