@@ -260,7 +260,7 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'silent-provider': silent(...TO.provider),
 };
 
-/** Milliseconds within which a process that is told to end has finished what is under proxy. */
+/** Milliseconds within which a process that is told to end has finished its requests. */
 const STOPS_WITHIN = 30_000;
 
 /** Holds the lock that `CREATE INDEX` takes. */

@@ -23,7 +23,7 @@ export type SenderEntry =
 
 /** What is sent, and how fast. */
 export interface Mix {
-  /** Requests under proxy at a time. */
+  /** Concurrent requests. */
   readonly lines: number;
   /** Milliseconds that a line rests between two requests. */
   readonly rest: number;
@@ -63,7 +63,7 @@ const BATCH = [20, 60] as const;
 export interface Generator {
   /** Sends by its mix until `stop`. */
   readonly start: () => void;
-  /** Ends new requests, and waits for those under proxy. */
+  /** Ends new requests, and waits for those that have begun. */
   readonly stop: () => Promise<void>;
   /** A batch of its own. @returns whether it was accepted */
   readonly postBatch: (size: number, keyed: boolean, dueIn?: number) => Promise<boolean>;
@@ -112,7 +112,7 @@ export function makeGenerator(
       }
       const mayHave = status === undefined || status >= 500;
       const why = status === undefined ? String(answer) : `${status} ${JSON.stringify(answer)}`;
-      // 409 says that the first request with this key is still under proxy.
+      // 409 says that the first request with this key is still being handled.
       const again = keyed && (mayHave || status === 409 || status === 429) && Date.now() < until && !gaveUp();
       if (!again) {
         await ledger.write({ is: mayHave || status === 409 ? 'unanswered' : 'refused', to, why });

@@ -23,20 +23,14 @@ export interface HarnessOptions {
 }
 
 /** What one run came to. */
-export interface RunResult {
+export interface RunResult extends Omit<Verdict, 'waiting' | 'violations'> {
   readonly fault: string;
   readonly seed: number;
-  readonly accepted: number;
-  readonly taken: number;
-  readonly explained: number;
-  readonly unresolved: number;
-  readonly ambiguous: number;
-  readonly webhooks: number;
   /** Sentences; none when all is well. */
   readonly wrong: readonly string[];
   readonly lost: number;
   readonly twice: number;
-  /** Milliseconds from the end of the fault, or from when a message was due if that was later, to its disturber-over: the longest. */
+  /** Milliseconds from the end of the fault, or from when a message was due if that was later, to its hand-over: the longest. */
   readonly handedOver: number;
   /** Milliseconds from the end of the fault, or of sending if that was later, until nothing waited any more. */
   readonly settled: number;
@@ -148,7 +142,7 @@ export async function awaitVerdict(
       if (isLate || (await isCalm(stack, tenant))) {
         const evidence = await gatherEvidence(stack, tenant, ledgers);
         const verdict = check(evidence);
-        // A report may have come meanwhile, whose event is on its proxy.
+        // A report may have come meanwhile, whose event is on its way.
         if (isLate || (verdict.waiting.length === 0 && verdict.violations.missingWebhooks.length === 0))
           return { verdict, evidence };
       }

@@ -24,7 +24,7 @@ export type ProxyName =
 type Service = 'api' | 'worker' | 'simulator';
 
 export interface StackOptions {
-  /** Production's proxy is `dist` with Temporal's full server; any machine has what `source` with the other one needs. */
+  /** Runs `dist` with Temporal's full server instead of the sources with its development server. */
   readonly production: boolean;
   /** Those that lead through a proxy. */
   readonly proxies?: readonly ProxyName[];
@@ -169,7 +169,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Says nothing of what is done on the proxy. */
+/** Prints nothing about the steps of a start. */
 export const QUIET: Progress = {
   step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
   print: () => undefined,

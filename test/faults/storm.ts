@@ -16,7 +16,7 @@ function one<T>({ random }: FaultContext, of: readonly T[]): T {
   return of[random.integer(0, of.length)] as T;
 }
 
-/** What one of the hands that disturb the storm does next. Each process belongs to one disturber, so that none is frozen and killed. */
+/** The next step of a disturber. Each process belongs to one disturber, so that none is frozen and killed. */
 async function disturb(context: FaultContext, parts: readonly PartName[]): Promise<void> {
   const { stack, random } = context;
   const dice = random.between(0, 1);
