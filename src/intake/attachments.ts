@@ -7,7 +7,7 @@ import {
   decodedSize,
   decodingBase64,
 } from '../domain/email/attachments.ts';
-import { makeByteLimit, type Release } from '../lib/byte-limit.ts';
+import { makeSemaphore, type Release } from '../lib/semaphore.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
@@ -59,7 +59,7 @@ interface Incoming {
 
 export function makeWithFiles(deps: FileDeps): WithFiles {
   const { files, fetchPublic } = deps;
-  const memory = makeByteLimit(MAX_FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
+  const memory = makeSemaphore(MAX_FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
 
   const storeAll = async (upload: Upload): Promise<Attachment[]> => {
     const { orgId } = upload;

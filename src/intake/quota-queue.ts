@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type ByteLimit, makeByteLimit } from '../lib/byte-limit.ts';
+import { type Semaphore, makeSemaphore } from '../lib/semaphore.ts';
 
 /** Emails of one organization that are counted concurrently: one holds the lock, the others are in transit. */
 const MAX_CONCURRENT_EMAILS = 4;
@@ -18,7 +18,7 @@ export interface QuotaQueue {
 }
 
 export function makeQuotaQueue(): QuotaQueue {
-  const limits = new LRUCache<string, ByteLimit>({ max: MAX_ORGANIZATIONS });
+  const limits = new LRUCache<string, Semaphore>({ max: MAX_ORGANIZATIONS });
   return {
     async run(orgId, work) {
       const release = await limits.get(orgId)?.take(1);
@@ -26,7 +26,7 @@ export function makeQuotaQueue(): QuotaQueue {
     },
     note(orgId, isCounted) {
       if (!isCounted) limits.delete(orgId);
-      else if (!limits.has(orgId)) limits.set(orgId, makeByteLimit(MAX_CONCURRENT_EMAILS));
+      else if (!limits.has(orgId)) limits.set(orgId, makeSemaphore(MAX_CONCURRENT_EMAILS));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Tag } from '../domain/email/email.ts';
-import { makeByteLimit } from '../lib/byte-limit.ts';
+import { makeSemaphore } from '../lib/semaphore.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
@@ -27,7 +27,7 @@ export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, re
 export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   if (limit === 0) return UNLIMITED_TAGS;
   const registered = new LRUCache<string, true>({ max: MAX_REMEMBERED_TAGS });
-  const turns = makeByteLimit(Infinity, 1);
+  const turns = makeSemaphore(Infinity, 1);
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Isolation, Member, MemberResult } from '../delivery/email/contract.ts';
-import { makeByteLimit } from '../lib/byte-limit.ts';
+import { makeSemaphore } from '../lib/semaphore.ts';
 import {
   claimed,
   handedOver,
@@ -76,7 +76,7 @@ export function makeIsolation(
   log: Logger,
   times = TIMES,
 ): Isolation & { readonly stop: () => void } {
-  const turns = makeByteLimit(1);
+  const turns = makeSemaphore(1);
   let isolated: IsolatedProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
 

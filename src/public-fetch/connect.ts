@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
-import { type ByteLimit, makeByteLimit } from '../lib/byte-limit.ts';
+import { type Semaphore, makeSemaphore } from '../lib/semaphore.ts';
 import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
@@ -36,7 +36,7 @@ export interface Network {
   /** Whether an address may be connected to. */
   readonly mayReach: typeof mayReach;
   readonly resolve: ResolveHost;
-  readonly lookups: ByteLimit;
+  readonly lookups: Semaphore;
 }
 
 /** @throws when a range is not valid */
@@ -46,7 +46,7 @@ export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSett
     allowed,
     mayReach,
     resolve: resolve ?? makeResolver({ ...resolver, hasSearchList: allowed.length > 0 }),
-    lookups: makeByteLimit(MAX_LOOKUPS, MAX_LOOKUPS_OF_ONE),
+    lookups: makeSemaphore(MAX_LOOKUPS, MAX_LOOKUPS_OF_ONE),
   };
 }
 

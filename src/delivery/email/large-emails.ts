@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Attachment } from '../../domain/email/attachments.ts';
-import { makeByteLimit } from '../../lib/byte-limit.ts';
+import { makeSemaphore } from '../../lib/semaphore.ts';
 import type { OutgoingFile } from '../../domain/email/outgoing.ts';
 import { readBodies } from '../../store/emails/attempts.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
@@ -19,7 +19,7 @@ const MAX_WAITING = 16;
 const FILES_TIMEOUT_MS = 30_000;
 
 export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
-  const memory = makeByteLimit(MEMORY_BYTES, ORGANIZATION_MEMORY_BYTES);
+  const memory = makeSemaphore(MEMORY_BYTES, ORGANIZATION_MEMORY_BYTES);
   let waiting = 0;
 
   async function reserve(emails: readonly LargeEmail[]): Promise<(() => void) | undefined> {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ByteLimit, makeByteLimit } from '../../lib/byte-limit.ts';
+import { type Semaphore, makeSemaphore } from '../../lib/semaphore.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
 import { endSlowBodies } from './slow-bodies.ts';
@@ -30,7 +30,7 @@ declare module 'fastify' {
 
 /** The limit that a body counts against. */
 interface Budget {
-  readonly limit: ByteLimit;
+  readonly limit: Semaphore;
   readonly waitMs: number;
   readonly holder: string;
 }
@@ -43,9 +43,9 @@ interface Budget {
  * Runs after all `onRequest` hooks, so after authentication and guards, and before a byte of the body is read.
  */
 export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number): void {
-  const large = makeByteLimit(LARGEST_IN_FLIGHT * maxBodyBytes, LARGEST_OF_ONE * maxBodyBytes);
-  const small = makeByteLimit(SMALL_BUDGET_BYTES, SMALL_BUDGET_BYTES / 2);
-  const open = makeByteLimit(PUBLIC_BUDGET_BYTES, PUBLIC_BUDGET_BYTES * PUBLIC_SHARE);
+  const large = makeSemaphore(LARGEST_IN_FLIGHT * maxBodyBytes, LARGEST_OF_ONE * maxBodyBytes);
+  const small = makeSemaphore(SMALL_BUDGET_BYTES, SMALL_BUDGET_BYTES / 2);
+  const open = makeSemaphore(PUBLIC_BUDGET_BYTES, PUBLIC_BUDGET_BYTES * PUBLIC_SHARE);
   const watch = endSlowBodies(app);
 
   const budgetOf = (request: FastifyRequest, bytes: number): Budget => {

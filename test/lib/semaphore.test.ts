@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { makeByteLimit } from '../../src/lib/byte-limit.ts';
+import { makeSemaphore } from '../../src/lib/semaphore.ts';
 
 describe('a limit of bytes in memory', () => {
   it('admits requests that fit, and the others in order of release', async () => {
-    const limit = makeByteLimit(100);
+    const limit = makeSemaphore(100);
     const begun: string[] = [];
     const take = (name: string, bytes: number) =>
       limit.take(bytes).then((release) => {
@@ -29,7 +29,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('lets later requests that fit overtake one that does not', async () => {
-    const limit = makeByteLimit(100);
+    const limit = makeSemaphore(100);
     const held = await limit.take(60);
     let isLarge = false;
     void limit.take(50).then(() => (isLarge = true));
@@ -42,7 +42,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('admits later requests if the one before them is aborted', async () => {
-    const limit = makeByteLimit(10);
+    const limit = makeSemaphore(10);
     await limit.take(5);
     const giveUp = new AbortController();
     const large = limit.take(10, { signal: giveUp.signal });
@@ -56,7 +56,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('does not let them starve it: after its capacity in bytes they wait behind it', async () => {
-    const limit = makeByteLimit(100);
+    const limit = makeSemaphore(100);
     const held = await limit.take(20);
     let isLarge = false;
     const large = limit.take(100).then((release) => {
@@ -81,7 +81,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('is contended only while a holder within its share waits', async () => {
-    const limit = makeByteLimit(30, 20);
+    const limit = makeSemaphore(30, 20);
     assert.equal(limit.isContended(), false);
     const a = await limit.take(20, { holder: 'a' });
     const own = limit.take(10, { holder: 'a' });
@@ -95,7 +95,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('releases the same bytes once only', async () => {
-    const limit = makeByteLimit(10);
+    const limit = makeSemaphore(10);
     const release = await limit.take(10);
     release();
     release();
@@ -108,7 +108,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('admits a request above its capacity, alone', async () => {
-    const limit = makeByteLimit(10);
+    const limit = makeSemaphore(10);
     const release = await limit.take(1_000);
     let other = false;
     void limit.take(1).then(() => (other = true));
@@ -120,7 +120,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('limits a holder to its share and lets other holders pass it', async () => {
-    const limit = makeByteLimit(30, 20);
+    const limit = makeSemaphore(30, 20);
     const begun: string[] = [];
     const take = (holder: string, bytes: number) =>
       limit.take(bytes, { holder }).then((release) => {
@@ -147,7 +147,7 @@ describe('a limit of bytes in memory', () => {
   });
 
   it('rejects a request that is aborted', async () => {
-    const limit = makeByteLimit(10);
+    const limit = makeSemaphore(10);
     const release = await limit.take(10);
     const giveUp = new AbortController();
     const given = limit.take(8, { signal: giveUp.signal });

@@ -1,0 +1,115 @@
+/**
+ * Bounds what concurrent work holds: bytes in memory, or places. A weighted semaphore with a share for each holder; published
+ * ones (async-mutex, semaphore-async-await) have weights but no shares.
+ */
+export interface Semaphore {
+  /**
+   * Waits until this many permits may be held. They count as held until `release` is called.
+   * @param permits more than one holder's share counts as the whole share
+   */
+  readonly take: (permits: number, options?: TakeOptions) => Promise<Release>;
+  /** Takes the permits if that is possible without waiting or overtaking; undefined otherwise. */
+  readonly tryTake: (permits: number, holder?: string) => Release | undefined;
+  /** Returns true if a holder within its share waits for permits that others hold. */
+  readonly isContended: () => boolean;
+}
+
+export interface TakeOptions {
+  /** Aborts the wait with its reason. */
+  readonly signal?: AbortSignal;
+  /** The holder whose share the permits count against; undefined counts against none. */
+  readonly holder?: string | undefined;
+}
+
+/** Returns the permits. A second call does nothing. */
+export type Release = () => void;
+
+interface Waiter {
+  readonly permits: number;
+  readonly holder: string | undefined;
+  readonly begin: () => void;
+  /** Permits granted to later waiters while this one did not fit. */
+  overtakenPermits: number;
+}
+
+/**
+ * Grants permits in the order of the calls, with two exceptions. A holder at its own share is skipped. A request that does
+ * not fit is skipped for later ones that do, until they have been granted `capacity` permits in total: so a large request
+ * delays small ones only briefly, and small ones cannot starve a large one.
+ * @param capacity permits that may be held at a time
+ * @param share permits that one holder may hold
+ */
+export function makeSemaphore(capacity: number, share = capacity): Semaphore {
+  const queue: Waiter[] = [];
+  const holders = new Map<string, number>();
+  let free = capacity;
+
+  const heldBy = (holder: string | undefined): number => (holder === undefined ? 0 : (holders.get(holder) ?? 0));
+  const change = (holder: string | undefined, by: number): void => {
+    free -= by;
+    if (holder === undefined) return;
+    const held = heldBy(holder) + by;
+    if (held > 0) holders.set(holder, held);
+    else holders.delete(holder);
+  };
+  const isWithinShare = ({ permits, holder }: Pick<Waiter, 'permits' | 'holder'>): boolean =>
+    heldBy(holder) + permits <= share;
+  const grant = (): void => {
+    const overtaken: Waiter[] = [];
+    for (const next of [...queue]) {
+      if (free <= 0) return;
+      if (!isWithinShare(next)) continue;
+      if (next.permits > free) {
+        if (next.overtakenPermits >= capacity) return;
+        overtaken.push(next);
+        continue;
+      }
+      queue.splice(queue.indexOf(next), 1);
+      for (const each of overtaken) each.overtakenPermits += next.permits;
+      change(next.holder, next.permits);
+      next.begin();
+    }
+  };
+  const releaseOf = (permits: number, holder: string | undefined): Release => {
+    let held = permits;
+    return () => {
+      change(holder, -held);
+      held = 0;
+      grant();
+    };
+  };
+
+  return {
+    async take(requested, { signal, holder } = {}) {
+      signal?.throwIfAborted();
+      const permits = Math.min(requested, share);
+      return new Promise((resolve, reject) => {
+        const waiter: Waiter = {
+          permits,
+          holder,
+          overtakenPermits: 0,
+          begin: () => {
+            signal?.removeEventListener('abort', giveUp);
+            resolve(releaseOf(permits, holder));
+          },
+        };
+        const giveUp = (): void => {
+          queue.splice(queue.indexOf(waiter), 1);
+          reject(signal?.reason as Error);
+          // Later waiters may need less.
+          grant();
+        };
+        signal?.addEventListener('abort', giveUp, { once: true });
+        queue.push(waiter);
+        grant();
+      });
+    },
+    tryTake(requested, holder) {
+      const permits = Math.min(requested, share);
+      if (permits > free || !isWithinShare({ permits, holder }) || queue.some(isWithinShare)) return undefined;
+      change(holder, permits);
+      return releaseOf(permits, holder);
+    },
+    isContended: () => queue.some(isWithinShare),
+  };
+}
