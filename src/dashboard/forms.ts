@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { TObject } from 'typebox';
-import { describeLimit, makeSchemaValidator } from '../intake/schema-validation.ts';
+import { describeLimit, makeSchemaValidator, toWholeNumber } from '../intake/schema-validation.ts';
 
 /** Fields as a browser sends them: text, or several texts of one name. */
 export type Given = Readonly<Record<string, string | readonly string[]>>;
@@ -60,7 +60,7 @@ function read(type: string | undefined, value: string | readonly string[]): unkn
   }
   if (value === '') return undefined;
   if (type === 'boolean') return value === 'on' || value === 'true';
-  if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return Number(value);
+  if (type === 'integer' && typeof value === 'string') return toWholeNumber(value);
   return value;
 }
 

@@ -60,6 +60,11 @@ export function makeSchemaValidator(options: { readonly allErrors?: boolean } = 
   return ajv;
 }
 
+/** Ajv would also accept 1e1, 0x1 and blanks as numbers. Other text stays a string, which has the wrong type. */
+export function toWholeNumber(text: string): number | string {
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
 /** Describes a failed rule, length or range; undefined for other keywords, whose text depends on where the value is. */
 export function describeLimit({ keyword, params, parentSchema }: ErrorObject): Problem | undefined {
   const schema = (parentSchema ?? {}) as Record<string, number | undefined>;

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { type Problem, ServiceError } from '../../domain/errors.ts';
-import { describeLimit, makeSchemaValidator } from '../../intake/schema-validation.ts';
+import { describeLimit, makeSchemaValidator, toWholeNumber } from '../../intake/schema-validation.ts';
 import { startTimeSlices } from '../../intake/time-slices.ts';
 import { shortParam } from './errors.ts';
 
@@ -34,11 +34,10 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   };
 }
 
-/** Ajv would also accept 1e1, 0x1 and blanks as numbers. Other text stays a string, which has the wrong type. */
 function readNumbers(schema: TSchema, query: Record<string, unknown>): void {
   for (const [name, { type }] of Object.entries(schemaProperties(schema))) {
     const text = query[name];
-    if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) query[name] = Number(text);
+    if (type === 'integer' && typeof text === 'string') query[name] = toWholeNumber(text);
   }
 }
 
