@@ -12,7 +12,7 @@ import { noteUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { deleteExpiredSessions } from '../src/store/accounts/sessions.ts';
 import { deleteExpiredAttempts } from '../src/store/accounts/sign-ins.ts';
-import type { UpkeepStep } from '../src/upkeep/task.ts';
+import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
 import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/chat.ts';
 import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
 import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
@@ -144,9 +144,4 @@ function makeTasks(deps: UpkeepDeps) {
       return toStep(await foldBatchMoves(deps.pool, BATCHES_PER_STEP), BATCHES_PER_STEP);
     },
   };
-}
-
-/** A step that reached its limit has probably left some items. */
-function toStep(done: number, limit: number): UpkeepStep {
-  return { done, next: done === limit ? '' : null };
 }

@@ -6,7 +6,7 @@ import { findChats, type SendingNumber, type StoredChat } from '../store/chat/at
 import type { Pool } from '../store/postgres/pool.ts';
 import { findOverdueChats, findUnreportedChats, scheduleNextChatCheck, putBackChats } from '../store/chat/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
 /** The dependencies of the maintenance tasks for chat-app messages. */
@@ -43,7 +43,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
         await scheduleNextChatCheck(pool, ids);
         if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
       }
-      return { done: ids.length, next: ids.length === REPORTS_PER_STEP ? '' : null };
+      return toStep(ids.length, REPORTS_PER_STEP);
     },
 
     /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */
@@ -60,7 +60,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
         log.warn({ message: id, state }, 'started a new workflow for an overdue message');
       }
       await scheduleNextChatCheck(pool, ids);
-      return { done: ids.length, next: ids.length === OVERDUE_PER_STEP ? '' : null };
+      return toStep(ids.length, OVERDUE_PER_STEP);
     },
   };
 }

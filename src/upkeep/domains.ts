@@ -3,7 +3,7 @@ import type { PostmarkDomains } from '../providers/postmark/domains.ts';
 import { wakeOverdueDomains } from '../store/domains/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/domains/provider-domains.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 
 export interface DomainUpkeepDeps {
   readonly pool: Pool;
@@ -21,7 +21,7 @@ export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeep
     async wakeDomains(): Promise<UpkeepStep> {
       const done = await wakeOverdueDomains(pool, DOMAINS_PER_STEP);
       if (done > 0) log.info({ domains: done }, 'woke domains with overdue checks');
-      return { done, next: done === DOMAINS_PER_STEP ? '' : null };
+      return toStep(done, DOMAINS_PER_STEP);
     },
 
     /**
@@ -42,7 +42,7 @@ export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeep
         await endUnusedDomain(pool, domain);
         done++;
       }
-      return { done, next: unused.length === DOMAINS_PER_STEP ? '' : null };
+      return toStep(done, DOMAINS_PER_STEP, unused.length);
     },
   };
 }

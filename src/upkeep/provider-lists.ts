@@ -7,7 +7,7 @@ import {
   endProviderRemovals,
   type ProviderRemoval,
 } from '../store/suppressions/provider-lists.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 
 export interface ProviderListDeps {
   readonly pool: Pool;
@@ -54,7 +54,7 @@ export function makeProviderListActivities({ pool, removeFromProvider, log }: Pr
         await endProviderRemovals(pool, [removal.id]);
         done++;
       }
-      return { done, next: removals.length === REMOVALS_PER_STEP ? '' : null };
+      return toStep(done, REMOVALS_PER_STEP, removals.length);
     },
   };
 }

@@ -4,7 +4,7 @@ import { projectFeedback } from '../projection/feedback.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { findUnreported, scheduleNextCheck } from '../store/emails/stuck.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 
 /** The dependencies of the task that fetches overdue reports. */
 export interface ReconcileDeps {
@@ -46,7 +46,7 @@ export function makeReconcileActivities(deps: ReconcileDeps) {
           deps.log.info(line, 'fetched overdue reports from Postmark');
         }
       }
-      return { done: asked.length, next: emails.length === EMAILS_PER_STEP ? '' : null };
+      return toStep(asked.length, EMAILS_PER_STEP, emails.length);
     },
   };
 }

@@ -11,7 +11,7 @@ import {
   wakeWorkflow,
 } from '../store/emails/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 import { eachOf } from './each-of.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
 
@@ -43,7 +43,7 @@ export function makeRescueActivities(deps: RescueDeps) {
         if (state !== 'running') await putBack(deps, workflowId, ids, state);
         await scheduleNextCheck(deps.pool, ids);
       });
-      return { done: emails.length, next: emails.length === OVERDUE_PER_STEP ? '' : null };
+      return toStep(emails.length, OVERDUE_PER_STEP);
     },
 
     /**

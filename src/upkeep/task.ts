@@ -3,3 +3,8 @@ export interface UpkeepStep {
   readonly done: number;
   readonly next: string | null;
 }
+
+/** The result of a step that reads at most `limit` items from the start: another one follows if it found as many. */
+export function toStep(done: number, limit: number, found = done): UpkeepStep {
+  return { done, next: found === limit ? '' : null };
+}

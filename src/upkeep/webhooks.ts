@@ -6,7 +6,7 @@ import { findUnannounced } from '../store/emails/batches.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
 import { wakeOverdue } from '../store/webhooks/idle.ts';
-import type { UpkeepStep } from './task.ts';
+import { toStep, type UpkeepStep } from './task.ts';
 
 /** Batches or endpoints per step. */
 const ITEMS_PER_STEP = 500;
@@ -35,7 +35,7 @@ export function makeWebhookUpkeep({ pool, log }: { readonly pool: Pool; readonly
     async deleteOldDeliveries(): Promise<UpkeepStep> {
       const before = idTime(Date.now() - DELIVERY_DAYS * DAY_MS);
       const done = await deleteOldDeliveries(pool, before, DELIVERIES_PER_STEP);
-      return { done, next: done === DELIVERIES_PER_STEP ? '' : null };
+      return toStep(done, DELIVERIES_PER_STEP);
     },
   };
 }
