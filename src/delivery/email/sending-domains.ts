@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { DKIM_SELECTOR, type DkimSigner } from '../../domain/senders/dkim.ts';
 import type { Seal } from '../../lib/seal.ts';
@@ -57,9 +58,11 @@ function keyOf(use: DomainUse): string {
   return `${orgId} ${name}`;
 }
 
-/** Caches decrypted keys (LRU): decrypting and parsing a key takes longer than signing with it. */
+/** Caches decrypted keys: decrypting and parsing a key takes longer than signing with it. */
 function makeKeyCache(seal: Seal, log: Logger): (domain: SendingDomain) => KeyObject | null {
-  const cache = new Map<string, { readonly sealed: Buffer; readonly key: KeyObject | null }>();
+  const cache = new LRUCache<string, { readonly sealed: Buffer; readonly key: KeyObject | null }>({
+    max: MAX_CACHED_KEYS,
+  });
   const read = (sealed: Buffer, domain: SendingDomain): KeyObject | null => {
     try {
       const der = seal.open(sealed, dkimOwner(domain));
@@ -73,10 +76,8 @@ function makeKeyCache(seal: Seal, log: Logger): (domain: SendingDomain) => KeyOb
     const sealed = domain.dkim_key;
     if (!sealed) return null;
     const cached = cache.get(domain.id);
-    cache.delete(domain.id);
     const key = cached?.sealed.equals(sealed) ? cached.key : read(sealed, domain);
     cache.set(domain.id, { sealed, key });
-    if (cache.size > MAX_CACHED_KEYS) cache.delete(cache.keys().next().value as string);
     return key;
   };
 }
