@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
+// Writes the client's types, which the examples in the documents need and git does not have.
+import '../dev/build/client-types.ts';
 import { SETTINGS } from '../src/settings.ts';
 import { BLOCKED_EXTENSIONS } from '../src/domain/email/blocked-files.ts';
 import { CONTROL_HEADERS } from '../src/domain/email/control-headers.ts';

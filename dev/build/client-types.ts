@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { pino } from 'pino';
 import { type HttpDeps, makeApp } from '../../src/http/app.ts';
+import { writeAtomically } from '../environment/atomic-file.ts';
 import { inRoot } from './compile.ts';
 
 /** `npm run client:types`: writes client/openapi.ts, the types of the API, from /openapi.json. */
@@ -53,4 +54,4 @@ function isTime(value: unknown): boolean {
 
 const types = HEADING + astToString(await openapiTS(simplify(await describeApi()), { silent: true }));
 // An unchanged file keeps its time, so that `npm start` does not compile the sources again.
-if ((await readFile(FILE, 'utf8').catch(() => '')) !== types) await writeFile(FILE, types);
+if ((await readFile(FILE, 'utf8').catch(() => '')) !== types) await writeAtomically(FILE, types);
