@@ -107,12 +107,12 @@ async function writeIn(
   { id, name }: WholeDomain,
   { findings, verdict, published, isBackground }: Outcome,
 ): Promise<DomainStatus | undefined> {
-  const namesakes = await lockRegistrations(client, name);
-  const self = namesakes.find((each) => each.id === id);
+  const registrations = await lockRegistrations(client, name);
+  const self = registrations.find((each) => each.id === id);
   if (!self) return undefined;
-  const others = namesakes.filter((each) => each !== self);
+  const others = registrations.filter((each) => each !== self);
   const isTaken = others.some((each) => each.status === 'verified');
-  const step = isTaken ? lostTo(self) : nextStep(self, verdict, isBackground);
+  const step = isTaken ? supersededStep(self) : nextStep(self, verdict, isBackground);
   await saveCheck(client, id, isTaken ? { ...findings, ...taken(name, findings) } : findings, step, published);
   if (step.status === self.status) return undefined;
   await notifyEndpoints(client, { ...self, status: step.status });
@@ -122,7 +122,7 @@ async function writeIn(
   return step.status;
 }
 
-function lostTo({ tries, misses }: Registration): Step {
+function supersededStep({ tries, misses }: Registration): Step {
   return { status: 'failed', tries, misses, next: null };
 }
 
@@ -141,12 +141,12 @@ export async function failCompetingRegistrations(
   { name }: { readonly name: string },
   others: readonly Registration[],
 ): Promise<void> {
-  const losers = others.filter(({ status }) => status === 'pending');
-  const ids = losers.map(({ id }) => id);
+  const superseded = others.filter(({ status }) => status === 'pending');
+  const ids = superseded.map(({ id }) => id);
   await failDomains(db, ids, taken(name, {}));
-  for (const loser of losers) {
-    await notifyEndpoints(db, { ...loser, status: 'failed' });
-    await wakeDomain(db, loser.id);
+  for (const registration of superseded) {
+    await notifyEndpoints(db, { ...registration, status: 'failed' });
+    await wakeDomain(db, registration.id);
   }
 }
 

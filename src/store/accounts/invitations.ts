@@ -1,4 +1,4 @@
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import type { Role } from './users.ts';
 
 export interface Invitation {
@@ -72,8 +72,8 @@ export function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]>
 }
 
 /** Redeems an invitation. @returns false if it was redeemed or has expired */
-export async function takeInvitation(db: Db, id: string): Promise<boolean> {
-  return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id])) === 1;
+export function takeInvitation(db: Db, id: string): Promise<boolean> {
+  return executeOne(db, `DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id]);
 }
 
 /** Deletes the invitation of an address to an organization, open or expired. */
@@ -82,8 +82,8 @@ export async function deleteInvitationsTo(db: Db, orgId: string, email: string):
 }
 
 /** Deletes an invitation. @returns whether there was one */
-export async function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
-  return (await execute(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId])) === 1;
+export function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
+  return executeOne(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /** Deletes expired invitations. @returns how many, at most `limit` */

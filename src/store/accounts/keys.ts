@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -113,8 +113,8 @@ export function listKeys(
 }
 
 /** Revokes a key of any organization; false if there is no such key. Revoking it again changes nothing. */
-export async function revokeKey(db: Db, id: string): Promise<boolean> {
-  return (await execute(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id])) === 1;
+export function revokeKey(db: Db, id: string): Promise<boolean> {
+  return executeOne(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id]);
 }
 
 /** Returns the organization of a key. */
@@ -124,14 +124,12 @@ export async function organizationOfKey(db: Db, id: string): Promise<string | un
 }
 
 /** Revokes a key of an organization; false if it has no such key or the key is revoked. */
-export async function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
-  return (
-    (await execute(
-      db,
-      `UPDATE api_keys SET revoked_at = now()
+export function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
+  return executeOne(
+    db,
+    `UPDATE api_keys SET revoked_at = now()
      WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL AND ($3::text[] IS NULL OR domain_ids <@ $3)`,
-      [id, orgId, within],
-    )) === 1
+    [id, orgId, within],
   );
 }
 

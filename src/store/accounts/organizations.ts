@@ -1,4 +1,4 @@
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 
 export interface Organization {
   id: string;
@@ -16,6 +16,6 @@ export function listOrganizations(db: Db): Promise<Organization[]> {
   return queryRows(db, `SELECT id, name, created_at, suspended_at FROM organizations ORDER BY id`);
 }
 
-export async function organizationExists(db: Db, id: string): Promise<boolean> {
-  return (await execute(db, `SELECT FROM organizations WHERE id = $1`, [id])) === 1;
+export function organizationExists(db: Db, id: string): Promise<boolean> {
+  return executeOne(db, `SELECT FROM organizations WHERE id = $1`, [id]);
 }

@@ -1,5 +1,5 @@
 import { wireTime } from '../emails/emails.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
 import type { Role, User } from './users.ts';
 
 /** A session ends 7 days after it was last used, and 30 days after it began in any case. */
@@ -60,14 +60,12 @@ export async function touchSession(db: Db, sha256: Buffer): Promise<void> {
 }
 
 /** Looks at another organization from now on. @returns false when the user is not in it */
-export async function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): Promise<boolean> {
-  return (
-    (await execute(
-      db,
-      `UPDATE sessions SET org_id = $2
+export function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): Promise<boolean> {
+  return executeOne(
+    db,
+    `UPDATE sessions SET org_id = $2
      WHERE sha256 = $1 AND EXISTS (SELECT FROM memberships WHERE org_id = $2 AND user_id = sessions.user_id)`,
-      [sha256, orgId],
-    )) === 1
+    [sha256, orgId],
   );
 }
 

@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Viewers read, members also change, owners also manage members. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
@@ -86,14 +86,12 @@ export async function setUserName(db: Db, id: string, name: string): Promise<voi
 }
 
 /** Makes a user a member. @returns false if the user is one already; the role then stays */
-export async function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
-  return (
-    (await execute(db, `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
-      orgId,
-      userId,
-      role,
-    ])) === 1
-  );
+export function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  return executeOne(db, `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+    orgId,
+    userId,
+    role,
+  ]);
 }
 
 export type Member = User & {
@@ -133,19 +131,13 @@ export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
 }
 
 /** @returns whether there is such a member */
-export async function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
-  return (
-    (await execute(db, `UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [
-      orgId,
-      userId,
-      role,
-    ])) === 1
-  );
+export function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
+  return executeOne(db, `UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [orgId, userId, role]);
 }
 
 /** @returns whether there was such a member */
-export async function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
-  return (await execute(db, `DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId])) === 1;
+export function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
+  return executeOne(db, `DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
 }
 
 /** Locks the memberships of a user. */

@@ -1,5 +1,5 @@
 import type { ChatContent, ChatProviderName, ChatStatus, ChatType } from '../../domain/chat/chat.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 
 /** What it takes to send from a number. */
@@ -111,18 +111,16 @@ export async function lockReportedChats(db: Db, ids: readonly string[]): Promise
 }
 
 /** Whether a provider's id is known as that of another message to the same recipient. */
-export async function isAnotherChats(
+export function isAnotherChats(
   db: Db,
   { id, org_id, to }: Pick<StoredChat, 'id' | 'org_id' | 'to'>,
   providerMessageId: string,
 ): Promise<boolean> {
-  return (
-    (await execute(db, {
-      name: 'is_another_chats',
-      text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
-      values: [org_id, to, id, providerMessageId],
-    })) === 1
-  );
+  return executeOne(db, {
+    name: 'is_another_chats',
+    text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
+    values: [org_id, to, id, providerMessageId],
+  });
 }
 
 /** The number that sends a message; undefined if the message does not exist or its number is no longer connected. */

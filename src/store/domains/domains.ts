@@ -2,6 +2,7 @@ import type { DomainStatus, Findings, Progress, Step } from '../../domain/sender
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** A registered domain as lists show it. */
 export interface Domain {
@@ -240,6 +241,6 @@ export async function findSendingDomains(
     text: `SELECT domain.id, domain.org_id, domain.name, domain.status,
                   CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key
            FROM unnest($1::text[], $2::text[]) AS input(org_id, name) JOIN domains AS domain USING (org_id, name)`,
-    values: [inputs.map(({ org_id }) => org_id), inputs.map(({ name }) => name)],
+    values: columns(inputs, 'org_id', 'name'),
   });
 }

@@ -3,7 +3,7 @@ import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { wireTime } from './emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
 /** A batch as the answer to its creation shows it. */
@@ -145,10 +145,8 @@ export async function findFinishedBatches(db: Db, ids: readonly string[]): Promi
 }
 
 /** Marks the end of a batch as announced. @returns false if it was already */
-export async function markAnnounced(db: Db, id: string): Promise<boolean> {
-  return (
-    (await execute(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id])) === 1
-  );
+export function markAnnounced(db: Db, id: string): Promise<boolean> {
+  return executeOne(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id]);
 }
 
 /** Ids of batches whose end was not announced, after a certain one, at most `limit`. */

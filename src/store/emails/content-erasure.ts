@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** What became of the content of an email. */
 export interface ContentErasure {
@@ -133,8 +133,8 @@ export function takeHeldBodies(
  * @param days 0 for never, null for the setting
  * @returns whether there is such an organization
  */
-export async function setBodyRetention(db: Db, orgId: string, days: number | null): Promise<boolean> {
-  return (await execute(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days])) === 1;
+export function setBodyRetention(db: Db, orgId: string, days: number | null): Promise<boolean> {
+  return executeOne(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
 }
 
 /** Ids of the files of an email that have not been deleted. */

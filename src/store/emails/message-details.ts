@@ -3,7 +3,7 @@ import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
 import type { EmailContents, StoredContent } from './contents.ts';
 import { wireTime } from './emails.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** An attempt as people read it. */
 export interface ToldAttempt {
@@ -62,8 +62,8 @@ export function findEmailDetails(db: Db, orgId: string, id: string): Promise<Ema
 }
 
 /** Whether an organization has an email. */
-export async function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
-  return (await execute(db, `SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId])) === 1;
+export function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
+  return executeOne(db, `SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /** The content of one email; undefined when there is no such email, or when its content was erased. */

@@ -1,6 +1,7 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
 export const BITS_OF_TAGS = `(
@@ -82,7 +83,7 @@ export async function registerTags(
              ON CONFLICT DO NOTHING
            )
            SELECT registered, added FROM totals`,
-    values: [orgId, tags.map(({ name }) => name), tags.map(({ value }) => value), limit],
+    values: [orgId, ...columns(tags, 'name', 'value'), limit],
   });
   return rows[0] ?? { registered: 0, added: 0 };
 }

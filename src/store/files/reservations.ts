@@ -1,4 +1,5 @@
 import type { Db } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
 /**
@@ -32,7 +33,7 @@ export async function reserveFiles(
            )
            SELECT CASE WHEN NOT (SELECT is_enough FROM quota) THEN 'quota'
                        WHEN NOT EXISTS (SELECT FROM counted) THEN 'bytes' END AS refusal`,
-    values: [orgId, files.map(({ id }) => id), files.map(({ size }) => size), maxStoredBytes, allowance],
+    values: [orgId, ...columns(files, 'id', 'size'), maxStoredBytes, allowance],
   });
   return rows[0] ?? { refusal: null };
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** The calendar month (UTC) by the database's clock, as monthly_usage names it. */
 const MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
@@ -97,11 +97,10 @@ export function usage(db: Db, orgId: string): Promise<Usage | undefined> {
  * @param monthly emails of a calendar month; null is any number
  * @returns false when there is no such organization
  */
-export async function setQuota(db: Db, orgId: string, monthly: number | null): Promise<boolean> {
-  return (
-    (await execute(
-      db,
-      `WITH before AS MATERIALIZED (
+export function setQuota(db: Db, orgId: string, monthly: number | null): Promise<boolean> {
+  return executeOne(
+    db,
+    `WITH before AS MATERIALIZED (
        SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
      ), counted AS (
        INSERT INTO monthly_usage (org_id, month, emails)
@@ -110,7 +109,6 @@ export async function setQuota(db: Db, orgId: string, monthly: number | null): P
        ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
      )
      UPDATE organizations SET monthly_quota = $2 FROM before WHERE organizations.id = before.id`,
-      [orgId, monthly],
-    )) === 1
+    [orgId, monthly],
   );
 }

@@ -89,6 +89,11 @@ export async function execute(db: Db, statement: Statement, values?: unknown[]):
   return (await db.query(statement, values)).rowCount ?? 0;
 }
 
+/** Runs a statement that changes or finds at most one row. @returns true if it did */
+export async function executeOne(db: Db, statement: Statement, values?: unknown[]): Promise<boolean> {
+  return (await execute(db, statement, values)) === 1;
+}
+
 /** Callbacks to run after the commit of a client's transaction. */
 const callbacks = new WeakMap<object, (() => void)[]>();
 

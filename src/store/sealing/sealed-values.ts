@@ -1,4 +1,5 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** What names a data key, and what it is sealed about, as SQL. */
 const DATA_KEY = `org_id || ' ' || version`;
@@ -56,6 +57,6 @@ export function replaceSealed(
     `UPDATE ${table} SET ${column} = value.resealed
      FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS value(row_id, former, resealed)
      WHERE ${id} = value.row_id AND ${column} = value.former`,
-    [values.map(({ id }) => id), values.map(({ sealed }) => sealed), values.map(({ resealed }) => resealed)],
+    columns(values, 'id', 'sealed', 'resealed'),
   );
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
@@ -55,17 +55,15 @@ export async function openPauses(
 const IS_ABANDONED = `pause.next_probe_at <= now() - ${ABANDONED}`;
 
 /** Reserves the next probe of a paused account. @returns whether the caller may send one message; one worker may at a time */
-export async function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<boolean> {
-  return (
-    (await execute(db, {
-      name: 'take_provider_probe',
-      text: `UPDATE provider_pauses
+export function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<boolean> {
+  return executeOne(db, {
+    name: 'take_provider_probe',
+    text: `UPDATE provider_pauses
            SET probes = probes + 1,
                next_probe_at = clock_timestamp() + make_interval(secs => least($3 * 2.0 ^ least(probes + 1, 20), $4) / 1000.0)
            WHERE provider = $1 AND sender = $2 AND next_probe_at <= clock_timestamp()`,
-      values: [provider, sender, FIRST_PROBE_MS, MAX_PROBE_MS],
-    })) === 1
-  );
+    values: [provider, sender, FIRST_PROBE_MS, MAX_PROBE_MS],
+  });
 }
 
 /** Ends pauses: a message was sent from there. */

@@ -1,4 +1,5 @@
 import { type Db, queryRows } from '../postgres/pool.ts';
+import { columns } from '../postgres/columns.ts';
 
 /** A maintenance task and how often its schedule runs it. */
 export interface UpkeepTask {
@@ -16,7 +17,7 @@ export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]):
              ON CONFLICT (name) DO UPDATE SET interval_seconds = EXCLUDED.interval_seconds
            )
            DELETE FROM upkeep_tasks WHERE name <> ALL ($1)`,
-    values: [tasks.map(({ name }) => name), tasks.map(({ intervalSeconds }) => intervalSeconds)],
+    values: columns(tasks, 'name', 'intervalSeconds'),
   });
 }
 
