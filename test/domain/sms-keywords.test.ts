@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { type Keyword, keywordOf } from '../../src/domain/sms/keywords.ts';
+
+const TEXTS: Readonly<Record<string, Keyword | undefined>> = {
+  STOP: 'stop',
+  STOPALL: 'stop',
+  UNSUBSCRIBE: 'stop',
+  CANCEL: 'stop',
+  END: 'stop',
+  QUIT: 'stop',
+  START: 'start',
+  YES: 'start',
+  UNSTOP: 'start',
+  HELP: 'help',
+  stop: 'stop',
+  '  Stop \r\n': 'stop',
+  'yes\n': 'start',
+  'STOP.': undefined,
+  'Stop it': undefined,
+  'UN STOP': undefined,
+  ſtop: undefined,
+  unsubscrıbe: undefined,
+  '': undefined,
+};
+
+for (const [text, keyword] of Object.entries(TEXTS)) {
+  it(`${JSON.stringify(text)} is ${keyword ?? 'no keyword'}`, () => assert.equal(keywordOf(text), keyword));
+}
