@@ -14,7 +14,7 @@ export type ChatOutcome =
 
 /** What a provider reports of a message after the hand-over. */
 export interface ChatReport {
-  readonly change: 'sent' | 'delivered' | 'read' | 'failed';
+  readonly change: 'sent' | 'delivered' | 'read' | 'undelivered' | 'failed';
   /** Ours, where the provider gave it back. */
   readonly messageId: string | undefined;
   readonly providerMessageId: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
-import { callbackUrl } from '../../src/providers/twilio/twilio.ts';
+import { callbackUrl } from '../../src/providers/twilio/messages.ts';
 import { locate } from '../../src/providers/twilio/client.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, PUBLIC_URL, twilioAt } from './chat.ts';
 import { answering, closedPort, httpServer, recordingServer } from './servers.ts';

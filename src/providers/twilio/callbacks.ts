@@ -42,7 +42,9 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
     messageId,
   );
   if (!report) return undefined;
-  const [from, to] = [numberOf(params.get('From')), numberOf(params.get('To'))];
+  // A messaging service chooses the number that it sends from.
+  const from = params.has('MessagingServiceSid') ? undefined : numberOf(params.get('From'));
+  const to = numberOf(params.get('To'));
   if (from === undefined && to === undefined) return report;
   return { ...report, endpoints: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) } };
 }
@@ -50,6 +52,31 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
 /** E.164 of `whatsapp:+…`. */
 function numberOf(address: string | null): string | undefined {
   return address?.replace(/^whatsapp:/, '');
+}
+
+/** A text that a recipient sent to one of our senders. */
+export interface InboundSms {
+  readonly providerMessageId: string;
+  /** E.164. */
+  readonly from: string;
+  readonly to: string;
+  /** Null if the number is in no messaging service. */
+  readonly messagingServiceSid: string | null;
+  readonly text: string;
+}
+
+/** Parses a callback about an inbound SMS, https://www.twilio.com/docs/messaging/guides/webhook-request. */
+export function readInboundSms(params: URLSearchParams): InboundSms | undefined {
+  const field = (name: string) => params.get(name)?.replaceAll('\0', '');
+  const [providerMessageId, from, to] = [field('MessageSid'), field('From'), field('To')];
+  if (!providerMessageId || !from || !to || from.startsWith('whatsapp:')) return undefined;
+  return {
+    providerMessageId,
+    from,
+    to,
+    messagingServiceSid: field('MessagingServiceSid') ?? null,
+    text: field('Body') ?? '',
+  };
 }
 
 /** A message's status, by a callback or by its record. */
@@ -60,7 +87,10 @@ interface TwilioStatus {
   readonly errorMessage: string | null;
 }
 
-/** Each of Twilio's statuses. Those before `sent` mean the same to us: Twilio has the message. */
+/**
+ * Each of Twilio's statuses, of chat-app messages: SMS have the status `undelivered` themselves. Those before `sent` mean the
+ * same to us: Twilio has the message.
+ */
 const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
   accepted: 'sent',
   scheduled: 'sent',
@@ -74,13 +104,14 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
   canceled: 'failed',
 };
 
-/** The report that a status is, the same from a callback and from the message's record; undefined for an unknown one. */
+/** Converts a status from a callback or from the message's record; undefined for an unknown one. */
 export function readTwilioStatus(current: TwilioStatus, messageId: string | undefined): ChatReport | undefined {
   const { sid, status, errorCode, errorMessage } = current;
   if (!sid || bodyProblem(sid) || !status || !Object.hasOwn(CHANGES, status)) return undefined;
-  const change = CHANGES[status] as ChatReport['change'];
+  const isUndelivered = status === 'undelivered' && messageId?.startsWith('sms_') === true;
+  const change = isUndelivered ? 'undelivered' : (CHANGES[status] as ChatReport['change']);
   const report = { change, messageId, providerMessageId: sid, dedupeKey: `${sid} ${change}` };
-  if (change !== 'failed') return report;
+  if (change !== 'failed' && change !== 'undelivered') return report;
   const code = Number(errorCode) || undefined;
   const text = errorMessage && !bodyProblem(errorMessage) ? errorMessage : undefined;
   const words = text ?? (status === 'canceled' ? 'it was canceled at Twilio' : undefined);

@@ -2,13 +2,21 @@ import type { ChatOutcome } from '../chat-provider.ts';
 
 type Kind = 'refused' | 'busy' | 'account';
 
+/** The recipient has sent STOP to the sender. */
+export const OPTED_OUT = 21610;
+
 /**
  * Twilio's error codes by what they ask for (https://www.twilio.com/docs/api/errors). `busy` passes by itself, `account`
  * when our account or settings are repaired, `refused` never.
  */
 const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
-  busy: new Set([20429, 14107, 63017, 63018, 63038, 30001, 20500, 20503, 30008, 63001, 63010, 63012, 63013, 63023]),
-  account: new Set([20003, 20005, 20008, 20404, 21212, 21606, 21609, 63007, 63008, 63020, 63030, 63051]),
+  busy: new Set([
+    20429, 14107, 21611, 63017, 63018, 63038, 30001, 20500, 20503, 30008, 63001, 63010, 63012, 63013, 63023,
+  ]),
+  account: new Set([
+    20003, 20005, 20008, 20404, 21212, 21606, 21609, 21659, 21660, 21661, 21701, 21703, 21705, 63007, 63008, 63020,
+    63030, 63051,
+  ]),
   refused: new Set([
     11751, 12300, 14103, 21211, 21214, 21408, 21602, 21610, 21614, 21617, 21619, 21620, 21655, 21656, 63003, 63005,
     63014, 63016, 63019, 63021, 63024, 63027, 63028, 63032, 63040, 63041, 63042, 63049, 63112,
@@ -17,7 +25,13 @@ const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
 
 /** What some codes mean, for callbacks that bring the bare number. */
 const WORDS: ReadonlyMap<number, string> = new Map([
-  [21610, 'the recipient has opted out'],
+  [OPTED_OUT, 'the recipient has opted out'],
+  [30003, 'the phone is switched off or out of reach'],
+  [30004, 'the recipient blocks messages of the sender'],
+  [30005, 'the number is unknown or not in use'],
+  [30006, 'the number is a landline, or its operator cannot be reached'],
+  [30007, 'an operator filtered it'],
+  [30034, 'the sender is not registered for the United States'],
   [63003, 'the recipient has no account with the chat app'],
   [63005, 'the chat app did not accept its content'],
   [63014, 'the recipient has blocked the sender'],

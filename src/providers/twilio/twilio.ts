@@ -1,15 +1,10 @@
 import { captionOf, type OutgoingChat } from '../../domain/chat/chat.ts';
 import { characters } from '../../lib/text.ts';
-import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
-import { type Trace, traced } from '../http-trace.ts';
-import { readTwilioStatus } from './callbacks.ts';
-import { type TwilioAccount, twilioClient } from './client.ts';
-import { classifyRefusal } from './errors.ts';
+import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
+import { type Endpoints, type Match, type MessagingAccount, type Payload, plain, twilioMessages } from './messages.ts';
 import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioContent } from './templates.ts';
 
-export interface TwilioSettings extends TwilioAccount {
-  /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */
-  readonly publicUrl: string | null;
+export interface TwilioSettings extends MessagingAccount {
   /** The content of a template of this number; undefined if there is none. Rejects if that is temporarily unknown. */
   readonly contentOf: (name: string, language: string) => Promise<TwilioContent | undefined>;
 }
@@ -18,16 +13,9 @@ export interface TwilioSettings extends TwilioAccount {
 const MAX_TEXT = 1_600;
 /** WhatsApp's own. */
 const MAX_CAPTION = 1_024;
-/** Messages between two numbers that are looked at to find one: a page of the list, newest first. */
-const LOOKED_AT = 200;
-/** Twilio retries a callback five times after any failure, all within 15 seconds. */
-const TRIES = '#rc=5&rp=all';
 
-/** Carries chat-app messages from one number through Twilio's API by its SDK. Throws when `accountSid` is none. */
-export function twilioProvider(settings: TwilioSettings): ChatProvider {
-  const client = twilioClient(settings);
-  const { publicUrl, contentOf } = settings;
-
+/** Sends chat-app messages from one number through Twilio. Throws when `accountSid` is none. */
+export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatProvider {
   async function payloadOf(message: OutgoingChat): Promise<Payload | ChatOutcome> {
     const { text, image, document, template } = message.content;
     const link = (image ?? document)?.link;
@@ -48,54 +36,10 @@ export function twilioProvider(settings: TwilioSettings): ChatProvider {
     return { contentSid, ...(isFilled && { contentVariables: JSON.stringify(filled.values) }) };
   }
 
-  return {
-    name: 'twilio',
-    refusal,
-    async send(message) {
-      const payload = await payloadOf(message);
-      if ('kind' in payload) return payload;
-      const ends = endsOf(message);
-      const statusCallback =
-        publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${TRIES}` };
-      const { trace, result } = await traced(() => client.messages.create({ ...ends, ...payload, ...statusCallback }));
-      if (result.status === 'rejected') return classifyFailure(result.reason, trace);
-      const sid = (result.value as { sid?: unknown }).sid;
-      return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : UNTOLD;
-    },
-    async find(message, since, isAnothers) {
-      // Not by the time it was sent: one that still waits at Twilio has none. Times there are whole seconds.
-      const from = Math.floor(since / 1_000) * 1_000;
-      const listed = await client.messages.list({ ...endsOf(message), pageSize: LOOKED_AT, limit: LOOKED_AT });
-      const later = listed
-        .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && dateCreated.getTime() >= from)
-        .reverse();
-      // Those with the same text first; a template may be listed without its text.
-      const alike = later.filter(({ body }) => isSaidBy(message, body));
-      const silent = message.content.template ? later.filter(({ body }) => !body) : [];
-      for (const { sid } of [...alike, ...silent]) if (!(await isAnothers?.(sid))) return sid;
-      return undefined;
-    },
-    async report(message, providerMessageId): Promise<ChatReport | undefined> {
-      const { sid, status, errorCode, errorMessage } = await client.messages(providerMessageId).fetch();
-      return readTwilioStatus({ sid, status, errorCode, errorMessage }, message.id);
-    },
-  };
+  return twilioMessages(account, { endpointsOf, payloadOf, refusal, matchBody });
 }
 
-/** Where Twilio posts what becomes of a message, as its signature covers it. */
-export function callbackUrl(publicUrl: string, messageId: string): string {
-  return `${publicUrl.replace(/\/$/, '')}/callbacks/twilio?m=${messageId}`;
-}
-
-/** The content of a request, without from and to. */
-interface Payload {
-  readonly body?: string;
-  readonly mediaUrl?: string[];
-  readonly contentSid?: string;
-  readonly contentVariables?: string;
-}
-
-function endsOf({ from, to }: OutgoingChat) {
+function endpointsOf({ from, to }: OutgoingChat): Endpoints {
   return { from: `whatsapp:${from}`, to: `whatsapp:${to}` };
 }
 
@@ -122,40 +66,10 @@ function refusal({ type, content }: OutgoingChat): string | undefined {
   }
 }
 
-/** Whether a message at Twilio with this body may be this one. Of a template's text we know only what fills it. */
-function isSaidBy({ content }: OutgoingChat, body: string | null): boolean {
+/** Compares the body of a message at Twilio. Of a template's text only the values are known; it may be listed without it. */
+function matchBody({ content }: OutgoingChat, body: string): Match {
   const { template, text, image, document } = content;
-  const given = plain(body ?? '');
-  if (template) return given !== '' && bodyValues(template).every((value) => given.includes(plain(value)));
-  return given === plain((image || document ? captionOf(content) : text) ?? '');
+  if (!template) return body === plain((image || document ? captionOf(content) : text) ?? '') ? 'same' : 'other';
+  if (body === '') return 'unknown';
+  return bodyValues(template).every((value) => body.includes(plain(value))) ? 'same' : 'other';
 }
-
-/** A text without what a way through forms and JSON may change. */
-function plain(text: string): string {
-  return text.replaceAll('\r\n', '\n').trim();
-}
-
-const UNTOLD: ChatOutcome = {
-  kind: 'unknown',
-  detail: 'Twilio answered without saying whether it took the message.',
-};
-
-/** An error of the SDK's: an answer of 400 and above has a status. */
-function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
-  if (trace.failure) {
-    const { reached, reason } = trace.failure;
-    return reached === 'never left'
-      ? { kind: 'busy', detail: `Twilio could not be reached: ${reason}.` }
-      : { kind: 'unknown', detail: `Twilio did not answer: ${reason}.` };
-  }
-  const { status, code, message } = error as { status?: unknown; code?: unknown; message?: unknown };
-  if (typeof status !== 'number') return error instanceof SyntaxError ? UNTOLD : LOST;
-  return classifyRefusal({
-    status,
-    code: Number.isSafeInteger(code) ? (code as number) : undefined,
-    message: Number.isSafeInteger(code) && typeof message === 'string' && message !== '' ? message : undefined,
-    after: trace.retryAfter,
-  });
-}
-
-const LOST: ChatOutcome = { kind: 'unknown', detail: 'Twilio did not answer: connection lost.' };

@@ -1,0 +1,121 @@
+import type { OutgoingChat } from '../../domain/chat/chat.ts';
+import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
+import { type Trace, traced } from '../http-trace.ts';
+import { readTwilioStatus } from './callbacks.ts';
+import { type TwilioAccount, twilioClient } from './client.ts';
+import { classifyRefusal } from './errors.ts';
+
+/** The account that messages are sent with. */
+export interface MessagingAccount extends TwilioAccount {
+  /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */
+  readonly publicUrl: string | null;
+}
+
+/** What a channel of Twilio's Messages API decides. */
+export interface TwilioChannel {
+  /** The parameters that name sender and recipient. */
+  readonly endpointsOf: (message: OutgoingChat) => Endpoints;
+  /** The parameters of the content, or the reason why nothing is sent. */
+  readonly payloadOf: (message: OutgoingChat) => Payload | Promise<Payload | ChatOutcome>;
+  readonly refusal: (message: OutgoingChat) => string | undefined;
+  /** Compares a message with the body of one at Twilio. */
+  readonly matchBody: (message: OutgoingChat, body: string) => Match;
+}
+
+export type Endpoints = { readonly to: string } & (
+  { readonly from: string } | { readonly messagingServiceSid: string }
+);
+
+/** The content of a request. */
+export interface Payload {
+  readonly body?: string;
+  readonly mediaUrl?: string[];
+  readonly contentSid?: string;
+  readonly contentVariables?: string;
+  readonly smartEncoded?: boolean;
+}
+
+export type Match = 'same' | 'other' | 'unknown';
+
+/** Messages between two numbers that are looked at to find one: a page of the list, newest first. */
+const LOOKED_AT = 200;
+/** Twilio retries a callback five times after any failure, all within 15 seconds. */
+const TRIES = '#rc=5&rp=all';
+
+/** Sends messages of one channel through Twilio's API by its SDK. Throws when `accountSid` is none. */
+export function twilioMessages(account: MessagingAccount, channel: TwilioChannel): ChatProvider {
+  const client = twilioClient(account);
+  const { publicUrl } = account;
+  const { endpointsOf, payloadOf, refusal, matchBody } = channel;
+
+  return {
+    name: 'twilio',
+    refusal,
+    async send(message) {
+      const payload = await payloadOf(message);
+      if ('kind' in payload) return payload;
+      const statusCallback =
+        publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${TRIES}` };
+      const { trace, result } = await traced(() =>
+        client.messages.create({ ...endpointsOf(message), ...payload, ...statusCallback }),
+      );
+      if (result.status === 'rejected') return classifyFailure(result.reason, trace);
+      const sid = (result.value as { sid?: unknown }).sid;
+      return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : NO_ID;
+    },
+    async find(message, since, isAnothers) {
+      // Not by the time it was sent: one that still waits at Twilio has none. Times there are whole seconds.
+      const from = Math.floor(since / 1_000) * 1_000;
+      const { to, ...sender } = endpointsOf(message);
+      const filter = 'from' in sender ? { to, from: sender.from } : { to };
+      const listed = await client.messages.list({ ...filter, pageSize: LOOKED_AT, limit: LOOKED_AT });
+      const later = listed
+        .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && dateCreated.getTime() >= from)
+        .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
+        .reverse();
+      const bodyOf = (one: { readonly body: string | null }) => plain(one.body ?? '');
+      const matching = (match: Match) => later.filter((one) => matchBody(message, bodyOf(one)) === match);
+      for (const { sid } of [...matching('same'), ...matching('unknown')]) if (!(await isAnothers?.(sid))) return sid;
+      return undefined;
+    },
+    async report(message, providerMessageId): Promise<ChatReport | undefined> {
+      const { sid, status, errorCode, errorMessage } = await client.messages(providerMessageId).fetch();
+      return readTwilioStatus({ sid, status, errorCode, errorMessage }, message.id);
+    },
+  };
+}
+
+/** Where Twilio posts what becomes of a message, as its signature covers it. */
+export function callbackUrl(publicUrl: string, messageId: string): string {
+  return `${publicUrl.replace(/\/$/, '')}/callbacks/twilio?m=${messageId}`;
+}
+
+/** Removes what forms and JSON may change in a text. */
+export function plain(text: string): string {
+  return text.replaceAll('\r\n', '\n').trim();
+}
+
+const NO_ID: ChatOutcome = {
+  kind: 'unknown',
+  detail: 'Twilio answered without saying whether it took the message.',
+};
+
+/** An error of the SDK's: an answer of 400 and above has a status. */
+function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
+  if (trace.failure) {
+    const { reached, reason } = trace.failure;
+    return reached === 'never left'
+      ? { kind: 'busy', detail: `Twilio could not be reached: ${reason}.` }
+      : { kind: 'unknown', detail: `Twilio did not answer: ${reason}.` };
+  }
+  const { status, code, message } = error as { status?: unknown; code?: unknown; message?: unknown };
+  if (typeof status !== 'number') return error instanceof SyntaxError ? NO_ID : LOST;
+  return classifyRefusal({
+    status,
+    code: Number.isSafeInteger(code) ? (code as number) : undefined,
+    message: Number.isSafeInteger(code) && typeof message === 'string' && message !== '' ? message : undefined,
+    after: trace.retryAfter,
+  });
+}
+
+const LOST: ChatOutcome = { kind: 'unknown', detail: 'Twilio did not answer: connection lost.' };
