@@ -15,6 +15,8 @@ export type IdPrefix =
   | 'org'
   | 'usr'
   | 'num'
+  | 'sms'
+  | 'snd'
   | 'req'
   | 'call'
   | 'grp'

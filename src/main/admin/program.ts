@@ -9,6 +9,7 @@ import { addListenCommand } from './listen.ts';
 import { addNumberCommands } from './numbers.ts';
 import { addRestoreCommand } from './restore.ts';
 import { addSecretCommands } from './secrets.ts';
+import { addSenderCommands } from './senders.ts';
 import { addSuppressionCommands } from './suppressions.ts';
 import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
@@ -31,6 +32,7 @@ export function makeProgram(name: string): AdminCommand {
     addUserCommands,
     addDomainCommands,
     addNumberCommands,
+    addSenderCommands,
     addWebhookCommands,
     addSuppressionCommands,
     addErasureCommand,

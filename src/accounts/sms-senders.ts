@@ -1,0 +1,57 @@
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import {
+  COUNTRY_PROBLEM,
+  isCountry,
+  isMessagingService,
+  parseSender,
+  SENDER_PROBLEM,
+  type SmsSender,
+} from '../domain/sms/senders.ts';
+import { deleteSender, insertSender } from '../store/sms/senders.ts';
+import { type Db, isDuplicate } from '../store/postgres/pool.ts';
+import { requireOrganization } from './organizations.ts';
+
+/**
+ * Connects a sender of the operator's account.
+ * @param countries ISO 3166-1 alpha-2 of the recipients that it serves; empty for all
+ * @throws ServiceError validation_error, not_found for the organization, conflict when it is connected already
+ */
+export async function addSender(
+  db: Db,
+  orgId: string,
+  given: string,
+  countries: readonly string[],
+): Promise<SmsSender> {
+  const sender = requireSender(given);
+  const isService = isMessagingService(sender);
+  if (!countries.every(isCountry)) throw new ServiceError('validation_error', COUNTRY_PROBLEM, 'country');
+  await requireOrganization(db, orgId);
+  const row = {
+    id: newId('snd', Date.now()),
+    number: isService ? null : sender,
+    messaging_service_sid: isService ? sender : null,
+    countries: [...new Set(countries)],
+  };
+  try {
+    const connected = await insertSender(db, orgId, row);
+    if (!connected) throw new Error('insertSender returned no row');
+    return connected;
+  } catch (error) {
+    throw isDuplicate(error) ? new ServiceError('conflict', 'is connected already', 'sender') : error;
+  }
+}
+
+/** @throws ServiceError validation_error, not_found */
+export async function removeSender(db: Db, orgId: string, given: string): Promise<{ id: string; sender: string }> {
+  const sender = requireSender(given);
+  const deleted = await deleteSender(db, orgId, sender);
+  if (!deleted) throw new ServiceError('not_found', `the organization has no sender ${sender}`, 'sender');
+  return { ...deleted, sender };
+}
+
+function requireSender(given: string): string {
+  const sender = parseSender(given);
+  if (sender === undefined) throw new ServiceError('validation_error', SENDER_PROBLEM, 'sender');
+  return sender;
+}
