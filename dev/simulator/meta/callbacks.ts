@@ -27,7 +27,7 @@ export class MetaReports {
 
   expect({ message, opaque }: Accepted, behaviour: Behaviour): void {
     const { posts, reportAfter, retries } = this.#parts;
-    const turns = turnsOf(chatReportsOf(message.to, Date.parse(message.received_at), reportAfter), behaviour);
+    const turns = turnsOf(chatReportsOf(message, reportAfter), behaviour);
     const isTogether = ++this.#count % TOGETHER === 0 && turns.length >= 2;
     const [first, second, ...rest] = turns;
     const batches = isTogether ? [[second, first], ...rest.map((turn) => [turn])] : turns.map((turn) => [turn]);
