@@ -9,10 +9,11 @@ import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECR
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { Cursor } from '../store/postgres/page.ts';
-import type { Db } from '../store/postgres/pool.ts';
+import type { Db, Pool } from '../store/postgres/pool.ts';
 import {
   addDelivery,
   type Delivery,
+  findAttempts,
   findDelivery,
   replayDelivery,
   replayPeriod,
@@ -26,28 +27,33 @@ import {
   insertEndpoint,
   rotateSecret,
 } from '../store/webhooks/endpoints.ts';
+import { payloadOf } from '../webhooks/payload.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
+import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
 
 export interface WebhookIntakeDeps {
-  readonly pool: Db;
+  readonly pool: Pool;
   /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
   readonly seal: Seal;
   /** Ranges of the operator's network in which endpoints are allowed. */
   readonly allowed: Ranges;
+  readonly limits: OrganizationLimits;
 }
 
 /**
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  * @param allowedCidrs the setting `WEBHOOK_ALLOW_CIDRS`
+ * @param limits none by default, for the operator's command line
  */
 export function makeWebhookIntake(
-  pool: Db,
+  pool: Pool,
   wakeRelay: () => void,
   secretKey: SecretKeys,
   allowedCidrs: readonly string[],
+  limits = UNLIMITED_ORGANIZATION,
 ): WebhookIntakeDeps {
-  return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs) };
+  return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs), limits };
 }
 
 /** Seals the secrets of endpoints. */
@@ -64,28 +70,30 @@ export interface EndpointRequest {
 
 /**
  * Creates an endpoint, which receives events from now on. The result contains the only copy of its secret.
- * @throws ServiceError validation_error for its URL
+ * @throws ServiceError validation_error for its URL, or limit_exceeded
  */
-export async function createEndpoint(
-  deps: WebhookIntakeDeps,
+export function createEndpoint(
+  { pool, seal, allowed, limits }: WebhookIntakeDeps,
   orgId: string,
   { url, events, description }: EndpointRequest,
 ): Promise<Endpoint & { secret: string }> {
-  refuseBadUrl(deps, url);
-  const id = newId('wh', Date.now());
-  const secret = newSecret();
-  const newEndpoint = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
-  const endpoint = await insertEndpoint(deps.pool, orgId, newEndpoint, deps.seal.close(secret, id));
-  if (!endpoint) throw new Error('insertEndpoint returned no row');
-  return { ...endpoint, secret: showSecret(secret) };
+  return withinLimit(pool, limits, 'endpoints', orgId, async (client) => {
+    refuseBadUrl(allowed, url);
+    const id = newId('wh', Date.now());
+    const secret = newSecret();
+    const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
+    const endpoint = await insertEndpoint(client, orgId, request, seal.close(secret, id));
+    if (!endpoint) throw new Error('insertEndpoint returned no row');
+    return { ...endpoint, secret: showSecret(secret) };
+  });
 }
 
-/** Changes to an endpoint; undefined fields are unchanged. */
+/** Changes to an endpoint; fields that are left out or null are unchanged. */
 export interface EndpointChanges {
-  readonly url?: string | undefined;
-  readonly events?: readonly EventType[] | undefined;
-  readonly description?: string | undefined;
-  readonly status?: EndpointStatus | undefined;
+  readonly url?: string | null;
+  readonly events?: readonly EventType[] | null;
+  readonly description?: string | null;
+  readonly status?: EndpointStatus | null;
 }
 
 /** @throws ServiceError not_found, or validation_error for its URL */
@@ -95,11 +103,11 @@ export async function editEndpoint(
   id: string,
   { url, events, description, status }: EndpointChanges,
 ): Promise<Endpoint> {
-  if (url !== undefined) refuseBadUrl(deps, url);
+  if (url != null) refuseBadUrl(deps.allowed, url);
   const changed = await changeEndpoint(deps.pool, orgId, id, {
-    ...(url !== undefined && { url }),
+    ...(url != null && { url }),
     ...(events && { events: [...new Set(events)] }),
-    ...(description !== undefined && { description }),
+    ...(description != null && { description }),
     ...(status && { status }),
   });
   if (!changed) throw noEndpoint();
@@ -108,7 +116,7 @@ export async function editEndpoint(
 }
 
 /** @throws ServiceError validation_error */
-function refuseBadUrl({ allowed }: WebhookIntakeDeps, url: string): void {
+function refuseBadUrl(allowed: Ranges, url: string): void {
   try {
     if (url.length > ENDPOINT_URL_LENGTH) throw new Unfetchable('it is too long');
     endpointUrl(url, allowed);
@@ -240,6 +248,19 @@ function noEndpoint(): ServiceError {
   return new ServiceError('not_found', 'there is no webhook endpoint with this id');
 }
 
-export function noDelivery(): ServiceError {
+/**
+ * Returns a delivery with its payload and attempts. Before the first attempt, the payload is the one that it would post.
+ * @throws ServiceError not_found
+ */
+export async function requireDelivery(db: Db, orgId: string, id: string, deliveryId: string) {
+  const endpoint = await requireEndpoint(db, orgId, id);
+  const delivery = await findDelivery(db, id, deliveryId);
+  if (!delivery) throw noDelivery();
+  const payload = delivery.payload ?? payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined);
+  const attempts = await findAttempts(db, delivery.id);
+  return { endpoint, delivery, payload: JSON.parse(payload) as unknown, attempts };
+}
+
+function noDelivery(): ServiceError {
   return new ServiceError('not_found', 'there is no delivery with this id');
 }
