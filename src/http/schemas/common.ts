@@ -1,9 +1,18 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { ERROR_CODES } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
-/** UTC with milliseconds. */
+/** A field of a request that may be left out or null. */
+export function optional<T = string>(type: string | readonly string[], schema: Record<string, unknown>) {
+  return Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'].flat(), ...schema }));
+}
+
+/** A field of a response that may be null. */
+export function nullable<T extends TSchema>(schema: T, description?: string) {
+  return Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+}
+
 export const Timestamp = Type.String({
   format: 'date-time',
   description: 'UTC with milliseconds',
