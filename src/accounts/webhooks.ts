@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import type { EventType } from '../domain/event-types.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant } from '../domain/instant.ts';
@@ -110,9 +110,8 @@ export async function editEndpoint(
     ...(description != null && { description }),
     ...(status && { status }),
   });
-  if (!changed) throw noEndpoint();
-  if (status) deps.wakeRelay();
-  return changed;
+  if (changed && status) deps.wakeRelay();
+  return requireFound(changed, 'webhook endpoint');
 }
 
 /** @throws ServiceError validation_error */
@@ -133,7 +132,7 @@ export async function removeEndpoint(
   id: string,
 ): Promise<void> {
   await disableForDeletion(deps.pool, orgId, id);
-  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw noEndpoint();
+  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw notFound('webhook endpoint');
   deps.wakeRelay();
 }
 
@@ -148,8 +147,7 @@ export async function rotateEndpoint(
 ): Promise<Endpoint & { secret: string }> {
   const secret = newSecret();
   const endpoint = await rotateSecret(deps.pool, orgId, id, deps.seal.close(secret, id), OLD_SECRET_HOURS);
-  if (!endpoint) throw noEndpoint();
-  return { ...endpoint, secret: showSecret(secret) };
+  return { ...requireFound(endpoint, 'webhook endpoint'), secret: showSecret(secret) };
 }
 
 /**
@@ -176,7 +174,7 @@ export async function replayOne(
   deliveryId: string,
 ): Promise<Delivery> {
   const endpoint = await requireEndpoint(deps.pool, orgId, id);
-  if (!(await findDelivery(deps.pool, id, deliveryId))) throw noDelivery();
+  requireFound(await findDelivery(deps.pool, id, deliveryId), 'delivery');
   if (endpoint.status === 'disabled') throw disabled();
   const delivery = await replayDelivery(deps.pool, id, deliveryId);
   if (!delivery) throw disabled();
@@ -229,9 +227,7 @@ function instant(text: string): string {
 
 /** @throws ServiceError not_found */
 export async function requireEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint> {
-  const endpoint = await findEndpoint(db, orgId, id);
-  if (!endpoint) throw noEndpoint();
-  return endpoint;
+  return requireFound(await findEndpoint(db, orgId, id), 'webhook endpoint');
 }
 
 async function requireEnabled(db: Db, orgId: string, id: string): Promise<void> {
@@ -243,24 +239,14 @@ function disabled(): ServiceError {
   return new ServiceError('conflict', 'this endpoint is disabled; enable it first');
 }
 
-/** The message is the same for an endpoint of another organization. */
-function noEndpoint(): ServiceError {
-  return new ServiceError('not_found', 'there is no webhook endpoint with this id');
-}
-
 /**
  * Returns a delivery with its payload and attempts. Before the first attempt, the payload is the one that it would post.
  * @throws ServiceError not_found
  */
 export async function requireDelivery(db: Db, orgId: string, id: string, deliveryId: string) {
   const endpoint = await requireEndpoint(db, orgId, id);
-  const delivery = await findDelivery(db, id, deliveryId);
-  if (!delivery) throw noDelivery();
+  const delivery = requireFound(await findDelivery(db, id, deliveryId), 'delivery');
   const payload = delivery.payload ?? payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined);
   const attempts = await findAttempts(db, delivery.id);
   return { endpoint, delivery, payload: JSON.parse(payload) as unknown, attempts };
-}
-
-function noDelivery(): ServiceError {
-  return new ServiceError('not_found', 'there is no delivery with this id');
 }

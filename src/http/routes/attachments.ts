@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { LINK_LIFE_SECONDS } from '../../domain/email/download-links.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { requireFound, ServiceError } from '../../domain/errors.ts';
 import { findAttachments, findDownload, secondsFromNow } from '../../store/emails/attachments.ts';
 import type { RouteDeps } from '../deps.ts';
 import { route } from '../route.ts';
@@ -96,8 +96,7 @@ function disposition(filename: string): string {
 /** Finds files of an email and adds download links with a common expiry. */
 async function linkedAttachments(deps: RouteDeps, request: FastifyRequest, emailId: string, attachmentId?: string) {
   const { pool, publicUrl, downloadLinks } = deps;
-  const attachments = await findAttachments(pool, request.orgId, emailId, attachmentId);
-  if (!attachments) throw new ServiceError('not_found', 'there is no email with this id');
+  const attachments = requireFound(await findAttachments(pool, request.orgId, emailId, attachmentId), 'email');
   if (attachments.length === 0) return [];
   const expires = await secondsFromNow(pool, LINK_LIFE_SECONDS);
   const base = publicUrl ?? addressOf(request);

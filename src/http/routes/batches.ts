@@ -1,5 +1,5 @@
-import { ServiceError } from '../../domain/errors.ts';
-import { acceptBatch, cancelBatch, noBatch, refuseBadTimes } from '../../intake/batches.ts';
+import { requireFound, ServiceError } from '../../domain/errors.ts';
+import { acceptBatch, cancelBatch, refuseBadTimes } from '../../intake/batches.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { changerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
@@ -51,11 +51,7 @@ export const getBatch = route(
     params: BatchParams,
     response: { 200: BatchBody },
   },
-  async ({ pool }, { orgId, params }) => {
-    const batch = await findBatch(pool, orgId, params.id);
-    if (!batch) throw noBatch();
-    return batch;
-  },
+  async ({ pool }, { orgId, params }) => requireFound(await findBatch(pool, orgId, params.id), 'batch'),
 );
 
 export const listOfBatches = listRoute(

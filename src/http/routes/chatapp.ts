@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { ChatTemplate } from '../../domain/chat/chat.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { requireFound, ServiceError } from '../../domain/errors.ts';
 import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
@@ -59,11 +59,7 @@ export const get = route(
     params: ChatParams,
     response: { 200: ChatBody },
   },
-  async ({ pool }, { orgId, params }) => {
-    const message = await findChat(pool, orgId, params.id);
-    if (!message) throw new ServiceError('not_found', 'there is no chat-app message with this id');
-    return message;
-  },
+  async ({ pool }, { orgId, params }) => requireFound(await findChat(pool, orgId, params.id), 'chat-app message'),
 );
 
 export const list = listRoute(

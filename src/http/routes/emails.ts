@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { AttachmentRequest } from '../../domain/email/attachments.ts';
 import type { EmailRequest } from '../../domain/email/email.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { requireFound } from '../../domain/errors.ts';
 import { acceptEmail, cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
 import { findEmail } from '../../store/emails/emails.ts';
 import { changerOf } from '../plugins/auth.ts';
@@ -72,11 +72,8 @@ export const getEmail = route(
     params: EmailParams,
     response: { 200: EmailBody },
   },
-  async ({ pool, contents }, { orgId, params }) => {
-    const email = await findEmail(pool, contents, orgId, params.id);
-    if (!email) throw new ServiceError('not_found', 'there is no email with this id');
-    return email;
-  },
+  async ({ pool, contents }, { orgId, params }) =>
+    requireFound(await findEmail(pool, contents, orgId, params.id), 'email'),
 );
 
 export const reschedule = route(
