@@ -3,7 +3,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest, HTTPMethods, RawServerDefault, RouteGenericInterface } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
-import type { RouteDeps } from './deps.ts';
 import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
@@ -31,9 +30,10 @@ export type TypedRequest<S extends RouteSchema> = FastifyRequest<
   TypeBoxTypeProvider
 >;
 
-export type Guard = (deps: RouteDeps, request: FastifyRequest) => void;
+export type Guard = (request: FastifyRequest) => void;
 
-interface RouteOptions {
+export interface Route {
+  readonly schema: RouteSchema;
   /** Authenticates callers of a public route before the body is read. Throws ServiceError. */
   readonly guard?: Guard;
   /** Calls the handler even if validation fails, with `validationError` set. */
@@ -49,11 +49,7 @@ interface RouteOptions {
   readonly isPage?: true;
   /** The handler gets the body as raw bytes of any content type. */
   readonly isRaw?: true;
-}
-
-export interface Route extends RouteOptions {
-  readonly schema: RouteSchema;
-  readonly handler: (deps: RouteDeps, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
 /** One row of the route table in `app.ts`. */
@@ -65,11 +61,15 @@ export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope,
  */
 export function route<S extends RouteSchema>(
   schema: S,
-  handler: (deps: RouteDeps, request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
-  options: RouteOptions = {},
+  handler: (request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
+  guard?: Guard,
 ): Route {
-  // Validation guarantees the schema's types before the handler runs.
-  return { schema: { querystring: NO_QUERY, ...schema }, handler: handler as unknown as Route['handler'], ...options };
+  return {
+    schema: { querystring: NO_QUERY, ...schema },
+    // Validation guarantees the schema's types before the handler runs.
+    handler: handler as unknown as Route['handler'],
+    ...(guard && { guard }),
+  };
 }
 
 const NO_QUERY = Type.Object({}, { additionalProperties: false });

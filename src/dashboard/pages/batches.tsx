@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
-import { requireFound } from '../../domain/errors.ts';
-import { cancelBatch } from '../../intake/batches.ts';
+import { cancelBatch, noBatch } from '../../intake/batches.ts';
 import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
 import { buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
@@ -34,7 +33,8 @@ const list = listPage({
 });
 
 const show = page(Type.Object({}), async (context) => {
-  const batch = requireFound(await findBatch(context.pool, context.organization.id, idOf(context)), 'batch');
+  const batch = await findBatch(context.pool, context.organization.id, idOf(context));
+  if (!batch) throw noBatch();
   const { id, total, counts } = batch;
   const scheduled = counts.scheduled ?? 0;
   return (

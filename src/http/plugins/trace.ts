@@ -1,15 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { STATUS, toServiceError } from './errors.ts';
-
-export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+import type { Route } from '../route.ts';
 
 /**
  * Wraps a handler in a span that starts with the request's first byte; messages that the handler stores continue the
  * trace. Requests that are refused before have no span, so unauthenticated callers cannot create traces.
  */
-export function traced(tracer: Tracer, handler: Handler): Handler {
-  return async (request, reply) => {
+export function traced(tracer: Tracer, handler: Route['handler']): Route['handler'] {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const { method, routeOptions, headers, id } = request;
     const { traceparent } = headers;
     const options = {
