@@ -107,6 +107,7 @@ async function startService(
     organization_id: demo.organization_id,
     from: `Bench <bench@${demo.domain}>`,
     domain: demo.domain,
+    sms_from: demo.sms_from,
     dashboard_url: `${url}/dashboard`,
     dashboard_email: demo.dashboard.email,
     dashboard_password: demo.dashboard.password,

@@ -109,6 +109,7 @@ function describe({ baseUrl, databaseUrl, temporal, inboxUrl, demo }: Stack, pro
     organization_id: demo.organization_id,
     from: `hello@${demo.domain}`,
     domain: demo.domain,
+    sms_from: demo.sms_from,
     dashboard_url: `${baseUrl}/dashboard`,
     dashboard_email: demo.dashboard.email,
     dashboard_password: demo.dashboard.password,

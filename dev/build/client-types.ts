@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { pino } from 'pino';
-import { type HttpDeps, makeApp } from '../../src/http/app.ts';
+import { makeApp } from '../../src/http/app.ts';
+import type { HttpDeps } from '../../src/http/deps.ts';
 import { writeAtomically } from '../environment/atomic-file.ts';
 import { inRoot } from './compile.ts';
 

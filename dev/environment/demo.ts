@@ -4,6 +4,9 @@ import { ServiceError } from '../../src/domain/errors.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
+import { addressOf } from '../../src/domain/sms/senders.ts';
+import { addSender } from '../../src/accounts/sms-senders.ts';
+import { listSenders } from '../../src/store/sms/senders.ts';
 import { createKey, parseApiKey } from '../../src/accounts/keys.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import { CONTENTS } from '../simulator/twilio/contents.ts';
@@ -19,6 +22,7 @@ import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secre
 const DOMAIN = 'demo.sendwright.example';
 /** Reserved for fiction (NANP 555-01XX). */
 const NUMBER = '+12025550142';
+const SMS_NUMBER = '+12025550143';
 /** No assigned area: the prefix for further demonstrations in one database. */
 const OTHER_NUMBERS = '+1555';
 const USER = 'owner@demo.sendwright.example';
@@ -27,6 +31,9 @@ const POLL = 50;
 /** Not all providers report a delivery. */
 const REPORT_TIMEOUT_MS = 5_000;
 const SENT_TIMEOUT_MS = 30_000;
+
+/** The organization with the sender of its SMS. */
+export type RunningDemo = Demo & { readonly sms_from: string };
 
 /** The fields of `GET /v1/emails/:id` that are shown. */
 export interface DemoEmail {
@@ -39,14 +46,15 @@ export interface DemoEmail {
 
 /**
  * Returns the demonstration organization of the last start, or a new one if it is not in the database. It has an API key, a
- * verified domain, a chat-app number and a dashboard user; deleted ones are created again.
+ * verified domain, a chat-app number, an SMS sender and a dashboard user; deleted ones are created again.
  */
-export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<Demo> {
+export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<RunningDemo> {
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
   try {
     const demo = await findOrCreateDemo(pool, path, secrets);
     await haveNumber(pool, demo.organization_id);
-    return await haveUser(pool, demo, path, secrets);
+    const sms_from = await haveSender(pool, demo.organization_id);
+    return { ...(await haveUser(pool, demo, path, secrets)), sms_from };
   } finally {
     await pool.end();
   }
@@ -135,6 +143,21 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
     }
   }
   throw new Error(`the number ${NUMBER} could not be connected`);
+}
+
+/** Adds one sender for all countries, unless the organization has a sender. @returns its number */
+async function haveSender(pool: Pool, organization: string): Promise<string> {
+  const [connected] = await listSenders(pool, organization, null, 1);
+  if (connected) return addressOf(connected);
+  // In a shared database another organization may have the plain number.
+  for (const number of [SMS_NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
+    try {
+      return addressOf(await addSender(pool, organization, number, []));
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
+    }
+  }
+  throw new Error(`the number ${SMS_NUMBER} could not be connected`);
 }
 
 export function demoRequest(domain: string) {

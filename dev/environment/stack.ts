@@ -4,7 +4,7 @@ import type { Config } from '../../src/config.ts';
 import type { PartName } from '../../src/main/dev-file.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import { LOOPBACK } from '../../src/main/wiring/webhook-settings.ts';
-import { demoOrganization } from './demo.ts';
+import { demoOrganization, type RunningDemo } from './demo.ts';
 import type { Home } from './home.ts';
 import { freshLog } from './logs.ts';
 import { nodePart, programOf } from './node-part.ts';
@@ -12,7 +12,7 @@ import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
-import { type Demo, readSecrets, type Secrets } from './secrets.ts';
+import { readSecrets, type Secrets } from './secrets.ts';
 import { onFreePorts, type Supervisor } from './supervisor.ts';
 import { findTemporalCli } from './temporal-cli.ts';
 import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
@@ -45,7 +45,7 @@ export interface Stack {
   readonly inboxUrl: string | null;
   /** The webhook to register at Postmark; null if it is simulated or not used. */
   readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
-  readonly demo: Demo;
+  readonly demo: RunningDemo;
 }
 
 const UI_PORT = 8_233;
@@ -211,6 +211,10 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       SIMULATOR_CALLBACK_URL: `${baseUrl}/callbacks/postmark`,
       // With a real Meta account there may be no secret to sign reports with.
       ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
+      // The signature covers the URL as the API knows it.
+      ...(config.TWILIO_AUTH_TOKEN === undefined && {
+        SIMULATOR_TWILIO_INBOUND_URL: `${environment['PUBLIC_URL'] || baseUrl}/callbacks/twilio/inbound`,
+      }),
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Behaviour, Switches } from './behaviour.ts';
 import { garbage, pause, reset } from './fates.ts';
 import type { Inbox } from './inbox/inbox.ts';
 import type { InboxChat, Received } from './inbox/message.ts';
-import { type ChatReportKind, chatMagicOf, type FailedOnce } from './magic.ts';
+import { type ChatReportKind, chatMagicOf, type FailedOnce, smsMagicOf } from './magic.ts';
 import { type Posts, shuffled } from './posts.ts';
 
 export interface ChatParts {
@@ -89,8 +89,9 @@ export interface ChatDue {
   readonly at: number;
 }
 
-export function chatReportsOf(to: string, receivedAt: number, after: number): ChatDue[] {
-  return chatMagicOf(to).reports.map((kind, i) => ({ kind, at: receivedAt + after * (i + 1) }));
+export function chatReportsOf({ channel, to, received_at }: InboxChat, after: number): ChatDue[] {
+  const { reports } = channel === 'sms' ? smsMagicOf(to) : chatMagicOf(to);
+  return reports.map((kind, i) => ({ kind, at: Date.parse(received_at) + after * (i + 1) }));
 }
 
 /** The reports with their times, shuffled and repeated as the switches require. */

@@ -64,7 +64,7 @@ export interface ChatMagic {
   readonly handover: Exclude<Magic['handover'], 'slow'>;
   readonly reports: readonly ChatReportKind[];
 }
-export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'failed';
+export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'undelivered' | 'failed';
 
 const CHATTED: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
 
@@ -78,6 +78,22 @@ const MAGIC_NUMBERS: Readonly<Record<string, ChatMagic>> = {
 /** What this number does; E.164. */
 export function chatMagicOf(number: string): ChatMagic {
   return MAGIC_NUMBERS[number.slice(-4)] ?? CHATTED;
+}
+
+const SMS_NUMBERS: Readonly<Record<string, ChatMagic>> = {
+  ...MAGIC_NUMBERS,
+  '0002': CHATTED,
+  '0005': { ...CHATTED, reports: ['sent', 'undelivered'] },
+};
+
+/** The same for SMS, which nobody reports as read and which an operator may not deliver. */
+export function smsMagicOf(number: string): ChatMagic {
+  return SMS_NUMBERS[number.slice(-4)] ?? CHATTED;
+}
+
+/** Whether the provider refuses SMS to this number because the recipient opted out. */
+export function hasOptedOut(number: string): boolean {
+  return number.endsWith('0006');
 }
 
 /** Keys that have failed once. Beyond 100,000 it forgets the oldest. */

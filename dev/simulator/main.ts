@@ -32,6 +32,16 @@ function metaCallback() {
   return { url, appSecret };
 }
 
+function twilioInbound() {
+  const { SIMULATOR_TWILIO_INBOUND_URL: url, TWILIO_ACCOUNT_SID: sid, TWILIO_AUTH_TOKEN: token } = env;
+  if (!url) return null;
+  if (!URL.canParse(url)) {
+    return exitWith('SIMULATOR_TWILIO_INBOUND_URL is malformed: where Twilio posts inbound messages');
+  }
+  if (!sid || !token) return exitWith('SIMULATOR_TWILIO_INBOUND_URL needs TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN');
+  return { url, account: { sid, token } };
+}
+
 const log = makeLog('simulator', env['LOG_LEVEL'] || 'info');
 const options = {
   host: env['SIMULATOR_HOST'] || '127.0.0.1',
@@ -43,6 +53,7 @@ const options = {
   dns: makeDns((env['DNS_SERVERS'] ?? '').split(',').flatMap((server) => server.trim() || [])),
   deliveryCallback: callback(),
   metaCallback: metaCallback(),
+  twilioInbound: twilioInbound(),
   log,
 };
 let simulator: Simulator | undefined;

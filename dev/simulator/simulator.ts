@@ -13,7 +13,7 @@ import { postmarkRoutes } from './postmark/routes.ts';
 import { Suppressions } from './postmark/suppressions.ts';
 import { Posts } from './posts.ts';
 import { startSmtp } from './smtp/server.ts';
-import type { Account } from './twilio/callbacks.ts';
+import { type Account, replyBySms } from './twilio/callbacks.ts';
 import { twilioRoutes } from './twilio/routes.ts';
 
 export interface SimulatorOptions {
@@ -33,6 +33,8 @@ export interface SimulatorOptions {
   readonly deliveryCallback: CallbackTarget | null;
   /** Twilio's only account; null or undefined accepts any. The callback URL is in each message. */
   readonly twilioAccount?: Account | null;
+  /** Where Twilio posts inbound messages, signed with the token of `account`; null or undefined posts none. */
+  readonly twilioInbound?: { readonly url: string; readonly account: Account } | null;
   /** Meta's token that callers must give; null or nothing accepts any. */
   readonly metaToken?: string | null;
   /** Where Meta's reports about chat-app messages are posted; null or nothing posts none. */
@@ -96,14 +98,20 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   };
 
   const chat = { ...parts, posts, retries: times.callbackRetries };
-  const { twilioAccount: account = null, metaToken: accessToken = null, metaCallback } = options;
+  const { twilioAccount: account = null, twilioInbound, metaToken: accessToken = null, metaCallback } = options;
   const reports = metaCallback ? new MetaReports(metaCallback, chat) : null;
 
   const app = Fastify({ forceCloseConnections: true });
   void app.register(async (scope) => postmarkRoutes(scope, parts));
   void app.register(async (scope) => twilioRoutes(scope, { ...chat, account }));
   void app.register(async (scope) => metaRoutes(scope, { ...chat, accessToken, reports }));
-  inboxRoutes(app, inbox);
+  void app.register(async (scope) =>
+    inboxRoutes(scope, inbox, (message, text) =>
+      twilioInbound && 'channel' in message
+        ? replyBySms(message, text, twilioInbound.url, twilioInbound.account, chat)
+        : undefined,
+    ),
+  );
   switchRoutes(app, parts.switches);
 
   await app.listen({ host, port: options.port });

@@ -1,6 +1,6 @@
 import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat/rules.ts';
 import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat/chat.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
@@ -143,9 +143,7 @@ function refuse(message: string | undefined, param: string): void {
 
 /** @throws ServiceError not_found */
 export async function requireNumber(db: Db, orgId: string, id: string): Promise<ChatNumber> {
-  const number = await findNumber(db, orgId, id);
-  if (!number) throw noNumber();
-  return number;
+  return requireFound(await findNumber(db, orgId, id), 'chat-app number');
 }
 
 /**
@@ -153,7 +151,7 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
  * @throws ServiceError not_found
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {
-  if (!(await deleteNumber(db, orgId, id))) throw noNumber();
+  if (!(await deleteNumber(db, orgId, id))) throw notFound('chat-app number');
 }
 
 /**
@@ -195,9 +193,4 @@ async function requireNumberByName(db: Db, orgId: string, given: string): Promis
   const found = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
   if (!found) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');
   return found;
-}
-
-/** The message is the same for a number of another organization. */
-function noNumber(): ServiceError {
-  return new ServiceError('not_found', 'there is no chat-app number with this id');
 }

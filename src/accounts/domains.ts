@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { requireFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { senderDomainProblem } from '../domain/senders/sender-domain.ts';
 import { type ShownRecord, showRecords, wantedRecords } from '../domain/senders/sender-records.ts';
@@ -54,8 +54,7 @@ export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name
   const { id } = await insert(deps.pool, orgId, name, false, deps.limits?.organization);
   deps.wakeRelay();
   const prepared = await prepareDomain(deps, await requireWhole(deps.pool, orgId, id));
-  if (!prepared) throw noDomain();
-  return shown(deps, prepared);
+  return shown(deps, requireFound(prepared, 'domain'));
 }
 
 /**
@@ -123,8 +122,7 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
-  const asked = await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
-  if (!asked) throw noDomain();
+  const asked = requireFound(await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS), 'domain');
   if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
   deps.wakeRelay();
   return showDomain(deps, orgId, id);
@@ -141,25 +139,17 @@ export async function removeDomain(
 ): Promise<void> {
   await transaction(pool, async (client) => {
     const deleted = await deleteDomain(client, orgId, id);
-    if (!deleted) throw noDomain();
-    await notifyEndpoints(client, deleted, 'deleted');
+    await notifyEndpoints(client, requireFound(deleted, 'domain'), 'deleted');
   });
   wakeRelay();
 }
 
 async function requireWhole(pool: Pool, orgId: string, id: string): Promise<WholeDomain> {
-  const domain = await findDomain(pool, orgId, id);
-  if (!domain) throw noDomain();
-  return domain;
+  return requireFound(await findDomain(pool, orgId, id), 'domain');
 }
 
 function shown({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
   const { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at } = domain;
   const records = showRecords(wantedRecords(domain, senders), domain.findings);
   return { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at, records };
-}
-
-/** The message is the same for a domain of another organization. */
-function noDomain(): ServiceError {
-  return new ServiceError('not_found', 'there is no domain with this id');
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { digest } from '../lib/digest.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { noOrganization, notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { organizationExists } from '../store/accounts/organizations.ts';
@@ -93,9 +93,7 @@ export async function createKey(
   preset: Preset,
   domains: readonly string[],
 ): Promise<Pick<IssuedKey, 'id' | 'api_key'>> {
-  if (!(await organizationExists(db, orgId))) {
-    throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
-  }
+  if (!(await organizationExists(db, orgId))) throw noOrganization(orgId);
   const names = domains.map((domain) => domainName(domain, 'domain'));
   const found = await findDomains(db, orgId, names);
   const missing = names.find((name) => !found.some((domain) => domain.name === name));
@@ -115,9 +113,7 @@ export async function requireKey(
   id: string,
   within: readonly string[] | null = null,
 ): Promise<KeySummary> {
-  const key = await showKey(db, orgId, id, within);
-  if (!key) throw noKey();
-  return key;
+  return requireFound(await showKey(db, orgId, id, within), 'API key');
 }
 
 /**
@@ -131,7 +127,7 @@ export async function removeKey(
   id: string,
   within: readonly string[] | null = null,
 ): Promise<void> {
-  if (!(await revokeKeyOf(db, orgId, id, within))) throw noKey();
+  if (!(await revokeKeyOf(db, orgId, id, within))) throw notFound('API key');
 }
 
 /**
@@ -143,9 +139,4 @@ export async function endKey(db: Db, key: string): Promise<{ id: string }> {
   const id = parseApiKey(key)?.id ?? key;
   if (!(await revokeKey(db, id))) throw new ServiceError('not_found', 'there is no such key', 'key');
   return { id };
-}
-
-/** The message is the same for a key of another organization. */
-function noKey(): ServiceError {
-  return new ServiceError('not_found', 'there is no API key with this id');
 }

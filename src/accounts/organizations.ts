@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { noOrganization, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists } from '../store/accounts/organizations.ts';
@@ -22,6 +22,5 @@ export async function createOrganization(
 
 /** @throws ServiceError not_found */
 export async function requireOrganization(db: Db, orgId: string): Promise<void> {
-  if (await organizationExists(db, orgId)) return;
-  throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  if (!(await organizationExists(db, orgId))) throw noOrganization(orgId);
 }

@@ -6,7 +6,6 @@ import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
 import {
   addSuppressions,
   findSuppressions,
-  listSuppressions,
   removeSuppressions,
   type Suppression,
 } from '../store/suppressions/suppressions.ts';
@@ -63,19 +62,6 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
   const [suppression] = await findSuppressions(db, orgId, [nameOf(idOrEmail)]);
   if (!suppression) throw notListed();
   return suppression;
-}
-
-/** Entries per statement. */
-const PAGE = 1_000;
-
-/** Returns an organization's complete suppression list, newest first. */
-export async function allSuppressions(db: Db, orgId: string): Promise<Suppression[]> {
-  const all: Suppression[] = [];
-  for (;;) {
-    const page = await listSuppressions(db, orgId, { origin: null, email: null }, all.at(-1) ?? null, PAGE);
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
 }
 
 /**

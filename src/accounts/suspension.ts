@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { noOrganization, ServiceError } from '../domain/errors.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
@@ -44,6 +44,6 @@ function reasonProblem(reason: string): string | undefined {
 }
 
 function found(orgId: string, suspension: Suspension | undefined): Suspension & { id: string } {
-  if (!suspension) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  if (!suspension) throw noOrganization(orgId);
   return { id: orgId, ...suspension };
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import type { EventType } from '../domain/event-types.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant } from '../domain/instant.ts';
@@ -9,10 +9,11 @@ import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECR
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { Cursor } from '../store/postgres/page.ts';
-import type { Db } from '../store/postgres/pool.ts';
+import type { Db, Pool } from '../store/postgres/pool.ts';
 import {
   addDelivery,
   type Delivery,
+  findAttempts,
   findDelivery,
   replayDelivery,
   replayPeriod,
@@ -26,28 +27,33 @@ import {
   insertEndpoint,
   rotateSecret,
 } from '../store/webhooks/endpoints.ts';
+import { payloadOf } from '../webhooks/payload.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
+import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
 
 export interface WebhookIntakeDeps {
-  readonly pool: Db;
+  readonly pool: Pool;
   /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
   readonly seal: Seal;
   /** Ranges of the operator's network in which endpoints are allowed. */
   readonly allowed: Ranges;
+  readonly limits: OrganizationLimits;
 }
 
 /**
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  * @param allowedCidrs the setting `WEBHOOK_ALLOW_CIDRS`
+ * @param limits none by default, for the operator's command line
  */
 export function makeWebhookIntake(
-  pool: Db,
+  pool: Pool,
   wakeRelay: () => void,
   secretKey: SecretKeys,
   allowedCidrs: readonly string[],
+  limits = UNLIMITED_ORGANIZATION,
 ): WebhookIntakeDeps {
-  return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs) };
+  return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs), limits };
 }
 
 /** Seals the secrets of endpoints. */
@@ -64,28 +70,30 @@ export interface EndpointRequest {
 
 /**
  * Creates an endpoint, which receives events from now on. The result contains the only copy of its secret.
- * @throws ServiceError validation_error for its URL
+ * @throws ServiceError validation_error for its URL, or limit_exceeded
  */
-export async function createEndpoint(
-  deps: WebhookIntakeDeps,
+export function createEndpoint(
+  { pool, seal, allowed, limits }: WebhookIntakeDeps,
   orgId: string,
   { url, events, description }: EndpointRequest,
 ): Promise<Endpoint & { secret: string }> {
-  refuseBadUrl(deps, url);
-  const id = newId('wh', Date.now());
-  const secret = newSecret();
-  const newEndpoint = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
-  const endpoint = await insertEndpoint(deps.pool, orgId, newEndpoint, deps.seal.close(secret, id));
-  if (!endpoint) throw new Error('insertEndpoint returned no row');
-  return { ...endpoint, secret: showSecret(secret) };
+  return withinLimit(pool, limits, 'endpoints', orgId, async (client) => {
+    refuseBadUrl(allowed, url);
+    const id = newId('wh', Date.now());
+    const secret = newSecret();
+    const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
+    const endpoint = await insertEndpoint(client, orgId, request, seal.close(secret, id));
+    if (!endpoint) throw new Error('insertEndpoint returned no row');
+    return { ...endpoint, secret: showSecret(secret) };
+  });
 }
 
-/** Changes to an endpoint; undefined fields are unchanged. */
+/** Changes to an endpoint; fields that are left out or null are unchanged. */
 export interface EndpointChanges {
-  readonly url?: string | undefined;
-  readonly events?: readonly EventType[] | undefined;
-  readonly description?: string | undefined;
-  readonly status?: EndpointStatus | undefined;
+  readonly url?: string | null;
+  readonly events?: readonly EventType[] | null;
+  readonly description?: string | null;
+  readonly status?: EndpointStatus | null;
 }
 
 /** @throws ServiceError not_found, or validation_error for its URL */
@@ -95,20 +103,19 @@ export async function editEndpoint(
   id: string,
   { url, events, description, status }: EndpointChanges,
 ): Promise<Endpoint> {
-  if (url !== undefined) refuseBadUrl(deps, url);
+  if (url != null) refuseBadUrl(deps.allowed, url);
   const changed = await changeEndpoint(deps.pool, orgId, id, {
-    ...(url !== undefined && { url }),
+    ...(url != null && { url }),
     ...(events && { events: [...new Set(events)] }),
-    ...(description !== undefined && { description }),
+    ...(description != null && { description }),
     ...(status && { status }),
   });
-  if (!changed) throw noEndpoint();
-  if (status) deps.wakeRelay();
-  return changed;
+  if (changed && status) deps.wakeRelay();
+  return requireFound(changed, 'webhook endpoint');
 }
 
 /** @throws ServiceError validation_error */
-function refuseBadUrl({ allowed }: WebhookIntakeDeps, url: string): void {
+function refuseBadUrl(allowed: Ranges, url: string): void {
   try {
     if (url.length > ENDPOINT_URL_LENGTH) throw new Unfetchable('it is too long');
     endpointUrl(url, allowed);
@@ -125,7 +132,7 @@ export async function removeEndpoint(
   id: string,
 ): Promise<void> {
   await disableForDeletion(deps.pool, orgId, id);
-  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw noEndpoint();
+  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw notFound('webhook endpoint');
   deps.wakeRelay();
 }
 
@@ -140,8 +147,7 @@ export async function rotateEndpoint(
 ): Promise<Endpoint & { secret: string }> {
   const secret = newSecret();
   const endpoint = await rotateSecret(deps.pool, orgId, id, deps.seal.close(secret, id), OLD_SECRET_HOURS);
-  if (!endpoint) throw noEndpoint();
-  return { ...endpoint, secret: showSecret(secret) };
+  return { ...requireFound(endpoint, 'webhook endpoint'), secret: showSecret(secret) };
 }
 
 /**
@@ -168,7 +174,7 @@ export async function replayOne(
   deliveryId: string,
 ): Promise<Delivery> {
   const endpoint = await requireEndpoint(deps.pool, orgId, id);
-  if (!(await findDelivery(deps.pool, id, deliveryId))) throw noDelivery();
+  requireFound(await findDelivery(deps.pool, id, deliveryId), 'delivery');
   if (endpoint.status === 'disabled') throw disabled();
   const delivery = await replayDelivery(deps.pool, id, deliveryId);
   if (!delivery) throw disabled();
@@ -221,9 +227,7 @@ function instant(text: string): string {
 
 /** @throws ServiceError not_found */
 export async function requireEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint> {
-  const endpoint = await findEndpoint(db, orgId, id);
-  if (!endpoint) throw noEndpoint();
-  return endpoint;
+  return requireFound(await findEndpoint(db, orgId, id), 'webhook endpoint');
 }
 
 async function requireEnabled(db: Db, orgId: string, id: string): Promise<void> {
@@ -235,11 +239,14 @@ function disabled(): ServiceError {
   return new ServiceError('conflict', 'this endpoint is disabled; enable it first');
 }
 
-/** The message is the same for an endpoint of another organization. */
-function noEndpoint(): ServiceError {
-  return new ServiceError('not_found', 'there is no webhook endpoint with this id');
-}
-
-export function noDelivery(): ServiceError {
-  return new ServiceError('not_found', 'there is no delivery with this id');
+/**
+ * Returns a delivery with its payload and attempts. Before the first attempt, the payload is the one that it would post.
+ * @throws ServiceError not_found
+ */
+export async function requireDelivery(db: Db, orgId: string, id: string, deliveryId: string) {
+  const endpoint = await requireEndpoint(db, orgId, id);
+  const delivery = requireFound(await findDelivery(db, id, deliveryId), 'delivery');
+  const payload = delivery.payload ?? payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined);
+  const attempts = await findAttempts(db, delivery.id);
+  return { endpoint, delivery, payload: JSON.parse(payload) as unknown, attempts };
 }

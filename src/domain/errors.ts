@@ -49,6 +49,22 @@ export class ServiceError extends Error {
   }
 }
 
+/** The error for an id that does not exist, with the same message for one of another organization. */
+export function notFound(what: string): ServiceError {
+  return new ServiceError('not_found', `there is no ${what} with this id`);
+}
+
+/** @throws ServiceError not_found */
+export function requireFound<T>(row: T | null | undefined, what: string): T {
+  if (!row) throw notFound(what);
+  return row;
+}
+
+/** The error of the operator's commands and settings for an unknown organization. */
+export function noOrganization(orgId: string): ServiceError {
+  return new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+}
+
 /** An error in a field's value. `path` leads from the checked value to the invalid part; absent for the value itself. */
 export interface Problem {
   readonly message: string;

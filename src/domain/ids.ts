@@ -7,7 +7,6 @@ export type IdPrefix =
   | 'bt'
   | 'att'
   | 'wa'
-  | 'in'
   | 'evt'
   | 'dm'
   | 'wh'

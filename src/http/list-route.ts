@@ -1,30 +1,49 @@
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { PAGE_LENGTH } from '../domain/limits.ts';
-import type { SecretKeys } from '../lib/secret-key.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
-import { type Listing, makeCursors } from './cursor.ts';
-import { callerOf } from './plugins/auth.ts';
+import type { Listing } from './cursor.ts';
+import type { RouteDeps } from './deps.ts';
 import { type Route, route, type RouteSchema, type TypedRequest } from './route.ts';
+import { listOf, paging } from './schemas/lists.ts';
 
-/** The rows of a list: the filters that a cursor is bound to, and the query for the rows after a position. */
-interface Selection {
-  readonly filters?: Listing['filters'];
-  readonly find: (after: Cursor | null, limit: number) => Promise<Cursor[]>;
+type Filters = Listing['filters'];
+
+type ListRequest<Query extends TProperties, Params extends TSchema> = TypedRequest<
+  RouteSchema & { querystring: TObject<Query>; params: Params }
+>;
+
+interface ListSchema<F, Query extends TProperties, Params extends TSchema> extends RouteSchema {
+  readonly params?: Params;
+  /** The query parameters besides those of every list. */
+  readonly filters?: Query;
+  /** Returns the filters of a request. A cursor is bound to them. */
+  readonly filtersOf?: (request: ListRequest<Query, Params>, deps: RouteDeps) => F | Promise<F>;
 }
 
-/** Creates a route that returns rows page by page as the field `name`, newest first. */
-export function listRoute<S extends RouteSchema>(
-  secretKey: SecretKeys,
+/**
+ * Creates a route that returns rows page by page as the field `name`, newest first.
+ * @param read returns the rows after a position
+ */
+export function listRoute<F extends Filters, Query extends TProperties, Params extends TSchema>(
   name: string,
-  schema: S,
-  select: (request: TypedRequest<S>) => Selection | Promise<Selection>,
+  item: TSchema & { title?: string },
+  { filters: properties, filtersOf, ...schema }: ListSchema<F, Query, Params>,
+  read: (
+    deps: RouteDeps,
+    request: ListRequest<Query, Params>,
+    after: Cursor | null,
+    limit: number,
+    filters: F,
+  ) => Promise<Cursor[]>,
 ): Route {
-  const cursors = makeCursors(secretKey);
-  return route(schema, async (request) => {
-    const { limit = PAGE_LENGTH, cursor } = request.query as { limit?: number; cursor?: string };
-    const { filters = {}, find } = await select(request);
-    const listing = { list: name, orgId: callerOf(request).org_id, filters };
-    const after = cursor === undefined ? null : cursors.open(listing, cursor);
-    const { rows, next } = cutPage(await find(after, limit + 1), limit);
-    return { [name]: rows, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
+  const querystring = Type.Object({ ...properties, ...paging }, { additionalProperties: false });
+  return route({ ...schema, querystring, response: { 200: listOf(name, item) } }, async (deps, untyped) => {
+    const { limit = PAGE_LENGTH, cursor } = untyped.query;
+    const request = untyped as unknown as ListRequest<Query, Params>;
+    const filters = ((await filtersOf?.(request, deps)) ?? {}) as F;
+    const listing = { list: name, orgId: request.orgId, filters };
+    const after = cursor === undefined ? null : deps.cursors.open(listing, cursor);
+    const { rows, next } = cutPage(await read(deps, request, after, limit + 1, filters), limit);
+    return { [name]: rows, has_more: next !== null, next_cursor: next && deps.cursors.seal(listing, next) };
   });
 }

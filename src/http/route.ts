@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest, HTTPMethods, RawServerDefault, RouteGenericInterface } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
+import type { RouteDeps } from './deps.ts';
 import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
@@ -30,10 +31,9 @@ export type TypedRequest<S extends RouteSchema> = FastifyRequest<
   TypeBoxTypeProvider
 >;
 
-export type Guard = (request: FastifyRequest) => void;
+export type Guard = (deps: RouteDeps, request: FastifyRequest) => void;
 
-export interface Route {
-  readonly schema: RouteSchema;
+interface RouteOptions {
   /** Authenticates callers of a public route before the body is read. Throws ServiceError. */
   readonly guard?: Guard;
   /** Calls the handler even if validation fails, with `validationError` set. */
@@ -49,7 +49,11 @@ export interface Route {
   readonly isPage?: true;
   /** The handler gets the body as raw bytes of any content type. */
   readonly isRaw?: true;
-  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+export interface Route extends RouteOptions {
+  readonly schema: RouteSchema;
+  readonly handler: (deps: RouteDeps, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
 /** One row of the route table in `app.ts`. */
@@ -61,15 +65,11 @@ export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope,
  */
 export function route<S extends RouteSchema>(
   schema: S,
-  handler: (request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
-  guard?: Guard,
+  handler: (deps: RouteDeps, request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
+  options: RouteOptions = {},
 ): Route {
-  return {
-    schema: { querystring: NO_QUERY, ...schema },
-    // Validation guarantees the schema's types before the handler runs.
-    handler: handler as unknown as Route['handler'],
-    ...(guard && { guard }),
-  };
+  // Validation guarantees the schema's types before the handler runs.
+  return { schema: { querystring: NO_QUERY, ...schema }, handler: handler as unknown as Route['handler'], ...options };
 }
 
 const NO_QUERY = Type.Object({}, { additionalProperties: false });

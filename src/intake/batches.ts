@@ -1,7 +1,7 @@
 import type { BatchStatus } from '../domain/email/batch.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
@@ -177,7 +177,7 @@ export async function cancelBatch(
   { domainIds = null, actor }: Changer = {},
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
   const answer = await transaction(deps.pool, async (client) => {
-    if (!(await findBatch(client, orgId, id))) throw noBatch();
+    if (!(await findBatch(client, orgId, id))) throw notFound('batch');
     const members = await scheduledMembers(client, id);
     if (domainIds !== null) {
       await refuseOtherSenders(
@@ -210,9 +210,4 @@ export async function cancelBatch(
   await announceBatches(deps.pool, [id]).catch(() => undefined);
   deps.wakeRelay();
   return answer;
-}
-
-/** The message is the same for a batch of another organization. */
-export function noBatch(): ServiceError {
-  return new ServiceError('not_found', 'there is no batch with this id');
 }

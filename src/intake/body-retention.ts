@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { noOrganization } from '../domain/errors.ts';
 import { setBodyRetention } from '../store/emails/content-erasure.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
@@ -8,6 +8,5 @@ import type { Db } from '../store/postgres/pool.ts';
  * @throws ServiceError not_found
  */
 export async function giveBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
-  if (await setBodyRetention(db, orgId, days)) return;
-  throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  if (!(await setBodyRetention(db, orgId, days))) throw noOrganization(orgId);
 }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import { markDeleted } from '../store/emails/attachments.ts';
 import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
@@ -23,7 +23,7 @@ export interface SentContent {
 export async function readContent(deps: ContentDeps, orgId: string, id: string): Promise<SentContent> {
   const content = await findContent(deps.pool, deps.contents, orgId, id);
   if (!content) {
-    if (!(await emailExists(deps.pool, orgId, id))) throw noEmail();
+    if (!(await emailExists(deps.pool, orgId, id))) throw notFound('email');
     throw new ServiceError('content_erased', 'the content of this email was erased');
   }
   const { subject, html, text, headers } = content;
@@ -38,8 +38,7 @@ export async function eraseContent(deps: ContentDeps, orgId: string, id: string)
   const { pool, files } = deps;
   await transaction(pool, async (client) => {
     const [erased] = await eraseContents(client, orgId, [id]);
-    if (!erased) throw noEmail();
-    if (erased.is_open) {
+    if (requireFound(erased, 'email').is_open) {
       throw new ServiceError('conflict', 'this email is still to be sent; cancel it, or wait until it is sent');
     }
     const ids = await findFileIds(client, [id]);
@@ -48,8 +47,4 @@ export async function eraseContent(deps: ContentDeps, orgId: string, id: string)
     // Before the commit: if the store is unreachable, nothing is erased and the caller may retry.
     await files.remove(ids);
   });
-}
-
-function noEmail(): ServiceError {
-  return new ServiceError('not_found', 'there is no email with this id');
 }

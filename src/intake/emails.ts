@@ -2,7 +2,7 @@ import { parseMailbox } from '../domain/email/address.ts';
 import type { Attachment, AttachmentRequest } from '../domain/email/attachments.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { notFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
@@ -254,7 +254,7 @@ function unmoved(reason: Awaited<ReturnType<typeof whyUnmoved>>): ServiceError {
     case 'far':
       return new ServiceError('validation_error', SCHEDULE_PROBLEMS[reason], 'scheduled_at');
     case 'not_found':
-      return new ServiceError('not_found', 'there is no email with this id');
+      return notFound('email');
     case 'not_scheduled':
       return new ServiceError('not_scheduled', 'only an email that is still scheduled can be moved or canceled');
   }

@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts';
+import { noOrganization, ServiceError } from '../domain/errors.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
@@ -26,6 +26,6 @@ export async function giveQuota(db: Db, orgId: string, monthly: number | null): 
 /** @throws ServiceError not_found */
 async function requireUsage(db: Db, orgId: string): Promise<Usage> {
   const usages = await usage(db, orgId);
-  if (!usages) throw new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
+  if (!usages) throw noOrganization(orgId);
   return usages;
 }

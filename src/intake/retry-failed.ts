@@ -1,10 +1,8 @@
 import { ServiceError } from '../domain/errors.ts';
 import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/emails/failed.ts';
+import { readAll } from '../store/postgres/page.ts';
 import { requireOrganization } from '../accounts/organizations.ts';
 import { type AgainDeps, sendAgain } from './send-again.ts';
-
-/** Emails per page. */
-const PAGE_ROWS = 500;
 
 export interface RetrySummary {
   readonly matched: number;
@@ -41,10 +39,5 @@ export async function listAll(
   filter: FailedFilter,
 ): Promise<FailedEmail[]> {
   await requireOrganization(pool, orgId);
-  const emails: FailedEmail[] = [];
-  for (;;) {
-    const page = await listFailedEmails(pool, orgId, filter, emails.at(-1), PAGE_ROWS);
-    emails.push(...page);
-    if (page.length < PAGE_ROWS) return emails;
-  }
+  return readAll((after, limit) => listFailedEmails(pool, orgId, filter, after ?? undefined, limit));
 }

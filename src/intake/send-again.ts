@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { AttachmentRequest } from '../domain/email/attachments.ts';
 import { digest } from '../lib/digest.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/emails/attachments.ts';
 import { type Acceptance, findEmail } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
@@ -21,8 +21,7 @@ export interface AgainDeps extends IntakeDeps {
  */
 export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
   const { pool } = deps;
-  const email = await findEmail(pool, deps.contents, orgId, id);
-  if (!email) throw new ServiceError('not_found', 'there is no email with this id');
+  const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
   if (!content) throw gone();
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
@@ -39,17 +38,12 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requ
 /** Reads files one after the other: each may be as large as a whole request. */
 async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
   const requests: AttachmentRequest[] = [];
-  for (const { id: fileId, filename, content_type, content_id, kept } of (await findAttachments(pool, orgId, id)) ??
-    []) {
-    const content = kept ? await files.open(fileId) : undefined;
-    if (!content) throw gone();
-    requests.push({
-      filename,
-      content: (await buffer(content)).toString('base64'),
-      path: null,
-      content_type,
-      content_id,
-    });
+  const attachments = (await findAttachments(pool, orgId, id)) ?? [];
+  for (const { id: fileId, filename, content_type, content_id, kept } of attachments) {
+    const stream = kept ? await files.open(fileId) : undefined;
+    if (!stream) throw gone();
+    const content = (await buffer(stream)).toString('base64');
+    requests.push({ filename, content, path: null, content_type, content_id });
   }
   return requests;
 }

@@ -19,7 +19,6 @@ export type KeyPurpose =
   | 'DKIM keys'
   | 'cursors'
   | 'download links'
-  | 'media links'
   | 'unsubscribe links'
   | 'dashboard sessions'
   | 'known browsers'

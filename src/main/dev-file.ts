@@ -13,6 +13,8 @@ export interface DevFile {
   /** An address that the organization may send from. */
   readonly from: string;
   readonly domain: string;
+  /** The sender of its SMS. */
+  readonly sms_from: string;
   readonly dashboard_url: string;
   readonly dashboard_email: string;
   readonly dashboard_password: string;

@@ -1,20 +1,20 @@
 import { bodyProblem } from '../lib/text.ts';
 
-/** An object of JSON that a provider wrote: nothing is known of its fields until they are looked at. */
+/** An object of JSON that a provider wrote. Its fields are unchecked. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An empty object for something else. */
-export function objectOf(value: unknown): Fields {
-  return isObject(value) ? value : {};
-}
-
-/** The objects of a list. */
-export function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+/** @returns undefined for a text that is not a JSON object */
+export function parseObject(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A text that can be stored and is not empty. */

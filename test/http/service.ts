@@ -8,7 +8,8 @@ import { after } from 'node:test';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import type { DashboardDeps } from '../../src/dashboard/page.ts';
-import { type HttpDeps, makeApp } from '../../src/http/app.ts';
+import { makeApp } from '../../src/http/app.ts';
+import type { HttpDeps } from '../../src/http/deps.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { makeWithFiles } from '../../src/intake/attachments.ts';
@@ -152,7 +153,6 @@ export async function startService(
     chatCallbacks: CHAT_CALLBACKS,
     // test/http/chat-numbers-verified.test.ts verifies numbers with the simulator.
     verifyNumber: async () => ({ kind: 'verified' }),
-    fetchMedia: async () => ({ content: Buffer.from('a file'), release: () => undefined }),
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     metrics: { type: 'text/plain', text: async () => '# no metrics\n' },

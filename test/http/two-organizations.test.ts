@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { routeTable } from '../../src/http/app.ts';
+import { ROUTES } from '../../src/http/app.ts';
 import { connectNumber, type Ids, resourceOf, RESOURCES, suppressAddress } from './resources.ts';
 import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';
 
@@ -11,9 +11,7 @@ import { type Answer, assertRefused, inFuture, type Organization, useService } f
 const service = await useService();
 const [ours, theirs] = [await service.organization('Ours'), await service.organization('Theirs')];
 /** The routes below /v1, as `GET /v1/emails/:id`. */
-const routes = routeTable(service.deps, () => '{}')
-  .map(([method, path]) => `${String(method)} ${path}`)
-  .filter((route) => route.includes(' /v1/'));
+const routes = ROUTES.map(([method, path]) => `${String(method)} ${path}`).filter((route) => route.includes(' /v1/'));
 const withIds = routes.filter((route) => route.includes(':'));
 const lists = routes.filter((route) => route.startsWith('GET ') && !route.includes(':')).map((route) => route.slice(4));
 
@@ -43,10 +41,9 @@ function subsets(names: readonly string[]): string[][] {
 }
 
 /** The query of a download link, if the route takes one. */
-async function signatureOf(organization: Organization, route: string, ids: Ids): Promise<string> {
+async function signature(organization: Organization, route: string, ids: Ids): Promise<string> {
   if (!route.endsWith('/download')) return '';
-  const { id = '', attachmentId = '', signature } = ids;
-  if (signature !== undefined) return signature;
+  const { id = '', attachmentId = '' } = ids;
   const answer = await organization.call('GET', `/v1/emails/${id}/attachments/${attachmentId}`);
   return new URL((answer.body as { download_url: string }).download_url).search;
 }
@@ -71,7 +68,7 @@ describe('an address with an id', () => {
     for (const route of withIds) {
       const path = route.slice(route.indexOf('/'));
       const [mine, foreign] = [await create(ours, path), await create(theirs, path)];
-      const query = await signatureOf(ours, route, mine);
+      const query = await signature(ours, route, mine);
       const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
       for (const chosen of subsets(names)) {
         await t.test(`${route} with the other organization's ${chosen.join()}`, async () => {
@@ -84,7 +81,7 @@ describe('an address with an id', () => {
         });
       }
       await t.test(`${route} by its owner: the resource is unchanged`, async () => {
-        const answer = await ask(theirs, route, foreign, await signatureOf(theirs, route, foreign));
+        const answer = await ask(theirs, route, foreign, await signature(theirs, route, foreign));
         assert.ok(answer.status >= 200 && answer.status < 300, answer.text);
       });
     }

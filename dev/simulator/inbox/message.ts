@@ -19,13 +19,15 @@ export interface InboxMessage {
   readonly received_at: string;
 }
 
-/** A chat-app message as `GET /inbox/messages` shows it. */
+/** A chat-app message or SMS as `GET /inbox/messages` shows it. */
 export interface InboxChat {
+  /** Absent from chat-app messages. */
+  readonly channel?: 'sms';
   readonly provider: ChatProviderName;
   readonly id: string;
-  /** E.164; for Meta the phone number id. */
+  /** E.164; for Meta the phone number id; of an SMS also a short code or a messaging service. */
   readonly from: string;
-  /** E.164, or a user id. */
+  /** E.164. */
   readonly to: string;
   readonly type: ChatType;
   /** Of a text. */

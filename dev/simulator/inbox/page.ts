@@ -131,22 +131,31 @@ function chatPage(chat: InboxChat): string {
     titleOf(chat),
     '',
     html`<article>
-      <h2>${titleOf(chat)}</h2>
-      ${list(fields.filter(([, value]) => value !== ''))}
-      ${
-        chat.text === null
-          ? ''
-          : html`<h3>Text</h3>
-              <pre>${chat.text}</pre>`
-      }
-      ${
-        template === null
-          ? ''
-          : html`<h3>Template</h3>
-              <pre>${JSON.stringify(template, null, 2)}</pre>`
-      }
-    </article>`,
+        <h2>${titleOf(chat)}</h2>
+        ${list(fields.filter(([, value]) => value !== ''))}
+        ${
+          chat.text === null
+            ? ''
+            : html`<h3>Text</h3>
+                <pre>${chat.text}</pre>`
+        }
+        ${
+          template === null
+            ? ''
+            : html`<h3>Template</h3>
+                <pre>${JSON.stringify(template, null, 2)}</pre>`
+        }
+      </article>
+      ${chat.channel === 'sms' ? replyForm(chat) : ''}`,
   );
+}
+
+function replyForm({ id }: InboxChat): Html {
+  return html`<h3>Answer</h3>
+    <form method="post" action="/inbox/${encodeURIComponent(id)}/reply">
+      <input name="text" aria-label="Text of the answer" placeholder="STOP" />
+      <button>Send answer</button>
+    </form>`;
 }
 
 function mailPage(mail: InboxMessage): string {

@@ -8,8 +8,15 @@ import { contentSecurityPolicy, listPage, messagePage, missingPage } from './pag
 const PAGE = 50;
 const LIMIT = 1_000;
 
+/** Sends a recipient's answer to a message. @returns its id; undefined if the provider reports none for such a message */
+export type Reply = (message: InboxMessage | InboxChat, text: string) => string | undefined;
+
 /** The inbox for programs (`/inbox/messages`) and for people (`/inbox`). It needs no credentials: it is development's. */
-export function inboxRoutes(app: FastifyInstance, inbox: Inbox): void {
+export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): void {
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(body.toString()))),
+  );
+
   app.get<{ Querystring: { to?: unknown; limit?: unknown } }>('/inbox/messages', ({ query }, reply) => {
     const { to } = query;
     const limit = readLimit(query.limit ?? (to === undefined ? PAGE : LIMIT));
@@ -34,6 +41,17 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox): void {
     const found = inbox.get(params.id);
     const nonce = randomBytes(16).toString('base64');
     return found ? sendPage(reply, nonce, messagePage(parsed(found))) : sendPage(reply.code(404), nonce, missingPage());
+  });
+
+  app.post<{ Params: { id: string } }>('/inbox/:id/reply', ({ params, body, headers }, answer) => {
+    const found = inbox.get(params.id);
+    if (!found) return answer.code(404).send({ error: 'there is no such message' });
+    const { text } = (body ?? {}) as { text?: unknown };
+    if (typeof text !== 'string') return badRequest(answer, 'text: must be a string');
+    const id = reply(parsed(found), text);
+    if (id === undefined) return badRequest(answer, 'recipients cannot answer this message');
+    const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
+    return isForm ? answer.redirect(`/inbox/${encodeURIComponent(params.id)}`, 303) : answer.code(202).send({ id });
   });
 }
 

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import type { Behaviour } from '../behaviour.ts';
 import { type ChatDue, type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
@@ -28,7 +27,7 @@ export class MetaReports {
 
   expect({ message, opaque }: Accepted, behaviour: Behaviour): void {
     const { posts, reportAfter, retries } = this.#parts;
-    const turns = turnsOf(chatReportsOf(message.to, Date.parse(message.received_at), reportAfter), behaviour);
+    const turns = turnsOf(chatReportsOf(message, reportAfter), behaviour);
     const isTogether = ++this.#count % TOGETHER === 0 && turns.length >= 2;
     const [first, second, ...rest] = turns;
     const batches = isTogether ? [[second, first], ...rest.map((turn) => [turn])] : turns.map((turn) => [turn]);
@@ -69,7 +68,7 @@ function statusOf({ id, to }: InboxChat, { kind, at }: ChatDue, opaque: string |
     id,
     status: kind,
     timestamp: String(Math.floor(at / 1_000)),
-    ...(isUserId(to) ? { recipient_user_id: to } : { recipient_id: to.slice(1) }),
+    recipient_id: to.slice(1),
     ...(opaque !== undefined && { biz_opaque_callback_data: opaque }),
     ...(kind === 'failed' && { errors: [UNDELIVERABLE] }),
   };

@@ -3,21 +3,25 @@ import type { ChatType } from '../../../src/domain/chat/chat.ts';
 import { characters } from '../../../src/lib/text.ts';
 import type { ChatAnswer } from '../chat-call.ts';
 import type { InboxChat, Received } from '../inbox/message.ts';
+import { hasOptedOut } from '../magic.ts';
 import { CONTENTS } from './contents.ts';
 import { CODE, refuse } from './errors.ts';
 
 const MAX_BODY = 1_600;
-const NUMBER = /^whatsapp:(\+[1-9]\d{6,14})$/;
-const RECIPIENT = /^whatsapp:(\+[1-9]\d{6,14}|[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})$/;
+const ADDRESS = /^(whatsapp:)?(\+[1-9]\d{6,14})$/;
+const SMS_SENDER = /^(?:\+[1-9]\d{6,14}|\d{3,8}|MG[0-9a-f]{32})$/;
 const IMAGE = /\.(?:jpe?g|png|webp)$/i;
 
 /** Judges the form of a message as Twilio does: an error, or the message with a new id. @param now Unix milliseconds */
 export function judge(form: URLSearchParams, account: string, now: number): ChatAnswer | Received<InboxChat> {
-  const to = RECIPIENT.exec(form.get('To') ?? '')?.[1];
-  if (to === undefined)
+  const sender = form.get('MessagingServiceSid') ?? form.get('From') ?? '';
+  const isSms = !sender.startsWith('whatsapp:');
+  const [, prefix, to] = ADDRESS.exec(form.get('To') ?? '') ?? [];
+  if (to === undefined || (prefix === undefined) !== isSms)
     return refuse(400, CODE.to, `The 'To' number ${form.get('To') ?? ''} is not a valid phone number.`);
-  const from = NUMBER.exec(form.get('From') ?? '')?.[1];
-  if (from === undefined) return refuse(400, CODE.from, `The 'From' number ${form.get('From') ?? ''} is not valid.`);
+  const from = isSms ? SMS_SENDER.exec(sender)?.[0] : ADDRESS.exec(sender)?.[2];
+  if (from === undefined) return refuse(400, CODE.from, `The 'From' number ${sender} is not valid.`);
+  if (isSms && hasOptedOut(to)) return refuse(400, CODE.optedOut, 'Attempt to send to unsubscribed recipient');
   const content = read(form);
   if ('status' in content) return content;
   const id = `${content.media ? 'MM' : 'SM'}${randomBytes(16).toString('hex')}`;
@@ -31,7 +35,12 @@ export function judge(form: URLSearchParams, account: string, now: number): Chat
       tag: null,
       stream: null,
     },
-    message: { provider: 'twilio', id, from, to, ...content, received_at: new Date(now).toISOString() },
+    message: {
+      ...(isSms && { channel: 'sms' as const }),
+      ...{ provider: 'twilio' as const, id, from, to },
+      ...content,
+      received_at: new Date(now).toISOString(),
+    },
   };
 }
 

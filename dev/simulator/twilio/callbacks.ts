@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Behaviour } from '../behaviour.ts';
 import { type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
-import { CODE, UNREACHABLE } from './errors.ts';
-import { STATUS } from './records.ts';
+import { NUMBERS } from '../numbers.ts';
+import { endpointsOf, errorOf, statusOf } from './records.ts';
 
 /** All retries of a callback are within this time. */
 const RETRY_WINDOW_MS = 15_000;
@@ -25,38 +25,80 @@ export function expectStatuses(
 ): void {
   const [url = '', fragment = ''] = statusCallback.split('#', 2);
   const retries = retriesOf(fragment, parts.retries);
-  const dues = chatReportsOf(chat.to, Date.parse(chat.received_at), parts.reportAfter);
+  const dues = chatReportsOf(chat, parts.reportAfter);
   parts.posts.add(
     turnsOf(dues, behaviour).map(({ kind, at }) => {
-      const params = paramsOf(chat, kind, account.sid);
-      const headers = {
-        'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
-        'user-agent': 'TwilioProxy/1.1',
-        'x-twilio-signature': sign(account.token, url, params),
-      };
-      return { id: chat.id, url, at, retries, content: () => ({ headers, body: params.toString() }) };
+      const content = signed(account.token, url, paramsOf(chat, kind, account.sid));
+      return { id: chat.id, url, at, retries, content: () => content };
     }),
   );
 }
 
 /** https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
 function paramsOf(chat: InboxChat, kind: ChatReportKind, account: string): URLSearchParams {
+  const { from, to, messagingServiceSid } = endpointsOf(chat);
+  const status = statusOf(chat, kind);
+  const error = errorOf(chat, kind);
   return new URLSearchParams({
     AccountSid: account,
     ApiVersion: '2010-04-01',
-    ChannelInstallSid: 'XE00000000000000000000000000000000',
-    ChannelPrefix: 'whatsapp',
-    ChannelToAddress: chat.to,
-    From: `whatsapp:${chat.from}`,
+    ...(chat.channel !== 'sms' && {
+      ChannelInstallSid: 'XE00000000000000000000000000000000',
+      ChannelPrefix: 'whatsapp',
+      ChannelToAddress: chat.to,
+      StructuredMessage: 'false',
+    }),
+    From: from ?? numberOfService(),
     MessageSid: chat.id,
-    MessageStatus: STATUS[kind],
+    MessageStatus: status,
+    ...(messagingServiceSid !== null && { MessagingServiceSid: messagingServiceSid }),
     SmsSid: chat.id,
-    SmsStatus: STATUS[kind],
-    StructuredMessage: 'false',
-    To: `whatsapp:${chat.to}`,
+    SmsStatus: status,
+    To: to,
     ...(kind === 'read' && { EventType: 'READ' }),
-    ...(kind === 'failed' && { ErrorCode: String(CODE.unreachable), ErrorMessage: UNREACHABLE }),
+    ...(error && { ErrorCode: String(error.code), ErrorMessage: error.message }),
   });
+}
+
+/** The number that every messaging service sends from. */
+function numberOfService(): string {
+  return NUMBERS[0] ?? '';
+}
+
+/**
+ * Posts a text of the recipient of an SMS, https://www.twilio.com/docs/messaging/guides/webhook-request.
+ * @param url where the account's numbers report inbound messages
+ * @returns its id
+ */
+export function replyBySms(chat: InboxChat, text: string, url: string, account: Account, parts: ChatParts): string {
+  const { from, messagingServiceSid } = endpointsOf(chat);
+  const id = `SM${randomBytes(16).toString('hex')}`;
+  const params = new URLSearchParams({
+    AccountSid: account.sid,
+    ApiVersion: '2010-04-01',
+    Body: text,
+    From: chat.to,
+    MessageSid: id,
+    ...(messagingServiceSid !== null && { MessagingServiceSid: messagingServiceSid }),
+    NumMedia: '0',
+    SmsMessageSid: id,
+    SmsSid: id,
+    SmsStatus: 'received',
+    To: from ?? numberOfService(),
+  });
+  parts.posts.add([
+    { id, url, at: Date.now(), retries: parts.retries, content: () => signed(account.token, url, params) },
+  ]);
+  return id;
+}
+
+function signed(token: string, url: string, params: URLSearchParams) {
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
+    'user-agent': 'TwilioProxy/1.1',
+    'x-twilio-signature': sign(token, url, params),
+  };
+  return { headers, body: params.toString() };
 }
 
 /** https://www.twilio.com/docs/usage/security#validating-requests; each name occurs once. */

@@ -15,11 +15,15 @@ export const CODE = {
   mediaUrl: 21620,
   content: 21655,
   contentVariables: 21656,
+  optedOut: 21610,
+  /** Of SMS. */
+  switchedOff: 30003,
   unreachable: 63024,
 } as const;
 
-/** Twilio's message about an unreachable recipient. */
+/** Twilio's messages about an unreachable recipient. */
 export const UNREACHABLE = 'Invalid message recipient';
+export const SWITCHED_OFF = 'Unreachable destination handset';
 
 /** An answer of Twilio's that is an error. */
 export function refuse(status: number, code: number, message: string): ChatAnswer {

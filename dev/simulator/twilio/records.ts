@@ -2,19 +2,32 @@ import { type ChatDue, chatReportsOf } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
 import { CONTENTS, render } from './contents.ts';
-import { CODE, UNREACHABLE } from './errors.ts';
+import { sizeOf } from '../../../src/domain/sms/segments.ts';
+import { CODE, SWITCHED_OFF, UNREACHABLE } from './errors.ts';
 
-/** Twilio's own word for what becomes of a message. */
-export const STATUS: Readonly<Record<ChatReportKind, string>> = {
-  sent: 'sent',
-  delivered: 'delivered',
-  read: 'read',
-  failed: 'undelivered',
-};
+/** Twilio's own word for what becomes of a message. Chat-app messages that fail are undelivered. */
+export function statusOf({ channel }: InboxChat, kind: ChatReportKind): string {
+  return kind === 'failed' && channel !== 'sms' ? 'undelivered' : kind;
+}
+
+/** The code and message of a status; undefined if it is no failure. */
+export function errorOf({ channel }: InboxChat, kind: ChatReportKind | undefined) {
+  if (kind !== 'failed' && kind !== 'undelivered') return undefined;
+  return channel === 'sms'
+    ? { code: CODE.switchedOff, message: SWITCHED_OFF }
+    : { code: CODE.unreachable, message: UNREACHABLE };
+}
+
+/** A number or messaging service as Twilio writes it. */
+export function endpointsOf({ channel, from, to }: InboxChat) {
+  const prefix = channel === 'sms' ? '' : 'whatsapp:';
+  const isService = from.startsWith('MG');
+  return { from: isService ? null : prefix + from, messagingServiceSid: isService ? from : null, to: prefix + to };
+}
 
 /** What has happened to a message so far, the latest last. @param now Unix milliseconds */
 export function happened(chat: InboxChat, after: number, now: number): ChatDue[] {
-  return chatReportsOf(chat.to, Date.parse(chat.received_at), after).filter(({ at }) => at <= now);
+  return chatReportsOf(chat, after).filter(({ at }) => at <= now);
 }
 
 /**
@@ -26,7 +39,8 @@ export function messageRecord(chat: InboxChat, account: string, after: number, n
   const last = so_far.at(-1);
   const left = so_far.find(({ kind }) => kind === 'sent');
   const uri = `/2010-04-01/Accounts/${account}/Messages/${chat.id}`;
-  const isLost = last?.kind === 'failed';
+  const error = errorOf(chat, last?.kind);
+  const { from, to, messagingServiceSid } = endpointsOf(chat);
   return {
     account_sid: account,
     api_version: '2010-04-01',
@@ -35,18 +49,18 @@ export function messageRecord(chat: InboxChat, account: string, after: number, n
     date_sent: left ? twilioTime(left.at) : null,
     date_updated: twilioTime(last?.at ?? Date.parse(chat.received_at)),
     direction: 'outbound-api',
-    error_code: isLost ? CODE.unreachable : null,
-    error_message: isLost ? UNREACHABLE : null,
-    from: `whatsapp:${chat.from}`,
-    messaging_service_sid: null,
+    error_code: error?.code ?? null,
+    error_message: error?.message ?? null,
+    from,
+    messaging_service_sid: messagingServiceSid,
     num_media: chat.media ? '1' : '0',
-    num_segments: '1',
+    num_segments: String(chat.channel === 'sms' ? sizeOf(chat.text ?? '').segments : 1),
     price: null,
     price_unit: null,
     sid: chat.id,
-    status: last ? STATUS[last.kind] : 'queued',
+    status: last ? statusOf(chat, last.kind) : 'queued',
     subresource_uris: { media: `${uri}/Media.json` },
-    to: `whatsapp:${chat.to}`,
+    to,
     uri: `${uri}.json`,
   };
 }

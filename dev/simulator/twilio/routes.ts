@@ -8,7 +8,7 @@ import { judge } from './accept.ts';
 import { type Account, expectStatuses } from './callbacks.ts';
 import { approvalRecord, CONTENTS } from './contents.ts';
 import { CODE, failure, refuse } from './errors.ts';
-import { messageRecord } from './records.ts';
+import { endpointsOf, messageRecord } from './records.ts';
 
 export interface TwilioParts extends ChatParts {
   /** The account that there is; null lets any account in with any token. */
@@ -128,15 +128,17 @@ function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, q
   const word = (name: string) => (typeof query[name] === 'string' ? query[name] : undefined);
   const size = Math.min(Math.max(1, Number(word('PageSize') ?? PAGE)), MAX_PAGE);
   const page = Number(word('Page') ?? 0);
-  const to = word('To')?.replace(/^whatsapp:/, '');
-  const from = word('From')?.replace(/^whatsapp:/, '');
+  const [to, from] = [word('To'), word('From')];
   const [after, before] = [word('DateSent>'), word('DateSent<')];
-  const all = parts(inbox.find(KEY.provider('twilio'), ...(to === undefined ? [] : [KEY.recipient(to)])));
+  const all = parts(
+    inbox.find(KEY.provider('twilio'), ...(to === undefined ? [] : [KEY.recipient(to.replace(/^whatsapp:/, ''))])),
+  );
   const records = [];
   let skip = page * size;
   for (const { found, chat } of all) {
     if (!isOf(found, sid) || found.receivedAt > now - switches.now.search_lag_ms) continue;
-    if (from !== undefined && chat.from !== from) continue;
+    const endpoints = endpointsOf(chat);
+    if ((to ?? endpoints.to) !== endpoints.to || (from ?? endpoints.from) !== endpoints.from) continue;
     const record = messageRecord(chat, sid, reportAfter, now) as { date_sent: string | null };
     const sent = record.date_sent === null ? NaN : Date.parse(record.date_sent);
     if (after !== undefined && !(sent >= Date.parse(after))) continue;

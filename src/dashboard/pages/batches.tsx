@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
-import { cancelBatch, noBatch } from '../../intake/batches.ts';
+import { requireFound } from '../../domain/errors.ts';
+import { cancelBatch } from '../../intake/batches.ts';
 import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
 import { buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
@@ -33,8 +34,7 @@ const list = listPage({
 });
 
 const show = page(Type.Object({}), async (context) => {
-  const batch = await findBatch(context.pool, context.organization.id, idOf(context));
-  if (!batch) throw noBatch();
+  const batch = requireFound(await findBatch(context.pool, context.organization.id, idOf(context)), 'batch');
   const { id, total, counts } = batch;
   const scheduled = counts.scheduled ?? 0;
   return (

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { notFound } from '../../domain/errors.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { type ChatMessage, type ChatSummary, findChat, listChats } from '../../store/chat/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
@@ -71,7 +71,7 @@ const show = page(Type.Object({}), async (context) => {
     findChat(pool, organization.id, id),
     findChatDetails(pool, organization.id, id),
   ]);
-  if (!message || !details) throw new ServiceError('not_found', 'there is no chat-app message with this id');
+  if (!message || !details) throw notFound('chat-app message');
   const { error, error_code: code } = message;
   return (
     <Layout context={context} title={`To ${message.to}`} crumbs={[{ path: PATH, name: 'Chat messages' }]}>

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
-import { noDelivery, replayMany, replayOne, requireEndpoint } from '../../accounts/webhooks.ts';
-import { type Delivery, type DeliveryAttempt, findAttempts, findDelivery } from '../../store/webhooks/deliveries.ts';
-import { payloadOf } from '../../webhooks/payload.ts';
+import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
+import type { Delivery, DeliveryAttempt } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, Field, Form, FormProblem, Select } from '../form-elements.tsx';
@@ -16,12 +15,8 @@ const SOON_MS = 60_000;
 
 const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
-  const endpoint = await requireEndpoint(pool, organization.id, idOf(context));
-  const found = await findDelivery(pool, endpoint.id, deliveryIdOf(context));
-  if (!found) throw noDelivery();
-  const attempts = await findAttempts(pool, found.id);
-  // Before the first attempt, the payload that it would post.
-  const payload = found.payload ?? payloadOf({ ...found, id: found.event_id }, found.email ?? undefined);
+  const found = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
+  const { endpoint, delivery, payload, attempts } = found;
   const again = (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
       <button>Send it again</button>
@@ -29,11 +24,11 @@ const show = page(Type.Object({}), async (context) => {
   );
   const mayReplay = context.role !== 'viewer' && endpoint.status === 'enabled';
   return (
-    <Layout context={context} title={found.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
-      <Progress context={context} delivery={found} attempts={attempts} />
+    <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
+      <Progress context={context} delivery={delivery} attempts={attempts} />
       <section>
         <h2>Payload</h2>
-        <Command text={JSON.stringify(JSON.parse(payload), null, 2)} />
+        <Command text={JSON.stringify(payload, null, 2)} />
       </section>
     </Layout>
   );

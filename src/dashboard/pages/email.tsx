@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { EmailContent } from '../../domain/email/content.ts';
 import { REPORTED } from '../../domain/email/states.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { notFound, requireFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
@@ -29,8 +29,7 @@ const FRAME_POLICY =
 const preview = page(Type.Object({}), async (context) => {
   const { pool, organization, deps } = context;
   const bodies = await findContent(pool, deps.contents, organization.id, idOf(context));
-  if (!bodies) throw new ServiceError('not_found', 'there is no email with this id');
-  return new Reply(Buffer.from(bodies.html ?? ''), {
+  return new Reply(Buffer.from(requireFound(bodies, 'email').html ?? ''), {
     headers: {
       'content-security-policy': FRAME_POLICY,
       'x-frame-options': 'SAMEORIGIN',
@@ -54,7 +53,7 @@ export async function emailPage(context: Context, filled: Filled, view?: 'html' 
     findContent(pool, deps.contents, organization.id, id),
     findAttachments(pool, organization.id, id),
   ]);
-  if (!email || !details) throw new ServiceError('not_found', 'there is no email with this id');
+  if (!email || !details) throw notFound('email');
   const mayChange = role !== 'viewer';
   return (
     <Layout

@@ -18,7 +18,7 @@ export const EndpointFields = Type.Object({
 });
 
 export function intakeOf({ deps }: Context): WebhookIntakeDeps {
-  return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs);
+  return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs, deps.limits.organization);
 }
 
 export function nameOf({ description, url }: Endpoint): string {

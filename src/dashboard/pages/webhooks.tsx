@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import { createEndpoint } from '../../accounts/webhooks.ts';
-import { withinLimit } from '../../accounts/organization-limits.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
 import { curl, Empty, StatusBadge, Sub, TimeCell } from '../elements.tsx';
@@ -27,10 +26,7 @@ const create = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.create',
-      run: () =>
-        withinLimit(context.pool, context.deps.limits.organization, 'endpoints', context.organization.id, (client) =>
-          createEndpoint({ ...intakeOf(context), pool: client }, context.organization.id, { url, description, events }),
-        ),
+      run: () => createEndpoint(intakeOf(context), context.organization.id, { url, description, events }),
       target: ({ id }) => id,
       detail: { url },
       next: (made) => (

@@ -4,6 +4,7 @@ import { digest } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { isAllowed } from '../../lib/ip-ranges.ts';
 import type { Changer } from '../../accounts/actor.ts';
+import type { Caller } from '../../intake/gathered-emails.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
 import { parseApiKey } from '../../accounts/keys.ts';
 import type { KeyCache } from '../../store/accounts/key-cache.ts';
@@ -20,6 +21,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The API key of the request. It is set on every route that is not public. */
     caller: ApiKey | null;
+    /** The organization of the caller. */
+    orgId: string;
   }
 }
 
@@ -69,6 +72,16 @@ export function authorize(key: ApiKey, scope: Scope): void {
   }
 }
 
+/** Adds the properties of requests that name the caller. */
+export function decorateCaller(app: FastifyInstance): void {
+  app.decorateRequest('caller', null);
+  app.decorateRequest('orgId', {
+    getter() {
+      return callerOf(this).org_id;
+    },
+  });
+}
+
 /** @throws ServiceError insufficient_scope for a domain that the key is not restricted to */
 export function authorizeDomain({ domain_ids: domainIds }: ApiKey, id: string): void {
   if (domainIds === null || domainIds.includes(id)) return;
@@ -88,8 +101,8 @@ export function callerOf(request: FastifyRequest): ApiKey {
   return request.caller;
 }
 
-/** Returns the API key of a request as the actor of a change to emails. */
-export function changerOf(request: FastifyRequest): Changer {
-  const { id, domain_ids: domainIds } = callerOf(request);
-  return { domainIds, actor: { actor_kind: 'key', actor_id: id } };
+/** Returns the API key of a request as the sender of emails and the actor of changes to them. */
+export function changerOf(request: FastifyRequest): Changer & Caller {
+  const { id, org_id: orgId, domain_ids: domainIds } = callerOf(request);
+  return { orgId, domainIds, actor: { actor_kind: 'key', actor_id: id } };
 }

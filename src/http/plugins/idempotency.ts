@@ -6,7 +6,6 @@ import { characters } from '../../lib/text.ts';
 import { concurrentRequest } from '../../intake/idempotency.ts';
 import { makeKeyHolder, type IdempotencyKey, type Release } from '../../store/limits/idempotency.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { callerOf } from './auth.ts';
 import { fingerprint } from './fingerprint.ts';
 
 declare module 'fastify' {
@@ -32,7 +31,7 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
     const key = keyOf(request);
     if (key === undefined) return;
     const print = await fingerprint(method, routeOptions.url ?? '', body);
-    const taken = await keys.take(callerOf(request).org_id, key);
+    const taken = await keys.take(request.orgId, key);
     if (typeof taken === 'function') {
       request.idempotency = { key, fingerprint: print };
       request.releaseKey = taken;

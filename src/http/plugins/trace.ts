@@ -1,14 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { STATUS, toServiceError } from './errors.ts';
-import type { Route } from '../route.ts';
+
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 /**
  * Wraps a handler in a span that starts with the request's first byte; messages that the handler stores continue the
  * trace. Requests that are refused before have no span, so unauthenticated callers cannot create traces.
  */
-export function traced(tracer: Tracer, handler: Route['handler']): Route['handler'] {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+export function traced(tracer: Tracer, handler: Handler): Handler {
+  return async (request, reply) => {
     const { method, routeOptions, headers, id } = request;
     const { traceparent } = headers;
     const options = {

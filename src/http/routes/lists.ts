@@ -4,42 +4,30 @@ import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
-import { callerOf } from '../plugins/auth.ts';
-import { makeCursors } from '../cursor.ts';
 import { route } from '../route.ts';
 import { EmailsQuery, EmailSummary, listOf, TagList } from '../schemas/lists.ts';
-import type { SecretKeys } from '../../lib/secret-key.ts';
 
-interface ListDeps {
-  readonly pool: Db;
-  readonly secretKey: SecretKeys;
-}
-
-export function emails({ pool, secretKey }: ListDeps) {
-  const cursors = makeCursors(secretKey);
-  return route(
-    {
-      tags: ['Emails'],
-      operationId: 'listEmails',
-      summary: 'List emails',
-      description:
-        'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
-        'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
-        'Emails that are accepted meanwhile neither repeat nor hide one.',
-      querystring: EmailsQuery,
-      response: { 200: listOf('emails', EmailSummary) },
-    },
-    async (request) => {
-      const { tag, status = null, batch_id = null, limit = PAGE_LENGTH, cursor } = request.query;
-      const orgId = callerOf(request).org_id;
-      const filters: EmailFilters = { tags: tagsOf(tag), status, batch_id };
-      const listing = { list: 'emails', orgId, filters: { ...filters } };
-      const after = cursor === undefined ? null : cursors.open(listing, cursor);
-      const { emails, next } = await listEmails(pool, orgId, filters, after, limit);
-      return { emails, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
-    },
-  );
-}
+export const emails = route(
+  {
+    tags: ['Emails'],
+    operationId: 'listEmails',
+    summary: 'List emails',
+    description:
+      'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
+      'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
+      'Emails that are accepted meanwhile neither repeat nor hide one.',
+    querystring: EmailsQuery,
+    response: { 200: listOf('emails', EmailSummary) },
+  },
+  async ({ pool, cursors }, { orgId, query }) => {
+    const { tag, status = null, batch_id = null, limit = PAGE_LENGTH, cursor } = query;
+    const filters: EmailFilters = { tags: tagsOf(tag), status, batch_id };
+    const listing = { list: 'emails', orgId, filters: { ...filters } };
+    const after = cursor === undefined ? null : cursors.open(listing, cursor);
+    const { emails, next } = await listEmails(pool, orgId, filters, after, limit);
+    return { emails, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
+  },
+);
 
 /** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
 function tagsOf(tag: string | string[] = []): EmailFilters['tags'] {
@@ -62,22 +50,19 @@ async function* tagListParts(pool: Db, orgId: string, first: TagCount[]): AsyncG
   yield ']}';
 }
 
-export function tags({ pool }: ListDeps) {
-  return route(
-    {
-      tags: ['Emails'],
-      operationId: 'listTags',
-      summary: 'List tags',
-      description: 'Every tag with the number of stored emails that have it, in any status.',
-      response: { 200: TagList },
-    },
-    async (request, reply) => {
-      const orgId = callerOf(request).org_id;
-      const first = await listTags(pool, orgId, null, TAGS_PER_PAGE);
-      if (first.length < TAGS_PER_PAGE) return { tags: first };
-      reply.type('application/json; charset=utf-8');
-      // The schema's serializer does not accept streams.
-      return reply.serializer((body: unknown) => body as string).send(Readable.from(tagListParts(pool, orgId, first)));
-    },
-  );
-}
+export const tags = route(
+  {
+    tags: ['Emails'],
+    operationId: 'listTags',
+    summary: 'List tags',
+    description: 'Every tag with the number of stored emails that have it, in any status.',
+    response: { 200: TagList },
+  },
+  async ({ pool }, { orgId }, reply) => {
+    const first = await listTags(pool, orgId, null, TAGS_PER_PAGE);
+    if (first.length < TAGS_PER_PAGE) return { tags: first };
+    reply.type('application/json; charset=utf-8');
+    // The schema's serializer does not accept streams.
+    return reply.serializer((body: unknown) => body as string).send(Readable.from(tagListParts(pool, orgId, first)));
+  },
+);

@@ -1,11 +1,7 @@
 import { Type } from 'typebox';
 import type { AttachmentRequest } from '../../domain/email/attachments.ts';
 import { ATTACHMENTS, ATTACHMENTS_BYTES, CONTENT_ID_LENGTH, FILENAME_LENGTH } from '../../domain/limits.ts';
-import { Timestamp } from './common.ts';
-
-function optionalText(schema: { 'x-rule'?: string; description: string; examples?: string[] }) {
-  return Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...schema }));
-}
+import { nullable, optional, Timestamp } from './common.ts';
 
 const AttachmentField = Type.Object(
   {
@@ -14,18 +10,21 @@ const AttachmentField = Type.Object(
       description: `Up to ${FILENAME_LENGTH} characters, no path; its extension sets the content type when none is given`,
       examples: ['invoice.pdf'],
     }),
-    content: optionalText({ description: 'The file in base64; content or path, not both', examples: ['SGVsbG8='] }),
-    path: optionalText({
+    content: optional('string', {
+      description: 'The file in base64; content or path, not both',
+      examples: ['SGVsbG8='],
+    }),
+    path: optional('string', {
       'x-rule': 'attachment-path',
       description: 'A public http or https URL, fetched once while the request runs',
       examples: ['https://example.com/invoice.pdf'],
     }),
-    content_type: optionalText({
+    content_type: optional('string', {
       'x-rule': 'content-type',
       description: 'MIME type; that of the filename when left out',
       examples: ['application/pdf'],
     }),
-    content_id: optionalText({
+    content_id: optional('string', {
       'x-rule': 'content-id',
       description: `Embeds the file inline, for \`cid:<content_id>\` in the HTML; letters, digits, ., _, @ and -, up to ${CONTENT_ID_LENGTH}, unique within the email`,
       examples: ['logo'],
@@ -35,14 +34,14 @@ const AttachmentField = Type.Object(
 );
 
 /** Attachments in a request. */
-export const AttachmentsField = Type.Optional(
-  Type.Unsafe<(Partial<AttachmentRequest> & Pick<AttachmentRequest, 'filename'>)[] | null>({
-    type: ['array', 'null'],
+export const AttachmentsField = optional<(Partial<AttachmentRequest> & Pick<AttachmentRequest, 'filename'>)[]>(
+  'array',
+  {
     maxItems: ATTACHMENTS,
     'x-rule': 'unique-content-ids',
     items: AttachmentField,
     description: `Up to ${ATTACHMENTS} files, ${ATTACHMENTS_BYTES / 1_048_576} MB in total before base64`,
-  }),
+  },
 );
 
 const metadata = {
@@ -50,7 +49,7 @@ const metadata = {
   filename: Type.String({ examples: ['invoice.pdf'] }),
   content_type: Type.String({ examples: ['application/pdf'] }),
   size: Type.Integer({ description: 'Bytes of the file, decoded', examples: [48_213] }),
-  content_id: Type.Union([Type.String(), Type.Null()], { description: 'Set when it is embedded inline' }),
+  content_id: nullable(Type.String(), 'Set when it is embedded inline'),
   inline: Type.Boolean(),
 };
 
@@ -62,9 +61,7 @@ export const AttachmentWithLink = Type.Object(
   {
     ...metadata,
     expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),
-    download_url: Type.Union([Type.String(), Type.Null()], {
-      description: 'Signed link, valid for one hour, no API key needed; null after expires_at',
-    }),
+    download_url: nullable(Type.String(), 'Signed link, valid for one hour, no API key needed; null after expires_at'),
   },
   { title: 'Attachment' },
 );

@@ -2,9 +2,8 @@ import { Type } from 'typebox';
 import { BATCH_STATUSES } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { EMAILS_PER_BATCH } from '../../domain/limits.ts';
-import { Timestamp } from './common.ts';
+import { nullable, Timestamp } from './common.ts';
 import { BatchMember } from './emails.ts';
-import { paging } from './lists.ts';
 
 export const SendBatchBody = Type.Object(
   {
@@ -46,13 +45,11 @@ export const BatchBody = Type.Object(
     total: Type.Integer(),
     status: Status,
     created_at: Timestamp,
-    completed_at: Type.Union([Timestamp, Type.Null()]),
+    completed_at: nullable(Timestamp),
     counts: Counts,
   },
   { title: 'Batch' },
 );
-
-export const BatchesQuery = Type.Object(paging, { additionalProperties: false });
 
 export const CanceledBatch = Type.Object(
   {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import {
   LANGUAGE_LENGTH,
@@ -6,29 +6,22 @@ import {
   TEMPLATE_VARIABLES,
   TEMPLATES_PER_NUMBER,
 } from '../../domain/limits.ts';
-import { Timestamp } from './common.ts';
-import { paging } from './lists.ts';
+import { nullable, optional, Timestamp } from './common.ts';
 
 const ACCOUNT = `AC${'0'.repeat(32)}`;
 const CONTENT = `HX${'0'.repeat(32)}`;
-
-const optional = (schema: Record<string, unknown>) =>
-  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...schema }));
 
 const template = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line', examples: ['receipt'] }),
     language: Type.String({ minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line', examples: ['en_US'] }),
     content_sid: Type.String({ 'x-rule': 'content-sid', description: 'The content that it is', examples: [CONTENT] }),
-    variables: Type.Optional(
-      Type.Unsafe<string[] | null>({
-        type: ['array', 'null'],
-        maxItems: TEMPLATE_VARIABLES,
-        items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
-        description: "The content's variables in the order of a message's parameters: header, body, buttons",
-        examples: [['1', '2']],
-      }),
-    ),
+    variables: optional<string[]>('array', {
+      maxItems: TEMPLATE_VARIABLES,
+      items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
+      description: "The content's variables in the order of a message's parameters: header, body, buttons",
+      examples: [['1', '2']],
+    }),
   },
   { title: 'ChatTemplateMapping', additionalProperties: false },
 );
@@ -41,35 +34,30 @@ export const ConnectNumberBody = Type.Object(
       description: 'Who carries its messages',
       examples: ['twilio'],
     }),
-    phone_number_id: optional({
+    phone_number_id: optional('string', {
       'x-rule': 'phone-number-id',
       description: 'meta: what it calls the number; required there',
       examples: ['106540352242922'],
     }),
-    access_token: optional({
+    access_token: optional('string', {
       'x-rule': 'token',
       description: 'meta: a token of the account that owns the number; required there',
     }),
-    account_sid: optional({
+    account_sid: optional('string', {
       'x-rule': 'account-sid',
       description: 'twilio: the account that owns the number',
       examples: [ACCOUNT],
     }),
-    auth_token: optional({
+    auth_token: optional('string', {
       'x-rule': 'token',
       description: 'twilio: the token of that account; required there',
     }),
-    templates: Type.Optional(
-      Type.Unsafe<
-        { name: string; language: string; content_sid: string; variables?: string[] | null | undefined }[] | null
-      >({
-        type: ['array', 'null'],
-        maxItems: TEMPLATES_PER_NUMBER,
-        'x-rule': 'unique-templates',
-        items: template,
-        description: 'twilio: which of its contents each template is',
-      }),
-    ),
+    templates: optional<Static<typeof template>[]>('array', {
+      maxItems: TEMPLATES_PER_NUMBER,
+      'x-rule': 'unique-templates',
+      items: template,
+      description: 'twilio: which of its contents each template is',
+    }),
   },
   { title: 'ConnectChatNumberRequest', additionalProperties: false, 'x-rule': 'chat-number', description: 'A number' },
 );
@@ -80,8 +68,8 @@ const number = {
   id: Type.String(),
   number: Type.String({ description: 'E.164' }),
   provider: Type.Enum([...CHAT_PROVIDERS], { title: 'ChatProvider' }),
-  phone_number_id: Type.Union([Type.String(), Type.Null()], { description: 'meta: what it calls the number' }),
-  account_sid: Type.Union([Type.String(), Type.Null()], { description: 'twilio: the account of its own' }),
+  phone_number_id: nullable(Type.String(), 'meta: what it calls the number'),
+  account_sid: nullable(Type.String(), 'twilio: the account of its own'),
   own_token: Type.Boolean({ description: 'Whether it has a token of its own, which is never shown' }),
   created_at: Timestamp,
 };
@@ -103,5 +91,3 @@ export const NumberBody = Type.Object(
   },
   { title: 'ChatNumber' },
 );
-
-export const NumbersQuery = Type.Object(paging, { additionalProperties: false });

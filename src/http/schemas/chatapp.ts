@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
 import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate, type ChatType } from '../../domain/chat/chat.ts';
 import {
   CAPTION_LENGTH,
@@ -8,25 +8,13 @@ import {
   LINK_LENGTH,
   TEMPLATE_NAME_LENGTH,
 } from '../../domain/limits.ts';
-import { Timestamp, timelineEntry } from './common.ts';
-import { paging } from './lists.ts';
+import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
 
 const PHONE = '+14165550123';
-const USER_ID = 'US.13491208655302741918';
 const LINK = 'https://example.com/receipt.pdf';
 
-/** A text that may be omitted or null. */
 const optionalText = (rule: string, maxLength: number, description: string, example: string) =>
-  Type.Optional(
-    Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      minLength: 1,
-      maxLength,
-      'x-rule': rule,
-      description,
-      examples: [example],
-    }),
-  );
+  optional('string', { minLength: 1, maxLength, 'x-rule': rule, description, examples: [example] });
 
 const link = {
   type: 'string',
@@ -40,42 +28,31 @@ const language = { type: 'string', minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-
 
 /** An object that is required by one message type. */
 function optionalObject<T>(properties: Record<string, unknown>, required: string[], description: string, more = {}) {
-  const schema = { type: ['object', 'null'], properties, required, additionalProperties: false, description, ...more };
-  return Type.Optional(Type.Unsafe<T | null>(schema));
+  return optional<T>('object', { properties, required, additionalProperties: false, description, ...more });
 }
 
 export const SendChatBody = Type.Object(
   {
-    from: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        'x-rule': 'phone',
-        description: 'The number it comes from; needed when several are connected',
-        examples: ['+12025550142'],
-      }),
-    ),
-    to: Type.Unsafe<string>({
-      type: 'string',
-      'x-rule': 'chat-recipient',
-      description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
-      examples: [PHONE, '+1 (416) 555-0123', USER_ID],
+    from: optional('string', {
+      'x-rule': 'phone',
+      description: 'The number it comes from; needed when several are connected',
+      examples: ['+12025550142'],
     }),
-    type: Type.Optional(
-      Type.Unsafe<ChatType | null>({
-        type: ['string', 'null'],
-        title: 'ChatMessageType',
-        enum: [...CHAT_TYPES, null],
-        description: 'Default text; any other needs the object of its name',
-        examples: ['text'],
-      }),
-    ),
+    to: Type.String({
+      'x-rule': 'recipient',
+      description: 'The recipient, in international form',
+      examples: [PHONE, '+1 (416) 555-0123'],
+    }),
+    type: optional<ChatType>('string', {
+      title: 'ChatMessageType',
+      enum: [...CHAT_TYPES, null],
+      description: 'Default text; any other needs the object of its name',
+      examples: ['text'],
+    }),
     text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
-    preview_url: Type.Optional(
-      Type.Unsafe<boolean | null>({
-        type: ['boolean', 'null'],
-        description: 'Default false: whether the first link of a text is shown with a preview',
-      }),
-    ),
+    preview_url: optional<boolean>('boolean', {
+      description: 'Default false: whether the first link of a text is shown with a preview',
+    }),
     template: optionalObject<ChatTemplate>(
       {
         name: { type: 'string', minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line' },
@@ -113,12 +90,7 @@ export const SendChatBody = Type.Object(
   },
 );
 
-export const InboundParams = Type.Object({ id: Type.String({ examples: ['in_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
-
 export const ChatParams = Type.Object({ id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
-
-const orNull = <T extends TSchema>(schema: T, description?: string) =>
-  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
 const head = {
   id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }),
@@ -133,52 +105,48 @@ export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued'
 
 const summary = {
   ...head,
-  to: Type.String({ description: 'E.164, or the id of a user', examples: [PHONE] }),
-  error: orNull(Type.String(), 'Why it failed'),
-  error_code: orNull(Type.String(), "The provider's own code for that"),
+  to: Type.String({ description: 'E.164', examples: [PHONE] }),
+  error: nullable(Type.String(), 'Why it failed'),
+  error_code: nullable(Type.String(), "The provider's own code for that"),
   last_event_at: Timestamp,
 };
 
 export const ChatSummary = Type.Object(summary, { title: 'ChatMessageSummary' });
 
-const file = { link: Type.String(), caption: Type.Optional(orNull(Type.String())) };
+const file = { link: Type.String(), caption: Type.Optional(nullable(Type.String())) };
 
 export const ChatBody = Type.Object(
   {
     ...summary,
-    text: orNull(Type.String()),
+    text: nullable(Type.String()),
     preview_url: Type.Boolean(),
-    template: orNull(
+    template: nullable(
       Type.Object({
         name: Type.String(),
         language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
         components: Type.Optional(Type.Unknown()),
       }),
     ),
-    image: orNull(Type.Object(file)),
-    document: orNull(Type.Object({ ...file, filename: Type.Optional(orNull(Type.String())) })),
+    image: nullable(Type.Object(file)),
+    document: nullable(Type.Object({ ...file, filename: Type.Optional(nullable(Type.String())) })),
     events: Type.Array(timelineEntry('chatapp', 'ChatMessage'), { description: 'Oldest first' }),
   },
   { title: 'ChatMessage' },
 );
 
-export const ChatsQuery = Type.Object(
-  {
-    status: Type.Optional(
-      Type.Enum([...CHAT_STATUSES], {
-        title: 'ChatMessageStatus',
-        description: 'Only messages that have this status now',
-        examples: ['failed'],
-      }),
-    ),
-    to: Type.Optional(
-      Type.String({
-        'x-rule': 'chat-recipient-in-query',
-        description: 'Only messages to this number, in international form, or to the user with this id',
-        examples: [PHONE],
-      }),
-    ),
-    ...paging,
-  },
-  { additionalProperties: false },
-);
+export const ChatFilters = {
+  status: Type.Optional(
+    Type.Enum([...CHAT_STATUSES], {
+      title: 'ChatMessageStatus',
+      description: 'Only messages that have this status now',
+      examples: ['failed'],
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      'x-rule': 'phone-in-query',
+      description: 'Only messages to this number, in international form',
+      examples: [PHONE],
+    }),
+  ),
+};

@@ -1,9 +1,18 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { ERROR_CODES } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
-/** UTC with milliseconds. */
+/** A field of a request that may be left out or null. */
+export function optional<T = string>(type: string | readonly string[], schema: Record<string, unknown>) {
+  return Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'].flat(), ...schema }));
+}
+
+/** A field of a response that may be null. */
+export function nullable<T extends TSchema>(schema: T, description?: string) {
+  return Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+}
+
 export const Timestamp = Type.String({
   format: 'date-time',
   description: 'UTC with milliseconds',
@@ -12,13 +21,10 @@ export const Timestamp = Type.String({
 
 export const EventTypeName = Type.Enum([...EVENT_TYPES], { title: 'EventType' });
 
-/** Events of messages to us; their payload is another one. */
-type ReceivedType = Extract<EventType, `${string}.received`>;
-
-/** A named enum of the event types with a prefix, such as `email`, that a message, domain or endpoint can have. */
+/** A named enum of the event types with a prefix, such as `email`. */
 export function eventTypes<const Prefix extends string>(prefix: Prefix, title: string) {
-  type Prefixed = Exclude<Extract<EventType, `${Prefix}.${string}`>, ReceivedType>;
-  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`) && !type.endsWith('.received');
+  type Prefixed = Extract<EventType, `${Prefix}.${string}`>;
+  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`);
   return Type.Enum(EVENT_TYPES.filter(hasPrefix), { title });
 }
 

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { DOMAIN_STATUSES, RECORD_KINDS, RECORD_STATUSES } from '../../domain/senders/sender-domain.ts';
-import { Timestamp } from './common.ts';
-import { paging } from './lists.ts';
+import { nullable, Timestamp } from './common.ts';
 
 export const AddDomainBody = Type.Object(
   {
@@ -15,8 +14,6 @@ export const AddDomainBody = Type.Object(
 
 export const DomainParams = Type.Object({ id: Type.String({ examples: ['dm_01kajcf3g5h7j9k1m3n5p7q9rs'] }) });
 
-const when = (description: string) => Type.Union([Timestamp, Type.Null()], { description });
-
 const domain = {
   id: Type.String(),
   name: Type.String({ description: 'As an A-label, in lower case' }),
@@ -28,9 +25,9 @@ const domain = {
   }),
   trusted: Type.Boolean({ description: 'Taken on trust by the operator: verified whatever DNS says' }),
   created_at: Timestamp,
-  verified_at: when('Null unless it is verified'),
-  last_checked_at: when('When DNS was last asked'),
-  next_check_at: when('When it will be asked again; null when that is not planned'),
+  verified_at: nullable(Timestamp, 'Null unless it is verified'),
+  last_checked_at: nullable(Timestamp, 'When DNS was last asked'),
+  next_check_at: nullable(Timestamp, 'When it will be asked again; null when that is not planned'),
 };
 
 export const DomainSummary = Type.Object(domain, { title: 'DomainSummary' });
@@ -41,17 +38,18 @@ const record = Type.Object(
     type: Type.Enum(['TXT', 'CNAME']),
     name: Type.String({ description: 'In full; many DNS providers add the domain themselves' }),
     value: Type.String(),
-    priority: Type.Union([Type.Integer(), Type.Null()], { description: 'Null: none of these types has one' }),
+    priority: nullable(Type.Integer(), 'Null: none of these types has one'),
     ttl: Type.Integer({ description: 'Seconds, as advice' }),
     required: Type.Boolean({ description: 'Whether the domain cannot be verified without it; the others are advice' }),
     status: Type.Enum([...RECORD_STATUSES], {
       title: 'DomainRecordStatus',
       description: '`pending`: not there yet, or not asked for. `verified`: right. `failed`: there, and wrong.',
     }),
-    found: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'What DNS answered, none or several values; null when it has not answered yet',
-    }),
-    error: Type.Union([Type.String(), Type.Null()], { description: 'What to change' }),
+    found: nullable(
+      Type.Array(Type.String()),
+      'What DNS answered, none or several values; null when it has not answered yet',
+    ),
+    error: nullable(Type.String(), 'What to change'),
   },
   { title: 'DomainRecord' },
 );
@@ -63,5 +61,3 @@ export const DomainBody = Type.Object(
   },
   { title: 'Domain' },
 );
-
-export const DomainsQuery = Type.Object(paging, { additionalProperties: false });

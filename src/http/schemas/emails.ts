@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
-import { Timestamp, timelineEntry } from './common.ts';
+import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
 
 /** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
@@ -18,13 +18,11 @@ function addresses(description: string, minItems: 0 | 1) {
 }
 
 function optionalAddresses(description: string, minItems: 0 | 1) {
-  const schema = { type: ['string', 'array', 'null'], ...addresses(description, minItems) };
-  return Type.Optional(Type.Unsafe<string | string[] | null>(schema));
+  return optional<string | string[]>(['string', 'array'], addresses(description, minItems));
 }
 
 function optionalBody(description: string) {
-  const schema = { type: ['string', 'null'], maxLength: BODY_LENGTH, 'x-rule': 'body', description };
-  return Type.Optional(Type.Unsafe<string | null>(schema));
+  return optional('string', { maxLength: BODY_LENGTH, 'x-rule': 'body', description });
 }
 
 const scheduledAt = {
@@ -44,8 +42,7 @@ export const Tag = Type.Object(
 
 /** Fields that single emails and batch members share. */
 const emailFields = {
-  from: Type.Unsafe<string>({
-    type: 'string',
+  from: Type.String({
     'x-rule': 'mailbox',
     description: 'The sender; its domain must be registered and verified',
     examples: ['Example <hello@example.com>'],
@@ -62,26 +59,20 @@ const emailFields = {
   }),
   html: optionalBody('HTML body; html, text or both'),
   text: optionalBody('Plain text body; html, text or both'),
-  marketing: Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Default false' })),
-  tags: Type.Optional(
-    Type.Unsafe<Static<typeof Tag>[] | null>({
-      type: ['array', 'null'],
-      maxItems: TAGS,
-      'x-rule': 'unique-tags',
-      description: 'Labels for filters and counts; not sent to recipients',
-      items: Tag,
-    }),
-  ),
-  headers: Type.Optional(
-    Type.Unsafe<Record<string, string> | null>({
-      type: ['object', 'null'],
-      additionalProperties: { type: 'string' },
-      'x-rule': 'headers',
-      description: `Up to ${HEADERS} custom headers. Control headers of email providers, such as X-PM-*, are refused.`,
-      examples: [{ 'X-Order': '4711' }],
-    }),
-  ),
-  scheduled_at: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...scheduledAt })),
+  marketing: optional<boolean>('boolean', { description: 'Default false' }),
+  tags: optional<Static<typeof Tag>[]>('array', {
+    maxItems: TAGS,
+    'x-rule': 'unique-tags',
+    description: 'Labels for filters and counts; not sent to recipients',
+    items: Tag,
+  }),
+  headers: optional<Record<string, string>>('object', {
+    additionalProperties: { type: 'string' },
+    'x-rule': 'headers',
+    description: `Up to ${HEADERS} custom headers. Control headers of email providers, such as X-PM-*, are refused.`,
+    examples: [{ 'X-Order': '4711' }],
+  }),
+  scheduled_at: optional('string', scheduledAt),
 };
 
 export const SendEmailBody = Type.Object(
@@ -99,21 +90,20 @@ export const BatchMember = Type.Object(
 );
 
 export const RescheduleBody = Type.Object(
-  { scheduled_at: Type.Unsafe<string>({ type: 'string', ...scheduledAt }) },
+  { scheduled_at: Type.String(scheduledAt) },
   { title: 'RescheduleEmailRequest', additionalProperties: false },
 );
 
 export const EmailParams = Type.Object({ id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
 
 const Status = Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus' });
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 
 export const AcceptedEmail = Type.Object(
   {
     id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
     status: Type.Enum(['queued', 'scheduled']),
     created_at: Timestamp,
-    scheduled_at: orNull(Timestamp),
+    scheduled_at: nullable(Timestamp),
   },
   { title: 'AcceptedEmail' },
 );
@@ -134,8 +124,8 @@ export const Canceled = Type.Object(
 export const ContentBody = Type.Object(
   {
     subject: Type.String(),
-    html: orNull(Type.String()),
-    text: orNull(Type.String()),
+    html: nullable(Type.String()),
+    text: nullable(Type.String()),
     headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
   },
   { title: 'EmailContent' },
@@ -144,21 +134,21 @@ export const ContentBody = Type.Object(
 export const EmailBody = Type.Object(
   {
     id: Type.String(),
-    batch_id: orNull(Type.String()),
+    batch_id: nullable(Type.String()),
     from: Type.String(),
     to: Type.Array(Type.String()),
-    cc: orNull(Type.Array(Type.String())),
-    bcc: orNull(Type.Array(Type.String())),
-    reply_to: orNull(Type.Array(Type.String())),
+    cc: nullable(Type.Array(Type.String())),
+    bcc: nullable(Type.Array(Type.String())),
+    reply_to: nullable(Type.Array(Type.String())),
     subject: Type.String(),
     marketing: Type.Boolean(),
     tags: Type.Array(Tag),
     headers: Type.Record(Type.String(), Type.String()),
     status: Status,
-    error: orNull(Type.String()),
-    bounce_reason: orNull(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
+    error: nullable(Type.String()),
+    bounce_reason: nullable(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
     created_at: Timestamp,
-    scheduled_at: orNull(Timestamp),
+    scheduled_at: nullable(Timestamp),
     last_event_at: Timestamp,
     events: Type.Array(timelineEntry('email', 'Email'), { description: 'Oldest first' }),
     attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
+import { nullable } from './common.ts';
 
 export const EraseBody = Type.Object(
   {
-    email: Type.Unsafe<string>({
-      type: 'string',
+    email: Type.String({
       'x-rule': 'mailbox',
       description: 'The address to erase',
       examples: ['ada@example.net'],
@@ -35,7 +35,7 @@ export const Erasure = Type.Object(
       { description: 'What this request has changed' },
     ),
     has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
-    next_cursor: Type.Union([Type.String(), Type.Null()]),
+    next_cursor: nullable(Type.String()),
   },
   { title: 'Erasure' },
 );

@@ -1,11 +1,7 @@
 import { Type } from 'typebox';
 import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
 import { PRESETS } from '../../store/accounts/keys.ts';
-import { Timestamp } from './common.ts';
-import { paging } from './lists.ts';
-
-const optional = <T>(schema: Record<string, unknown>, type: string) =>
-  Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'], ...schema }));
+import { nullable, optional, Timestamp } from './common.ts';
 
 const PRESET = {
   description:
@@ -17,46 +13,36 @@ const RANGES = 'Addresses and ranges it may be used from; null is anywhere';
 export const IssueKeyBody = Type.Object(
   {
     preset: Type.Enum([...PRESETS], { title: 'ApiKeyPreset', ...PRESET, examples: ['sending_access'] }),
-    name: optional<string>(
-      {
-        minLength: 1,
-        maxLength: KEY_NAME_LENGTH,
-        'x-rule': 'one-line',
-        description: 'For people',
-        examples: ['Shop, production'],
-      },
-      'string',
-    ),
-    domain_ids: optional<string[]>(
-      { minItems: 1, maxItems: DOMAINS_PER_KEY, items: { type: 'string' }, description: DOMAINS },
-      'array',
-    ),
-    expires_at: optional<string>(
-      {
-        'x-rule': 'instant',
-        description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
-        examples: ['2026-03-31T23:59:59Z'],
-      },
-      'string',
-    ),
-    allowed_ips: optional<string[]>(
-      {
-        minItems: 1,
-        maxItems: RANGES_PER_KEY,
-        items: { type: 'string', 'x-rule': 'ip-range' },
-        description: RANGES,
-        examples: [['203.0.113.7', '2001:db8::/32']],
-      },
-      'array',
-    ),
+    name: optional('string', {
+      minLength: 1,
+      maxLength: KEY_NAME_LENGTH,
+      'x-rule': 'one-line',
+      description: 'For people',
+      examples: ['Shop, production'],
+    }),
+    domain_ids: optional<string[]>('array', {
+      minItems: 1,
+      maxItems: DOMAINS_PER_KEY,
+      items: { type: 'string' },
+      description: DOMAINS,
+    }),
+    expires_at: optional('string', {
+      'x-rule': 'instant',
+      description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
+      examples: ['2026-03-31T23:59:59Z'],
+    }),
+    allowed_ips: optional<string[]>('array', {
+      minItems: 1,
+      maxItems: RANGES_PER_KEY,
+      items: { type: 'string', 'x-rule': 'ip-range' },
+      description: RANGES,
+      examples: [['203.0.113.7', '2001:db8::/32']],
+    }),
   },
   { title: 'CreateApiKeyRequest', additionalProperties: false, description: 'A key' },
 );
 
 export const KeyParams = Type.Object({ id: Type.String({ examples: ['key_01kajcg3t5z7b9d1f3h5k7m9pq'] }) });
-
-const nullable = <T extends ReturnType<typeof Type.String | typeof Type.Array>>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description });
 
 const key = {
   id: Type.String(),
@@ -78,5 +64,3 @@ export const IssuedKey = Type.Object(
   },
   { title: 'CreatedApiKey' },
 );
-
-export const KeysQuery = Type.Object(paging, { additionalProperties: false });

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { PAGE_LENGTH, PAGE_LENGTH_MAX, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
+import { nullable } from './common.ts';
 import { EmailBody } from './emails.ts';
 
 /** Query parameters of every list. */
@@ -25,7 +26,7 @@ export function listOf<const Name extends string, Item extends TSchema & { title
   const pageOfItems = {
     ...items,
     has_more: Type.Boolean({ description: 'Whether there is a next page' }),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Leads to the next page; null on the last' }),
+    next_cursor: nullable(Type.String(), 'Leads to the next page; null on the last'),
   };
   return Type.Object(pageOfItems, { title: `${item.title}List` });
 }

@@ -2,37 +2,27 @@ import { Type } from 'typebox';
 import { BOUNCE_REASONS } from '../../domain/email/email.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
-import { Timestamp } from './common.ts';
-import { paging } from './lists.ts';
+import { nullable, optional, Timestamp } from './common.ts';
 
 const EXAMPLE = 'ada@example.net';
 
 export const SuppressBody = Type.Object(
   {
-    email: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        'x-rule': 'mailbox',
-        description: 'One address; email or emails, not both',
-        examples: [EXAMPLE, `Ada <${EXAMPLE}>`],
-      }),
-    ),
-    emails: Type.Optional(
-      Type.Unsafe<string[] | null>({
-        type: ['array', 'null'],
-        minItems: 1,
-        maxItems: SUPPRESSIONS_PER_REQUEST,
-        items: { type: 'string', 'x-rule': 'mailbox' },
-        description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
-        examples: [[EXAMPLE, 'grace@example.net']],
-      }),
-    ),
+    email: optional('string', {
+      'x-rule': 'mailbox',
+      description: 'One address; email or emails, not both',
+      examples: [EXAMPLE, `Ada <${EXAMPLE}>`],
+    }),
+    emails: optional<string[]>('array', {
+      minItems: 1,
+      maxItems: SUPPRESSIONS_PER_REQUEST,
+      items: { type: 'string', 'x-rule': 'mailbox' },
+      description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
+      examples: [[EXAMPLE, 'grace@example.net']],
+    }),
   },
   { title: 'CreateSuppressionsRequest', additionalProperties: false, 'x-rule': 'one-or-many' },
 );
-
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description });
 
 export const SuppressionBody = Type.Object(
   {
@@ -42,11 +32,11 @@ export const SuppressionBody = Type.Object(
       title: 'SuppressionOrigin',
       description: 'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
     }),
-    reason: orNull(
+    reason: nullable(
       Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' }),
       'The bounce_reason, if a bounce led to it',
     ),
-    email_id: orNull(Type.String(), 'The email that led to it, if one did'),
+    email_id: nullable(Type.String(), 'The email that led to it, if one did'),
     created_at: Timestamp,
   },
   { title: 'Suppression' },
@@ -58,22 +48,18 @@ export const Suppressed = Type.Union([
   Type.Object({ suppressions: Type.Array(SuppressionBody) }, { title: 'CreatedSuppressions' }),
 ]);
 
-export const SuppressionsQuery = Type.Object(
-  {
-    origin: Type.Optional(
-      Type.Enum([...SUPPRESSION_ORIGINS], {
-        title: 'SuppressionOrigin',
-        description: 'Only those of this origin',
-        examples: ['bounce'],
-      }),
-    ),
-    email: Type.Optional(
-      Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),
-    ),
-    ...paging,
-  },
-  { additionalProperties: false },
-);
+export const SuppressionFilters = {
+  origin: Type.Optional(
+    Type.Enum([...SUPPRESSION_ORIGINS], {
+      title: 'SuppressionOrigin',
+      description: 'Only those of this origin',
+      examples: ['bounce'],
+    }),
+  ),
+  email: Type.Optional(
+    Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),
+  ),
+};
 
 export const SuppressionParams = Type.Object({
   idOrEmail: Type.String({

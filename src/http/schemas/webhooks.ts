@@ -8,8 +8,7 @@ import {
   ENDPOINT_URL_LENGTH,
   type EndpointStatus,
 } from '../../domain/webhooks.ts';
-import { EventTypeName, Timestamp } from './common.ts';
-import { paging } from './lists.ts';
+import { EventTypeName, nullable, optional, Timestamp } from './common.ts';
 
 const url = {
   minLength: 1,
@@ -18,48 +17,38 @@ const url = {
   examples: ['https://example.com/webhooks/sendwright'],
 };
 
-/** Fields that may be omitted or null. */
-const optional = {
-  events: Type.Optional(
-    Type.Unsafe<EventType[] | null>({
-      type: ['array', 'null'],
-      items: { type: 'string', title: 'EventType', enum: [...EVENT_TYPES] },
-      maxItems: 100,
-      description: 'Types that it wants; none means all, also those that come later',
-      examples: [['email.delivered', 'email.bounced']],
-    }),
-  ),
-  description: Type.Optional(
-    Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      maxLength: ENDPOINT_DESCRIPTION_LENGTH,
-      'x-rule': 'one-line',
-      description: 'Your own words',
-      examples: ['Order system'],
-    }),
-  ),
+const more = {
+  events: optional<EventType[]>('array', {
+    items: { type: 'string', title: 'EventType', enum: [...EVENT_TYPES] },
+    maxItems: 100,
+    description: 'Types that it wants; none means all, also those that come later',
+    examples: [['email.delivered', 'email.bounced']],
+  }),
+  description: optional('string', {
+    maxLength: ENDPOINT_DESCRIPTION_LENGTH,
+    'x-rule': 'one-line',
+    description: 'Your own words',
+    examples: ['Order system'],
+  }),
 };
 
 const STATUS = 'An endpoint that is disabled gets nothing; what happens meanwhile is not sent later';
 
 export const CreateEndpointBody = Type.Object(
-  { url: Type.String(url), ...optional },
+  { url: Type.String(url), ...more },
   { title: 'CreateWebhookRequest', additionalProperties: false, description: 'An endpoint' },
 );
 
 export const EditEndpointBody = Type.Object(
   {
-    url: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...url })),
-    ...optional,
-    status: Type.Optional(
-      Type.Unsafe<EndpointStatus | null>({
-        type: ['string', 'null'],
-        title: 'WebhookStatus',
-        enum: [...ENDPOINT_STATUSES, null],
-        description: STATUS,
-        examples: ['enabled'],
-      }),
-    ),
+    url: optional('string', url),
+    ...more,
+    status: optional<EndpointStatus>('string', {
+      title: 'WebhookStatus',
+      enum: [...ENDPOINT_STATUSES, null],
+      description: STATUS,
+      examples: ['enabled'],
+    }),
   },
   {
     title: 'UpdateWebhookRequest',
@@ -73,16 +62,12 @@ export const EndpointParams = Type.Object({ id: Type.String({ examples: ['wh_01k
 const endpoint = {
   id: Type.String(),
   url: Type.String(),
-  description: Type.Union([Type.String(), Type.Null()]),
+  description: nullable(Type.String()),
   events: Type.Array(EventTypeName, { description: 'Types that it wants; none means all' }),
   status: Type.Enum([...ENDPOINT_STATUSES], { title: 'WebhookStatus', description: STATUS }),
-  disabled_reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why it was disabled, when you did not do that yourself',
-  }),
-  disabled_at: Type.Union([Timestamp, Type.Null()], { description: 'When it was disabled; null while it is enabled' }),
-  failing_since: Type.Union([Timestamp, Type.Null()], {
-    description: 'When the first of the failures came that no success has followed',
-  }),
+  disabled_reason: nullable(Type.String(), 'Why it was disabled, when you did not do that yourself'),
+  disabled_at: nullable(Timestamp, 'When it was disabled; null while it is enabled'),
+  failing_since: nullable(Timestamp, 'When the first of the failures came that no success has followed'),
   created_at: Timestamp,
 };
 
@@ -99,26 +84,20 @@ export const EndpointWithSecret = Type.Object(
   { title: 'WebhookWithSecret' },
 );
 
-export const EndpointsQuery = Type.Object(paging, { additionalProperties: false });
-
 export const DeliveryParams = Type.Object({
   id: Type.String(),
   deliveryId: Type.String({ examples: ['whd_01kajcd5p97c1f2a3b4d5e6f70'] }),
 });
 
-export const DeliveriesQuery = Type.Object(
-  {
-    status: Type.Optional(
-      Type.Enum([...DELIVERY_STATUSES], {
-        title: 'DeliveryStatus',
-        description: 'Only deliveries that have this status now',
-        examples: ['failed'],
-      }),
-    ),
-    ...paging,
-  },
-  { additionalProperties: false },
-);
+export const DeliveryFilters = {
+  status: Type.Optional(
+    Type.Enum([...DELIVERY_STATUSES], {
+      title: 'DeliveryStatus',
+      description: 'Only deliveries that have this status now',
+      examples: ['failed'],
+    }),
+  ),
+};
 
 const delivery = {
   id: Type.String(),
@@ -129,7 +108,7 @@ const delivery = {
     description: 'pending until a try is answered 2xx or all ten have failed',
   }),
   created_at: Timestamp,
-  next_attempt_at: Type.Union([Timestamp, Type.Null()], { description: 'Of one that is pending' }),
+  next_attempt_at: nullable(Timestamp, 'Of one that is pending'),
 };
 
 export const DeliverySummary = Type.Object(delivery, { title: 'DeliverySummary' });
@@ -149,12 +128,10 @@ export const DeliveryBody = Type.Object(
     attempts: Type.Array(
       Type.Object({
         at: Timestamp,
-        status_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null when no answer came' }),
+        status_code: nullable(Type.Integer(), 'Null when no answer came'),
         duration_ms: Type.Integer(),
-        response: Type.Union([Type.String(), Type.Null()], { description: 'The first 4 kB of the answer' }),
-        error: Type.Union([Type.String(), Type.Null()], {
-          description: 'Why there was no answer, or why it does not count',
-        }),
+        response: nullable(Type.String(), 'The first 4 kB of the answer'),
+        error: nullable(Type.String(), 'Why there was no answer, or why it does not count'),
       }),
       { description: 'Every try, oldest first' },
     ),
@@ -167,22 +144,13 @@ const instant = { 'x-rule': 'instant', examples: ['2026-03-01T09:30:00Z'] };
 export const ReplayBody = Type.Object(
   {
     since: Type.String({ ...instant, description: 'Events that happened at this instant or later' }),
-    until: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        ...instant,
-        description: 'And not after this one; now, if left out',
-      }),
-    ),
-    status: Type.Optional(
-      Type.Unsafe<DeliveryStatus | null>({
-        type: ['string', 'null'],
-        title: 'DeliveryStatus',
-        enum: [...DELIVERY_STATUSES, null],
-        description: 'Only deliveries that have this status now; else all',
-        examples: ['failed'],
-      }),
-    ),
+    until: optional('string', { ...instant, description: 'And not after this one; now, if left out' }),
+    status: optional<DeliveryStatus>('string', {
+      title: 'DeliveryStatus',
+      enum: [...DELIVERY_STATUSES, null],
+      description: 'Only deliveries that have this status now; else all',
+      examples: ['failed'],
+    }),
   },
   { title: 'ReplayDeliveriesRequest', additionalProperties: false, description: 'Which deliveries' },
 );

@@ -125,18 +125,3 @@ export function onApi(ask: (api: Api, ...args: never[]) => Promise<unknown>) {
 function print(result: unknown): void {
   if (result !== undefined) console.log(JSON.stringify(result, null, 2));
 }
-
-/** Rows per page of a list that is printed as a whole. */
-const PAGE_ROWS = 1_000;
-
-/** All rows of a list that the store returns in pages. */
-export async function allRows<Row>(
-  page: (after: Row | null, limit: number) => Promise<readonly Row[]>,
-): Promise<Row[]> {
-  const all: Row[] = [];
-  for (;;) {
-    const rows = await page(all.at(-1) ?? null, PAGE_ROWS);
-    all.push(...rows);
-    if (rows.length < PAGE_ROWS) return all;
-  }
-}

@@ -10,12 +10,13 @@ import {
   showDomain,
 } from '../../accounts/domains.ts';
 import { type Domain, listDomains } from '../../store/domains/domains.ts';
+import { readAll } from '../../store/postgres/page.ts';
 import type { Db, Pool } from '../../store/postgres/pool.ts';
 import { readSettings } from '../env.ts';
 import { makeSenderDomains, sendersOf } from '../wiring/sender-domains.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { addGroup, allRows, onDatabase, organizationOption, required } from './command.ts';
+import { addGroup, onDatabase, organizationOption, required } from './command.ts';
 
 interface DomainOptions {
   readonly organization: string;
@@ -64,7 +65,7 @@ async function addByHand(
 
 async function listByHand(db: Db, organization: string): Promise<Domain[]> {
   await requireOrganization(db, organization);
-  return allRows((after, limit) => listDomains(db, organization, after, limit));
+  return readAll((after, limit) => listDomains(db, organization, after, limit));
 }
 
 async function showByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {

@@ -4,9 +4,10 @@ import { OPERATOR } from '../../accounts/actor.ts';
 import { createKey, endKey } from '../../accounts/keys.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { type KeySummary, listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/accounts/keys.ts';
+import { readAll } from '../../store/postgres/page.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { auditedTogether } from './audit.ts';
-import { addGroup, allRows, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
+import { addGroup, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
 
 /** Adds the commands about API keys. */
 export function addKeyCommands(program: Command): void {
@@ -45,7 +46,7 @@ async function create(pool: Pool, { organization, preset, domain: domains }: Key
 
 async function list(pool: Pool, { organization }: { organization: string }): Promise<KeySummary[]> {
   await requireOrganization(pool, organization);
-  return allRows((after, limit) => listKeys(pool, organization, after, limit));
+  return readAll((after, limit) => listKeys(pool, organization, after, limit));
 }
 
 async function revoke(pool: Pool, { key }: { key: string }): Promise<{ id: string }> {

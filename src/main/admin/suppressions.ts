@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
-import { allSuppressions, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { listSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
+import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited } from './audit.ts';
 import { addGroup, onDatabase, organizationOption, required } from './command.ts';
@@ -50,7 +52,10 @@ async function remove(pool: Pool, options: EntryOptions): Promise<unknown> {
 
 async function list(pool: Pool, { organization }: { organization: string }): Promise<unknown> {
   await requireOrganization(pool, organization);
-  return audited(pool, { organization, action: 'suppressions.export' }, () => allSuppressions(pool, organization));
+  const filters = { origin: null, email: null };
+  return audited(pool, { organization, action: 'suppressions.export' }, () =>
+    readAll<Suppression>((after, limit) => listSuppressions(pool, organization, filters, after, limit)),
+  );
 }
 
 async function checkEntry(pool: Pool, options: EntryOptions): Promise<EntryOptions> {

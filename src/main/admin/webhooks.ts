@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { createEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
+import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { addGroup, allRows, eventOption, onDatabase, organizationOption, required } from './command.ts';
+import { addGroup, eventOption, onDatabase, organizationOption, required } from './command.ts';
 
 /** The relay polls the outbox. */
 const wakeNobody = (): void => undefined;
@@ -50,7 +51,7 @@ async function add(
 
 async function list(pool: Pool, { organization }: { organization: string }): Promise<Endpoint[]> {
   await requireOrganization(pool, organization);
-  return allRows((after, limit) => listEndpoints(pool, organization, after, limit));
+  return readAll((after, limit) => listEndpoints(pool, organization, after, limit));
 }
 
 async function remove(pool: Pool, { organization, webhook: id }: { organization: string; webhook: string }) {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { request } from 'undici';
-import type { Metrics } from '../../http/routes/health.ts';
+import type { Metrics } from '../../http/deps.ts';
 import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '../../telemetry/gauges.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isSame } from '../../lib/digest.ts';
 import type { ChatReport } from '../chat-provider.ts';
-import { type Fields, isObject, isText, listOf } from '../json-fields.ts';
-import { type MetaError, readError, sentence } from './errors.ts';
+import { sentence } from '../chat-refusals.ts';
+import { type Fields, isObject, isText, parseObject } from '../json-fields.ts';
+import { readError } from './errors.ts';
 
 /**
  * Whether the sender of these bytes knows the app's secret: `X-Hub-Signature-256`,
@@ -45,14 +46,10 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
  * @returns none when it speaks of nothing that we keep, also when it is no JSON
  */
 export function readMetaCallback(rawBody: Buffer): ChatReport[] {
-  return readMetaValues(rawBody).flatMap(readStatuses);
-}
-
-/** The values of a post about messages: statuses of ours, and messages of users. */
-export function readMetaValues(rawBody: Buffer): Fields[] {
-  return listOf(parse(rawBody)['entry'])
+  return listOf(parseObject(rawBody.toString())?.['entry'])
     .flatMap((entry) => listOf(entry['changes']))
-    .flatMap(({ field, value }) => (field === 'messages' && isObject(value) ? [value] : []));
+    .filter(({ field }) => field === 'messages')
+    .flatMap(({ value }) => (isObject(value) ? readStatuses(value) : []));
 }
 
 function readStatuses({ statuses, metadata }: Fields): ChatReport[] {
@@ -75,19 +72,14 @@ function readStatus({ id, status, errors, biz_opaque_callback_data: ours }: Fiel
     dedupeKey: `${id} ${change}`,
   };
   if (change !== 'failed') return report;
-  const error: MetaError = readError(listOf(errors)[0]);
+  const { code, message } = readError(listOf(errors)[0]);
   return {
     ...report,
-    error: sentence('Meta could not deliver it', error),
-    ...(error.code !== undefined && { errorCode: String(error.code) }),
+    error: sentence('Meta could not deliver it', code, message),
+    ...(code !== undefined && { errorCode: String(code) }),
   };
 }
 
-function parse(rawBody: Buffer): Fields {
-  try {
-    const body: unknown = JSON.parse(rawBody.toString());
-    return isObject(body) ? body : {};
-  } catch {
-    return {};
-  }
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }

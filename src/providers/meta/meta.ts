@@ -1,9 +1,9 @@
-import { isUserId } from '../../domain/chat/recipient.ts';
 import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat/chat.ts';
-import { characters } from '../../lib/text.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
+import { captionProblem, classifyUnanswered, lengthProblem, unclearAnswer } from '../chat-refusals.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
-import { classifyRefusal, readError } from './errors.ts';
+import { isObject, parseObject } from '../json-fields.ts';
+import { classifyMetaRefusal, readError } from './errors.ts';
 
 export interface MetaSettings {
   /** What Meta calls the number. */
@@ -15,10 +15,9 @@ export interface MetaSettings {
   readonly timeout?: number;
 }
 
-export const GRAPH_VERSION = 'v25.0';
+const VERSION = 'v25.0';
 const TIMEOUT = 30;
 const MAX_TEXT = 4_096;
-const MAX_CAPTION = 1_024;
 
 /**
  * Sends chat-app messages from one number through Meta's WhatsApp Cloud API
@@ -44,26 +43,22 @@ export function metaProvider(settings: MetaSettings): ChatProvider {
     refusal,
     async send(message) {
       const { trace, result } = await traced(() => post(toBody(message)));
-      if (result.status === 'fulfilled')
-        return classifyAnswer(result.value.status, result.value.text, trace.retryAfter);
-      const { reached, reason } = trace.failure ?? { reached: 'may have arrived', reason: 'connection lost' };
-      return reached === 'never left'
-        ? { kind: 'busy', detail: `Meta could not be reached: ${reason}.` }
-        : { kind: 'unknown', detail: `Meta did not answer: ${reason}.` };
+      if (result.status === 'rejected') return classifyUnanswered('Meta', trace);
+      return classifyAnswer(result.value.status, result.value.text, trace.retryAfter);
     },
   };
 }
 
 /** Where Meta's API has what belongs to a number. */
 export function phoneNumberUrl({ baseUrl, phoneNumberId }: Pick<MetaSettings, 'baseUrl' | 'phoneNumberId'>): string {
-  return `${baseUrl.replace(/\/$/, '')}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
+  return `${baseUrl.replace(/\/$/, '')}/${VERSION}/${encodeURIComponent(phoneNumberId)}`;
 }
 
 function refusal({ type, content }: OutgoingChat): string | undefined {
-  const [text, limit, what] =
-    type === 'text' ? [content.text, MAX_TEXT, 'text'] : [captionOf(content), MAX_CAPTION, 'a caption'];
-  const length = type === 'template' ? 0 : characters(text ?? '');
-  return length > limit ? `WhatsApp carries at most ${limit} characters of ${what}, not ${length}.` : undefined;
+  if (type === 'template') return undefined;
+  return type === 'text'
+    ? lengthProblem('WhatsApp', 'text', content.text, MAX_TEXT)
+    : captionProblem(captionOf(content));
 }
 
 function toBody(message: OutgoingChat): object {
@@ -71,8 +66,7 @@ function toBody(message: OutgoingChat): object {
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
-    // Meta drops a message whose `to` is a user id without an error.
-    ...(isUserId(to) ? { recipient: to } : { to }),
+    to,
     type,
     [type]: payloadOf(type, content),
     biz_opaque_callback_data: id,
@@ -109,18 +103,9 @@ function payloadOf(type: OutgoingChat['type'], content: ChatContent): object | n
 
 /** Without a message id the outcome is unknown. */
 function classifyAnswer(status: number, text: string, after: number | undefined): ChatOutcome {
-  const answer = parse(text) as { messages?: { id?: unknown }[]; error?: unknown } | null | undefined;
-  if (status >= 300 || answer?.error) return classifyRefusal(status, readError(answer?.error), after);
-  const id = Array.isArray(answer?.messages) ? answer.messages[0]?.id : undefined;
-  return typeof id === 'string' && id !== ''
-    ? { kind: 'sent', messageId: id }
-    : { kind: 'unknown', detail: 'Meta answered without saying whether it took the message.' };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const answer = parseObject(text) ?? {};
+  if (status >= 300 || answer['error']) return classifyMetaRefusal(status, readError(answer['error']), after);
+  const [message] = Array.isArray(answer['messages']) ? (answer['messages'] as unknown[]) : [];
+  const id = isObject(message) ? message['id'] : undefined;
+  return typeof id === 'string' && id !== '' ? { kind: 'sent', messageId: id } : unclearAnswer('Meta');
 }

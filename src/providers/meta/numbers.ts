@@ -1,8 +1,8 @@
 import type { NumberVerification } from '../../domain/chat/chat.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
-import { isObject } from '../json-fields.ts';
+import { parseObject } from '../json-fields.ts';
 import { type MetaSettings, phoneNumberUrl } from './meta.ts';
-import { classifyRefusal, readError } from './errors.ts';
+import { classifyMetaRefusal, readError } from './errors.ts';
 
 /** Seconds; a user waits for the answer. */
 const TIMEOUT = 10;
@@ -25,9 +25,9 @@ export async function verifyMetaNumber(settings: MetaSettings, number: string): 
   });
   if (result.status === 'rejected') return UNAVAILABLE;
   const { status, text } = result.value;
-  const body = parse(text);
+  const body = parseObject(text);
   if (status >= 300 || body === undefined || body['error'] !== undefined) {
-    const { kind } = classifyRefusal(status, readError(body?.['error']), undefined);
+    const { kind } = classifyMetaRefusal(status, readError(body?.['error']));
     return kind === 'account' || kind === 'refused' ? NO_ACCESS : UNAVAILABLE;
   }
   return digits(body['display_phone_number']) === digits(number) ? { kind: 'verified' } : OTHER_NUMBER;
@@ -47,13 +47,4 @@ const OTHER_NUMBER: NumberVerification = {
 /** Meta writes a number with spaces and hyphens, with or without the plus. */
 function digits(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll(/\D/g, '') : '';
-}
-
-function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) ? body : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,7 @@
 import { validateRequest } from 'twilio/lib/webhooks/webhooks.js';
 import { bodyProblem } from '../../lib/text.ts';
 import type { ChatReport } from '../chat-provider.ts';
-import { sentence } from './errors.ts';
+import { twilioSentence } from './errors.ts';
 
 /**
  * Returns true if `X-Twilio-Signature` was made with the account's token, https://www.twilio.com/docs/usage/security.
@@ -117,7 +117,7 @@ export function readTwilioStatus(current: TwilioStatus, messageId: string | unde
   const words = text ?? (status === 'canceled' ? 'it was canceled at Twilio' : undefined);
   return {
     ...report,
-    error: sentence('Twilio could not deliver it', code, words),
+    error: twilioSentence('Twilio could not deliver it', code, words),
     ...(code !== undefined && { errorCode: String(code) }),
   };
 }

@@ -1,15 +1,11 @@
 import type { ChatOutcome } from '../chat-provider.ts';
-
-type Kind = 'refused' | 'busy' | 'account';
+import { type ChatRefusal, classifyRefusal, type ErrorCodes, kindOfCode, sentence } from '../chat-refusals.ts';
 
 /** The recipient has sent STOP to the sender. */
 export const OPTED_OUT = 21610;
 
-/**
- * Twilio's error codes by what they ask for (https://www.twilio.com/docs/api/errors). `busy` passes by itself, `account`
- * when our account or settings are repaired, `refused` never.
- */
-const CODES: Readonly<Record<Kind, ReadonlySet<number>>> = {
+/** https://www.twilio.com/docs/api/errors */
+const CODES: ErrorCodes = {
   busy: new Set([
     20429, 14107, 21611, 63017, 63018, 63038, 30001, 20500, 20503, 30008, 63001, 63010, 63012, 63013, 63023,
   ]),
@@ -49,46 +45,13 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [63049, 'the chat app chose not to deliver it'],
 ]);
 
-/** A sentence for customers: the event, the reason if known, and Twilio's code. */
-export function sentence(what: string, code: number | undefined, reason?: string): string {
-  const why = reason ?? (code === undefined ? undefined : WORDS.get(code));
-  const number = code === undefined ? '' : ` (error ${code})`;
-  return why === undefined ? `${what}${number}.` : `${what}: ${why.replace(/\.$/, '')}${number}.`;
-}
-
-/** An answer of 400 or above. `code` and `message` are missing where it is not Twilio who speaks. */
-export interface TwilioRefusal {
-  readonly status: number;
-  readonly code: number | undefined;
-  readonly message: string | undefined;
-  /** Milliseconds of its Retry-After. */
-  readonly after: number | undefined;
+/** A sentence for customers, with the meaning of the code if Twilio gave no reason. */
+export function twilioSentence(what: string, code: number | undefined, reason?: string): string {
+  return sentence(what, code, reason ?? WORDS.get(code ?? 0));
 }
 
 /** Classifies an unsuccessful response. The HTTP status decides for codes that are not listed. */
-export function classifyRefusal({ status, code, message, after }: TwilioRefusal): ChatOutcome {
-  const codes = { ...(code !== undefined && { code: String(code) }) };
-  const kind = (Object.keys(CODES) as Kind[]).find((name) => code !== undefined && CODES[name].has(code));
-  switch (kind ?? kindOf(status, code !== undefined)) {
-    case 'refused':
-      return { kind: 'refused', detail: sentence('Twilio refused it', code, message), ...codes };
-    case 'account':
-      return { kind: 'account', detail: sentence(`Twilio answered ${status}`, code, message), ...codes };
-    case 'busy':
-      return {
-        kind: 'busy',
-        detail: sentence(`Twilio answered ${status}`, code, message),
-        ...codes,
-        ...(after !== undefined && { after }),
-      };
-    case 'unknown':
-      return { kind: 'unknown', detail: sentence(`Twilio answered ${status}`, code, message) };
-  }
-}
-
-/** Without a code of Twilio's, a 5xx may come from something in front of it that passed the message on. */
-function kindOf(status: number, isTwilio: boolean): Kind | 'unknown' {
-  if (status === 429 || status === 503) return 'busy';
-  if (status === 408 || status >= 500) return isTwilio ? 'busy' : 'unknown';
-  return status === 400 && isTwilio ? 'refused' : 'account';
+export function classifyTwilioRefusal(refusal: ChatRefusal): ChatOutcome {
+  const { code, message = WORDS.get(code ?? 0) } = refusal;
+  return classifyRefusal('Twilio', kindOfCode(CODES, code), { ...refusal, message });
 }

@@ -1,9 +1,11 @@
 import type { OutgoingChat } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
+import { classifyUnanswered, unclearAnswer } from '../chat-refusals.ts';
 import { type Trace, traced } from '../http-trace.ts';
+import type { Fields } from '../json-fields.ts';
 import { readTwilioStatus } from './callbacks.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
-import { classifyRefusal } from './errors.ts';
+import { classifyTwilioRefusal } from './errors.ts';
 
 /** The account that messages are sent with. */
 export interface MessagingAccount extends TwilioAccount {
@@ -61,7 +63,7 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       );
       if (result.status === 'rejected') return classifyFailure(result.reason, trace);
       const sid = (result.value as { sid?: unknown }).sid;
-      return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : NO_ID;
+      return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : unclearAnswer('Twilio');
     },
     async find(message, since, isAnothers) {
       // Not by the time it was sent: one that still waits at Twilio has none. Times there are whole seconds.
@@ -95,27 +97,16 @@ export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').trim();
 }
 
-const NO_ID: ChatOutcome = {
-  kind: 'unknown',
-  detail: 'Twilio answered without saying whether it took the message.',
-};
-
 /** An error of the SDK's: an answer of 400 and above has a status. */
 function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
-  if (trace.failure) {
-    const { reached, reason } = trace.failure;
-    return reached === 'never left'
-      ? { kind: 'busy', detail: `Twilio could not be reached: ${reason}.` }
-      : { kind: 'unknown', detail: `Twilio did not answer: ${reason}.` };
-  }
-  const { status, code, message } = error as { status?: unknown; code?: unknown; message?: unknown };
-  if (typeof status !== 'number') return error instanceof SyntaxError ? NO_ID : LOST;
-  return classifyRefusal({
+  if (trace.failure) return classifyUnanswered('Twilio', trace);
+  const { status, code, message } = error as Fields;
+  if (typeof status !== 'number')
+    return error instanceof SyntaxError ? unclearAnswer('Twilio') : classifyUnanswered('Twilio', {});
+  return classifyTwilioRefusal({
     status,
     code: Number.isSafeInteger(code) ? (code as number) : undefined,
     message: Number.isSafeInteger(code) && typeof message === 'string' && message !== '' ? message : undefined,
     after: trace.retryAfter,
   });
 }
-
-const LOST: ChatOutcome = { kind: 'unknown', detail: 'Twilio did not answer: connection lost.' };

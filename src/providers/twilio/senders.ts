@@ -1,7 +1,7 @@
 import type { NumberVerification } from '../../domain/chat/chat.ts';
 import { traced } from '../http-trace.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
-import { classifyRefusal } from './errors.ts';
+import { classifyTwilioRefusal } from './errors.ts';
 
 /** Seconds; a user waits for the answer. */
 const TIMEOUT = 10;
@@ -27,7 +27,7 @@ export async function verifyTwilioNumber(account: TwilioAccount, number: string)
   const { status, code } = result.reason as { status?: unknown; code?: unknown };
   if (trace.failure || typeof status !== 'number') return UNAVAILABLE;
   const refusal = { status, code: typeof code === 'number' ? code : undefined, message: undefined, after: undefined };
-  const { kind } = classifyRefusal(refusal);
+  const { kind } = classifyTwilioRefusal(refusal);
   return kind === 'account' || kind === 'refused' ? NO_ACCESS : UNAVAILABLE;
 }
 

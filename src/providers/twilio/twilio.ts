@@ -1,6 +1,6 @@
 import { captionOf, type OutgoingChat } from '../../domain/chat/chat.ts';
-import { characters } from '../../lib/text.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
+import { captionProblem, lengthProblem } from '../chat-refusals.ts';
 import { type Endpoints, type Match, type MessagingAccount, type Payload, plain, twilioMessages } from './messages.ts';
 import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioContent } from './templates.ts';
 
@@ -11,8 +11,6 @@ export interface TwilioSettings extends MessagingAccount {
 
 /** https://www.twilio.com/docs/messaging/api/message-resource */
 const MAX_TEXT = 1_600;
-/** WhatsApp's own. */
-const MAX_CAPTION = 1_024;
 
 /** Sends chat-app messages from one number through Twilio. Throws when `accountSid` is none. */
 export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatProvider {
@@ -47,17 +45,11 @@ function refusal({ type, content }: OutgoingChat): string | undefined {
   const { text, preview_url: preview, document, template } = content;
   const caption = captionOf(content);
   switch (type) {
-    case 'text': {
+    case 'text':
       if (preview) return 'Twilio carries no preview_url: the chat app itself decides whether it shows a link.';
-      const length = characters(text ?? '');
-      return length > MAX_TEXT ? `Twilio carries at most ${MAX_TEXT} characters of text, not ${length}.` : undefined;
-    }
-    case 'image': {
-      const length = characters(caption ?? '');
-      return length > MAX_CAPTION
-        ? `WhatsApp carries at most ${MAX_CAPTION} characters of a caption, not ${length}.`
-        : undefined;
-    }
+      return lengthProblem('Twilio', 'text', text, MAX_TEXT);
+    case 'image':
+      return captionProblem(caption);
     case 'document':
       if (caption !== null) return 'Twilio carries documents without a caption.';
       return document?.filename ? 'Twilio carries documents without a file name.' : undefined;

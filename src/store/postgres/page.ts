@@ -35,3 +35,17 @@ export function decodeCursor(text: string): Cursor {
   const [created_at, id] = JSON.parse(text) as [string, string];
   return { created_at, id };
 }
+
+const ROWS_PER_PAGE = 1_000;
+
+/** Reads all rows of a list page by page. */
+export async function readAll<Row>(
+  page: (after: Row | null, limit: number) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const rows = await page(all.at(-1) ?? null, ROWS_PER_PAGE);
+    all.push(...rows);
+    if (rows.length < ROWS_PER_PAGE) return all;
+  }
+}

@@ -26,6 +26,7 @@ test('the demonstration has an organization with a verified domain, the same one
   assert.equal(domain?.status, 'verified');
   const [number] = await listNumbers(pool, first.organization_id, null, 1);
   assert.equal(number?.number, '+12025550142');
+  assert.equal(first.sms_from, '+12025550143');
   assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
 });
 
@@ -75,6 +76,7 @@ const DEMO = {
   organization_id: 'org_1',
   api_key: 'sw_live_1',
   domain: 'demo.example',
+  sms_from: '+12025550143',
   dashboard: { email: 'owner@demo.example', password: 'a password' },
 };
 

@@ -17,6 +17,7 @@ const DEV: DevFile = {
   organization_id: 'org_1',
   from: 'hello@demo.example',
   domain: 'demo.example',
+  sms_from: '+12025550143',
   dashboard_url: 'http://127.0.0.1:3000/dashboard',
   dashboard_email: 'owner@demo.example',
   dashboard_password: 'a password',

@@ -1,0 +1,79 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { chatSeal, type ConnectDeps } from '../accounts/chat-numbers.ts';
+import { makeWebhookIntake } from '../accounts/webhooks.ts';
+import { makeDownloadLinks } from '../domain/email/download-links.ts';
+import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
+import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
+import type { IntakeDeps } from '../intake/emails.ts';
+import type { NetworkLimits } from '../intake/network-limits.ts';
+import type { Ranges } from '../lib/ip-ranges.ts';
+import type { SecretKeys } from '../lib/secret-key.ts';
+import { gatherFeedback } from '../projection/gathered-feedback.ts';
+import type { SenderDomainDeps } from '../sender-domains/deps.ts';
+import type { KeyCache } from '../store/accounts/key-cache.ts';
+import type { FileStore } from '../store/files/file-store.ts';
+import { makeCursors } from './cursor.ts';
+import type { CurrentDescription } from './docs/current-examples.ts';
+import { makeMigrationCheck } from './plugins/readiness.ts';
+
+export interface HttpDeps extends IntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
+  readonly log: FastifyBaseLogger;
+  /** The setting `SECRET_KEY`. It signs cursors and links that callers send back. */
+  readonly secretKey: SecretKeys;
+  /** The base of download links and callbacks; links without it start with the address that the caller reached. */
+  readonly publicUrl: string | undefined;
+  readonly maxBodyBytes: number;
+  /** Sender domain in the examples of the API description; undefined means `example.com`. */
+  readonly docsSenderDomain: string | undefined;
+  readonly files: FileStore;
+  readonly keys: KeyCache;
+  readonly networks: NetworkLimits;
+  /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
+  readonly trustedProxies: Ranges;
+  readonly senderDomains: SenderDomainDeps;
+  /** Private ranges that endpoint URLs may resolve to. */
+  readonly webhookAllowCidrs: readonly string[];
+  readonly postmarkCallbacks: {
+    /** User name and password of HTTP Basic authentication (RFC 7617); null refuses every callback. */
+    readonly credentials: { readonly user: string; readonly password: string } | null;
+    /** The message stream for marketing email. */
+    readonly broadcastStream: string;
+  };
+  /** Secrets that authenticate callbacks of chat-app providers. Without them, callbacks are refused. */
+  readonly chatCallbacks: {
+    /** The token of the account that numbers without their own token use. */
+    readonly twilioAuthToken: string | undefined;
+    readonly metaAppSecret: string | undefined;
+    /** The token that Meta must present when it verifies the callback URL. */
+    readonly metaVerifyToken: string | undefined;
+  };
+  readonly metrics: Metrics;
+}
+
+/** The metrics for Prometheus, rendered for each request, and their content type. */
+export interface Metrics {
+  readonly type: string;
+  readonly text: () => Promise<string>;
+}
+
+/** The dependencies of handlers: those of the process, and what is derived from them once. */
+export type RouteDeps = ReturnType<typeof makeRouteDeps>;
+
+export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
+  const { pool, wakeRelay, secretKey, limits, senderDomains, verifyNumber, webhookAllowCidrs } = deps;
+  const seal = chatSeal(secretKey);
+  return {
+    ...deps,
+    describeApi,
+    cursors: makeCursors(secretKey),
+    downloadLinks: makeDownloadLinks(secretKey),
+    unsubscribeTokens: makeUnsubscribeTokens(secretKey),
+    metadataSigner: makeMetadataSigner(secretKey),
+    seal,
+    numbers: { pool, seal, verifyNumber, limits: limits.organization },
+    domains: { ...senderDomains, wakeRelay, limits },
+    webhooks: makeWebhookIntake(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),
+    projectFeedback: gatherFeedback(pool),
+    missingMigrations: makeMigrationCheck(pool),
+  };
+}

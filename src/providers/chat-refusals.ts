@@ -1,0 +1,76 @@
+import { characters } from '../lib/text.ts';
+import type { ChatOutcome } from './chat-provider.ts';
+import type { Trace } from './http-trace.ts';
+
+type Kind = 'refused' | 'busy' | 'account';
+
+/**
+ * A provider's error codes by what they ask for: `busy` passes by itself, `account` when our account or settings are
+ * repaired, `refused` never.
+ */
+export type ErrorCodes = Readonly<Record<Kind, ReadonlySet<number>>>;
+
+export function kindOfCode(codes: ErrorCodes, code: number | undefined): Kind | undefined {
+  return (Object.keys(codes) as Kind[]).find((kind) => code !== undefined && codes[kind].has(code));
+}
+
+/** A sentence for customers: the event, the reason if known, and the provider's code. */
+export function sentence(what: string, code: number | undefined, reason: string | undefined): string {
+  const number = code === undefined ? '' : ` (error ${code})`;
+  return reason === undefined ? `${what}${number}.` : `${what}: ${reason.replace(/\.$/, '')}${number}.`;
+}
+
+/** An answer of 400 or above. `code` and `message` are missing if something in front of the provider has answered. */
+export interface ChatRefusal {
+  readonly status: number;
+  readonly code: number | undefined;
+  readonly message: string | undefined;
+  /** Milliseconds of its Retry-After. */
+  readonly after: number | undefined;
+}
+
+/** Classifies an unsuccessful response. @param kind undefined for codes that are not listed: the HTTP status decides */
+export function classifyRefusal(
+  provider: string,
+  kind: Kind | undefined,
+  { status, code, message, after }: ChatRefusal,
+): ChatOutcome {
+  const decided = kind ?? kindOfStatus(status, code !== undefined);
+  const what = decided === 'refused' ? `${provider} refused it` : `${provider} answered ${status}`;
+  const detail = sentence(what, code, message);
+  if (decided === 'unknown') return { kind: decided, detail };
+  const refusal = { kind: decided, detail, ...(code !== undefined && { code: String(code) }) };
+  return decided === 'busy' && after !== undefined ? { ...refusal, kind: decided, after } : refusal;
+}
+
+/** Without a code of the provider, a 5xx may come from something in front of it that passed the message on. */
+function kindOfStatus(status: number, isProvider: boolean): Kind | 'unknown' {
+  if (status === 429 || status === 503) return 'busy';
+  if (status === 408 || status >= 500) return isProvider ? 'busy' : 'unknown';
+  return status === 400 && isProvider ? 'refused' : 'account';
+}
+
+/** Classifies a request that failed below HTTP. */
+export function classifyUnanswered(provider: string, { failure }: Trace): ChatOutcome {
+  const { reached, reason } = failure ?? { reached: 'may have arrived', reason: 'connection lost' };
+  return reached === 'never left'
+    ? { kind: 'busy', detail: `${provider} could not be reached: ${reason}.` }
+    : { kind: 'unknown', detail: `${provider} did not answer: ${reason}.` };
+}
+
+/** An answer of success without a message id. */
+export function unclearAnswer(provider: string): ChatOutcome {
+  return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
+}
+
+/** WhatsApp's own limit. */
+const MAX_CAPTION = 1_024;
+
+export function captionProblem(caption: string | null): string | undefined {
+  return lengthProblem('WhatsApp', 'a caption', caption, MAX_CAPTION);
+}
+
+export function lengthProblem(who: string, what: string, text: string | null, limit: number): string | undefined {
+  const length = characters(text ?? '');
+  return length > limit ? `${who} carries at most ${limit} characters of ${what}, not ${length}.` : undefined;
+}
