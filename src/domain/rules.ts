@@ -15,6 +15,7 @@ import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
 import { phoneInQuery, phoneProblem, recipientProblem } from './chat/phone.ts';
+import { parseRecipient, parseRecipientQuery, recipientError } from './chat/recipient.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
@@ -143,6 +144,8 @@ export const RULES = {
   phone: (value: string) => problem(phoneProblem(value)),
   'phone-in-query': (value: string) => problem(phoneProblem(phoneInQuery(value))),
   recipient: (value: string) => problem(recipientProblem(value)),
+  'chat-recipient': (value: string) => problem(recipientError(parseRecipient(value))),
+  'chat-recipient-in-query': (value: string) => problem(recipientError(parseRecipientQuery(value))),
   'chat-content': contentProblem,
   template: templateProblem,
   'chat-number': numberProblem,

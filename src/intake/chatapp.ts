@@ -1,7 +1,8 @@
 import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { parsePhone, type Phone, PHONE_PROBLEMS } from '../domain/chat/phone.ts';
+import { parsePhone } from '../domain/chat/phone.ts';
+import { parseRecipient } from '../domain/chat/recipient.ts';
 import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
@@ -16,7 +17,7 @@ import { organizationSuspended } from '../accounts/suspension.ts';
 export interface ChatRequest {
   /** In international form; null for the only connected number. */
   readonly from: string | null;
-  /** In international form. */
+  /** A number in international form, or a business-scoped user id. */
   readonly to: string;
   readonly type: ChatType;
   readonly content: ChatContent;
@@ -37,16 +38,15 @@ export async function sendChat(
   { from, to, type, content }: ChatRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
-  const recipient = phone(to, 'to');
-  if (recipient.country === undefined) throw new ServiceError('validation_error', PHONE_PROBLEMS.nowhere, 'to');
+  const recipient = valid(parseRecipient(to), 'to');
   if (content.image) refusePrivate(content.image.link, 'image.link');
   if (content.document) refusePrivate(content.document.link, 'document.link');
   const now = Date.now();
   const chat = {
     id: newId('wa', now),
     event_id: newId('evt', now),
-    from: from === null ? null : phone(from, 'from').number,
-    to: recipient.number,
+    from: from === null ? null : valid(parsePhone(from), 'from').number,
+    to: recipient.to,
     country: recipient.country,
     type,
     content,
@@ -64,8 +64,7 @@ export async function sendChat(
 }
 
 /** @throws ServiceError validation_error */
-function phone(text: string, param: string): Phone {
-  const parsed = parsePhone(text);
+function valid<T extends object>(parsed: T | string, param: string): T {
   if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
   return parsed;
 }

@@ -80,6 +80,23 @@ describe('POST /v1/chatapp', () => {
     });
   }
 
+  it('accepts a user id in place of a number, and lists its messages by it', async () => {
+    const userId = 'DE.13491208655302741918';
+    const accepted = await sent({ to: userId });
+    assert.equal(accepted['country'], 'DE');
+    const { to } = await shown(accepted.id);
+    assert.equal(to, userId);
+    const { messages } = body<{ messages: Json[] }>(await ours.call('GET', `/v1/chatapp?to=${userId}`), 200);
+    assert.deepEqual(
+      messages.map(({ id }) => id),
+      [accepted.id],
+    );
+    for (const wrong of ['DE.', 'ZZ.1', `DE.${'1'.repeat(129)}`]) {
+      assertRefused(await post({ to: wrong }), 422, 'validation_error', 'to');
+    }
+    assertRefused(await ours.call('GET', '/v1/chatapp?to=DE.'), 422, 'validation_error', 'to');
+  });
+
   it('stores an outbox row and wakes the relay, and stores nothing of a refused message', async () => {
     const wakes = service.wakes();
     const { id } = await sent({});

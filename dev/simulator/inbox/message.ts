@@ -27,7 +27,7 @@ export interface InboxChat {
   readonly id: string;
   /** E.164; for Meta the phone number id; of an SMS also a short code or a messaging service. */
   readonly from: string;
-  /** E.164. */
+  /** E.164, or a user id. */
   readonly to: string;
   readonly type: ChatType;
   /** Of a text. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import { characters } from '../../../src/lib/text.ts';
 import type { ChatAnswer } from '../chat-call.ts';
 import type { InboxChat, Received } from '../inbox/message.ts';
@@ -13,7 +14,9 @@ const caption = Type.Optional(Type.String());
 /** The body of `POST /{phone_number_id}/messages` as far as the simulator looks at it. */
 const Message = Type.Object({
   messaging_product: Type.Literal('whatsapp'),
-  to: text,
+  to: Type.Optional(text),
+  /** A user id. */
+  recipient: Type.Optional(text),
   type: Type.Enum(['text', 'template', 'image', 'document']),
   biz_opaque_callback_data: Type.Optional(Type.String({ maxLength: 512 })),
   text: Type.Optional(Type.Object({ body: text, preview_url: optional(Type.Boolean()) })),
@@ -49,8 +52,8 @@ export function judge(input: unknown, sender: string, now: number): ChatAnswer |
     const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'The message';
     return refuse(400, CODE.parameter, 'Invalid parameter', `${where} ${error?.message ?? 'has the wrong type'}.`);
   }
-  const to = input.to.replaceAll(/[^\d]/g, '');
-  if (!/^[1-9]\d{6,14}$/.test(to)) return refuse(400, CODE.parameter, 'Invalid parameter', 'to is not a phone number.');
+  const to = recipientOf(input);
+  if (to === undefined) return refuse(400, CODE.parameter, 'Invalid parameter', 'to is not a phone number.');
   const { type } = input;
   const media = type === 'image' ? input.image : type === 'document' ? input.document : undefined;
   if (!input[type]) return refuse(400, CODE.missing, 'Required parameter is missing', `${type} is missing.`);
@@ -58,7 +61,14 @@ export function judge(input: unknown, sender: string, now: number): ChatAnswer |
     return refuse(400, CODE.parameter, `Param text['body'] must be at most ${MAX_TEXT} characters long.`);
   if (characters(media?.caption ?? '') > MAX_CAPTION)
     return refuse(400, CODE.parameter, `Param ${type}['caption'] must be at most ${MAX_CAPTION} characters long.`);
-  return { ...receive(input, media, sender, `+${to}`, now), opaque: input.biz_opaque_callback_data };
+  return { ...receive(input, media, sender, to, now), opaque: input.biz_opaque_callback_data };
+}
+
+/** A number in `to`, or else a user id in `recipient`; Meta finds no user id in `to`. */
+function recipientOf({ to, recipient }: Message): string | undefined {
+  const digits = to?.replaceAll(/[^\d]/g, '') ?? '';
+  if (/^[1-9]\d{6,14}$/.test(digits)) return `+${digits}`;
+  return recipient !== undefined && isUserId(recipient) ? recipient : undefined;
 }
 
 interface Media {

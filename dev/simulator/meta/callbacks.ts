@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import type { Behaviour } from '../behaviour.ts';
 import { type ChatDue, type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
@@ -68,7 +69,7 @@ function statusOf({ id, to }: InboxChat, { kind, at }: ChatDue, opaque: string |
     id,
     status: kind,
     timestamp: String(Math.floor(at / 1_000)),
-    recipient_id: to.slice(1),
+    ...(isUserId(to) ? { recipient_user_id: to } : { recipient_id: to.slice(1) }),
     ...(opaque !== undefined && { biz_opaque_callback_data: opaque }),
     ...(kind === 'failed' && { errors: [UNDELIVERABLE] }),
   };

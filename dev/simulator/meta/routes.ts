@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type ChatParts, chatCall } from '../chat-call.ts';
 import { judge } from './accept.ts';
+import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import { NUMBERS } from '../numbers.ts';
 import type { MetaReports } from './callbacks.ts';
 import { CODE, failure, refuse } from './errors.ts';
@@ -48,7 +49,7 @@ export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
           status: 200,
           body: {
             messaging_product: 'whatsapp',
-            contacts: [{ input: to, wa_id: to.slice(1) }],
+            contacts: [isUserId(to) ? { input: to, user_id: to } : { input: to, wa_id: to.slice(1) }],
             messages: [{ id, message_status: 'accepted' }],
           },
           received: judged,

@@ -9,6 +9,7 @@ import { CODE, refuse } from './errors.ts';
 
 const MAX_BODY = 1_600;
 const ADDRESS = /^(whatsapp:)?(\+[1-9]\d{6,14})$/;
+const USER = /^(whatsapp:)([A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})$/;
 const SMS_SENDER = /^(?:\+[1-9]\d{6,14}|\d{3,8}|MG[0-9a-f]{32})$/;
 const IMAGE = /\.(?:jpe?g|png|webp)$/i;
 
@@ -16,9 +17,10 @@ const IMAGE = /\.(?:jpe?g|png|webp)$/i;
 export function judge(form: URLSearchParams, account: string, now: number): ChatAnswer | Received<InboxChat> {
   const sender = form.get('MessagingServiceSid') ?? form.get('From') ?? '';
   const isSms = !sender.startsWith('whatsapp:');
-  const [, prefix, to] = ADDRESS.exec(form.get('To') ?? '') ?? [];
+  const recipient = form.get('To') ?? '';
+  const [, prefix, to] = ADDRESS.exec(recipient) ?? USER.exec(recipient) ?? [];
   if (to === undefined || (prefix === undefined) !== isSms)
-    return refuse(400, CODE.to, `The 'To' number ${form.get('To') ?? ''} is not a valid phone number.`);
+    return refuse(400, CODE.to, `The 'To' number ${recipient} is not a valid phone number.`);
   const from = isSms ? SMS_SENDER.exec(sender)?.[0] : ADDRESS.exec(sender)?.[2];
   if (from === undefined) return refuse(400, CODE.from, `The 'From' number ${sender} is not valid.`);
   if (isSms && hasOptedOut(to)) return refuse(400, CODE.optedOut, 'Attempt to send to unsubscribed recipient');

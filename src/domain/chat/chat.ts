@@ -70,7 +70,7 @@ export interface OutgoingChat {
   readonly type: ChatType;
   /** E.164. */
   readonly from: string;
-  /** E.164. */
+  /** E.164, or a business-scoped user id. */
   readonly to: string;
   readonly content: ChatContent;
 }

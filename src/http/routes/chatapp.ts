@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { ChatTemplate } from '../../domain/chat/chat.ts';
 import { requireFound, ServiceError } from '../../domain/errors.ts';
 import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
-import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
+import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
 import { findChat, listChats } from '../../store/chat/messages.ts';
 import { listRoute } from '../list-route.ts';
@@ -72,14 +72,14 @@ export const list = listRoute(
     description:
       'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
     filters: ChatFilters,
-    filtersOf: ({ query: { status = null, to } }) => ({ status, to: to === undefined ? null : numberOf(to) }),
+    filtersOf: ({ query: { status = null, to } }) => ({ status, to: to === undefined ? null : recipientOf(to) }),
   },
   ({ pool }, { orgId }, after, limit, filters) => listChats(pool, orgId, filters, after, limit),
 );
 
 /** Converts a number in a query to E.164, as stored. */
-function numberOf(text: string): string {
-  const phone = parsePhone(phoneInQuery(text));
-  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'to');
-  return phone.number;
+function recipientOf(text: string): string {
+  const recipient = parseRecipientQuery(text);
+  if (typeof recipient === 'string') throw new ServiceError('validation_error', recipient, 'to');
+  return recipient.to;
 }

@@ -11,6 +11,7 @@ import {
 import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
 
 const PHONE = '+14165550123';
+const USER_ID = 'US.13491208655302741918';
 const LINK = 'https://example.com/receipt.pdf';
 
 const optionalText = (rule: string, maxLength: number, description: string, example: string) =>
@@ -39,9 +40,9 @@ export const SendChatBody = Type.Object(
       examples: ['+12025550142'],
     }),
     to: Type.String({
-      'x-rule': 'recipient',
-      description: 'The recipient, in international form',
-      examples: [PHONE, '+1 (416) 555-0123'],
+      'x-rule': 'chat-recipient',
+      description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
+      examples: [PHONE, '+1 (416) 555-0123', USER_ID],
     }),
     type: optional<ChatType>('string', {
       title: 'ChatMessageType',
@@ -90,6 +91,8 @@ export const SendChatBody = Type.Object(
   },
 );
 
+export const InboundParams = Type.Object({ id: Type.String({ examples: ['in_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
+
 export const ChatParams = Type.Object({ id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
 
 const head = {
@@ -105,7 +108,7 @@ export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued'
 
 const summary = {
   ...head,
-  to: Type.String({ description: 'E.164', examples: [PHONE] }),
+  to: Type.String({ description: 'E.164, or the id of a user', examples: [PHONE] }),
   error: nullable(Type.String(), 'Why it failed'),
   error_code: nullable(Type.String(), "The provider's own code for that"),
   last_event_at: Timestamp,
@@ -144,8 +147,8 @@ export const ChatFilters = {
   ),
   to: Type.Optional(
     Type.String({
-      'x-rule': 'phone-in-query',
-      description: 'Only messages to this number, in international form',
+      'x-rule': 'chat-recipient-in-query',
+      description: 'Only messages to this number, in international form, or to the user with this id',
       examples: [PHONE],
     }),
   ),

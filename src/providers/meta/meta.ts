@@ -1,3 +1,4 @@
+import { isUserId } from '../../domain/chat/recipient.ts';
 import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { captionProblem, classifyUnanswered, lengthProblem, unclearAnswer } from '../chat-refusals.ts';
@@ -15,7 +16,7 @@ export interface MetaSettings {
   readonly timeout?: number;
 }
 
-const VERSION = 'v25.0';
+export const GRAPH_VERSION = 'v25.0';
 const TIMEOUT = 30;
 const MAX_TEXT = 4_096;
 
@@ -51,7 +52,7 @@ export function metaProvider(settings: MetaSettings): ChatProvider {
 
 /** Where Meta's API has what belongs to a number. */
 export function phoneNumberUrl({ baseUrl, phoneNumberId }: Pick<MetaSettings, 'baseUrl' | 'phoneNumberId'>): string {
-  return `${baseUrl.replace(/\/$/, '')}/${VERSION}/${encodeURIComponent(phoneNumberId)}`;
+  return `${baseUrl.replace(/\/$/, '')}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
 }
 
 function refusal({ type, content }: OutgoingChat): string | undefined {
@@ -66,7 +67,8 @@ function toBody(message: OutgoingChat): object {
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
-    to,
+    // Meta drops a message whose `to` is a user id without an error.
+    ...(isUserId(to) ? { recipient: to } : { to }),
     type,
     [type]: payloadOf(type, content),
     biz_opaque_callback_data: id,

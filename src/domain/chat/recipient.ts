@@ -1,0 +1,48 @@
+import { isSupportedCountry } from 'libphonenumber-js/max';
+import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from './phone.ts';
+
+/** Where a chat-app message goes: a phone number, or a user that may have none. */
+export interface Recipient {
+  /** E.164, or a business-scoped user id. */
+  readonly to: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country: string;
+}
+
+/**
+ * A business-scoped user id: the user's country and at most 128 letters or digits; `ENT` marks one that linked businesses
+ * share (https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids).
+ */
+const USER_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
+/** Distinguishes an attempt at a user id from an attempt at a number. */
+const LIKE_USER_ID = /^[A-Za-z]{2}\./;
+
+export const USER_ID_PROBLEM =
+  'is not a WhatsApp user id: a country code, a dot and at most 128 letters or digits are required, such as US.13491208655302741918';
+
+export function isUserId(text: string): boolean {
+  return USER_ID.test(text);
+}
+
+/** Parses a recipient in a request, or returns an error message. */
+export function parseRecipient(text: string): Recipient | string {
+  if (LIKE_USER_ID.test(text)) {
+    const country = text.slice(0, 2);
+    return isUserId(text) && isSupportedCountry(country) ? { to: text, country } : USER_ID_PROBLEM;
+  }
+  const phone = parsePhone(text);
+  if (typeof phone === 'string') return phone;
+  return phone.country === undefined ? PHONE_PROBLEMS.nowhere : { to: phone.number, country: phone.country };
+}
+
+/** Parses a recipient in a query string. */
+export function parseRecipientQuery(text: string): Pick<Recipient, 'to'> | string {
+  if (LIKE_USER_ID.test(text)) return isUserId(text) ? { to: text } : USER_ID_PROBLEM;
+  const phone = parsePhone(phoneInQuery(text));
+  return typeof phone === 'string' ? phone : { to: phone.number };
+}
+
+/** Returns the error message of a parser, or undefined. */
+export function recipientError(parsed: object | string): string | undefined {
+  return typeof parsed === 'string' ? parsed : undefined;
+}
