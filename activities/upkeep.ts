@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createdAt } from '../src/domain/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
+import { deleteOldInbound } from '../src/store/chat/inbound.ts';
 import { deleteOldCallbacks } from '../src/store/emails/callbacks.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
@@ -123,9 +124,13 @@ function makeTasks(deps: UpkeepDeps) {
       return toStep(await deleteExpiredKeys(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
     },
 
-    /** Deletes callbacks of providers that changed nothing after 30 days. */
+    /** Deletes callbacks of providers that changed nothing, and messages of users, after 30 days. */
     async deleteOldCallbacks(): Promise<UpkeepStep> {
-      return toStep(await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
+      const counts = [
+        await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP),
+        await deleteOldInbound(deps.pool, DELETED_ROWS_PER_STEP),
+      ];
+      return toStepOfAll(counts);
     },
 
     /** Deletes expired counts of failed sign-ins, sessions and invitations. */
@@ -135,8 +140,7 @@ function makeTasks(deps: UpkeepDeps) {
         await deleteExpiredSessions(deps.pool, DELETED_ROWS_PER_STEP),
         await deleteExpiredInvitations(deps.pool, DELETED_ROWS_PER_STEP),
       ];
-      const done = counts.reduce((sum, count) => sum + count, 0);
-      return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
+      return toStepOfAll(counts);
     },
 
     /** Merges recorded status changes into the counts of batches. */
@@ -144,4 +148,10 @@ function makeTasks(deps: UpkeepDeps) {
       return toStep(await foldBatchMoves(deps.pool, BATCHES_PER_STEP), BATCHES_PER_STEP);
     },
   };
+}
+
+/** The result of a step that deletes from several tables. */
+function toStepOfAll(counts: readonly number[]): UpkeepStep {
+  const done = counts.reduce((sum, count) => sum + count, 0);
+  return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
 }

@@ -28,6 +28,8 @@ export const EVENT_TYPES = [
   'chatapp.delivered',
   'chatapp.read',
   'chatapp.failed',
+  /** A user has written to a connected number. */
+  'chatapp.received',
   'domain.created',
   'domain.verified',
   'domain.failed',

@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'bt'
   | 'att'
   | 'wa'
+  | 'in'
   | 'evt'
   | 'dm'
   | 'wh'

@@ -29,6 +29,7 @@ import * as attachments from './routes/attachments.ts';
 import * as batches from './routes/batches.ts';
 import * as callbacks from './routes/callbacks.ts';
 import * as chatCallbacks from './routes/chat-callbacks.ts';
+import * as chatMedia from './routes/chat-media.ts';
 import * as chatNumbers from './routes/chat-numbers.ts';
 import * as chatapp from './routes/chatapp.ts';
 import * as content from './routes/content.ts';
@@ -79,6 +80,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/chatapp/numbers', 'read', chatNumbers.list],
   ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get],
   ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove],
+  ['GET', '/v1/chatapp/received/:id/download', 'public', chatMedia.download],
   ['GET', '/v1/chatapp/:id', 'read', chatapp.get],
 
   ['POST', '/v1/domains', 'manage', domains.add],
@@ -116,6 +118,7 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['POST', '/callbacks/postmark', 'public', callbacks.postmark],
   ['POST', '/callbacks/twilio', 'public', chatCallbacks.twilio],
+  ['POST', '/callbacks/twilio/inbound', 'public', chatCallbacks.twilioInbound],
   ['GET', '/callbacks/meta', 'public', chatCallbacks.metaChallenge],
   ['POST', '/callbacks/meta', 'public', chatCallbacks.meta],
 

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { chatSeal, type ConnectDeps } from '../accounts/chat-numbers.ts';
 import { makeWebhookIntake } from '../accounts/webhooks.ts';
+import { makeMediaLinks } from '../domain/chat/media-links.ts';
 import { makeDownloadLinks } from '../domain/email/download-links.ts';
 import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
@@ -10,6 +11,7 @@ import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 import { gatherFeedback } from '../projection/gathered-feedback.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
+import type { StoredMedia } from '../store/chat/inbound.ts';
 import type { KeyCache } from '../store/accounts/key-cache.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { makeCursors } from './cursor.ts';
@@ -47,6 +49,11 @@ export interface HttpDeps extends IntakeDeps, Pick<ConnectDeps, 'verifyNumber'> 
     /** The token that Meta must present when it verifies the callback URL. */
     readonly metaVerifyToken: string | undefined;
   };
+  /**
+   * Fetches the file of a user's message from its provider. The caller releases the memory when the file has been sent.
+   * @throws Unfetchable, FetchBusy
+   */
+  readonly fetchMedia: (media: StoredMedia) => Promise<{ readonly content: Buffer; readonly release: () => void }>;
   readonly metrics: Metrics;
 }
 
@@ -67,6 +74,7 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     describeApi,
     cursors: makeCursors(secretKey),
     downloadLinks: makeDownloadLinks(secretKey),
+    mediaLinks: makeMediaLinks(secretKey),
     unsubscribeTokens: makeUnsubscribeTokens(secretKey),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,

@@ -19,6 +19,7 @@ export type KeyPurpose =
   | 'DKIM keys'
   | 'cursors'
   | 'download links'
+  | 'media links'
   | 'unsubscribe links'
   | 'dashboard sessions'
   | 'known browsers'

@@ -25,6 +25,7 @@ import { checkDatabase } from './wiring/check-database.ts';
 import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
+import { makeFetchMedia } from './wiring/chat-media.ts';
 import { makeVerifyNumber } from './wiring/number-verification.ts';
 import { organizationLimits } from './wiring/organization-limits.ts';
 import { makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
@@ -106,6 +107,7 @@ const deps = {
   },
   senderDomains: makeSenderDomains(config, pool, secretKeysOf(config), log),
   verifyNumber: makeVerifyNumber(config),
+  fetchMedia: makeFetchMedia(config),
   chatCallbacks: {
     twilioAuthToken: config.TWILIO_AUTH_TOKEN,
     metaAppSecret: config.META_APP_SECRET,

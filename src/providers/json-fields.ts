@@ -17,6 +17,16 @@ export function parseObject(text: string): Fields | undefined {
   }
 }
 
+/** An empty object for something else. */
+export function objectOf(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+/** The objects of a list. */
+export function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
 /** A text that can be stored and is not empty. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;

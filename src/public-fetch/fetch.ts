@@ -22,9 +22,15 @@ export interface FetchMemory {
 /**
  * Fetches a URL from a request. Only public hosts are contacted, and every redirect is checked like the first URL.
  * @param budget the response's bytes are subtracted from it
+ * @param authorization sent to the origin of the URL, not to another one that it redirects to
  * @throws Unfetchable; FetchBusy when our own limits are the cause; or the signal's reason when the caller aborted
  */
-export type PublicFetch = (url: string, budget: Budget, signal?: AbortSignal) => Promise<Buffer>;
+export type PublicFetch = (
+  url: string,
+  budget: Budget,
+  signal?: AbortSignal,
+  authorization?: string,
+) => Promise<Buffer>;
 
 /** Time for lookups, connections, redirects and the whole body. */
 const FETCH_DEADLINE_MS = 15_000;
@@ -48,14 +54,16 @@ const HEADERS = {
  */
 export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETCH_DEADLINE_MS): PublicFetch {
   const network = makeNetwork(settings);
-  return async (text, budget, caller) => {
+  return async (text, budget, caller, authorization) => {
     const deadline = AbortSignal.timeout(deadlineMs);
     const signal = caller ? AbortSignal.any([deadline, caller]) : deadline;
     const turn: Turn = { signal, holder: budget.holder, waitedMs: 0 };
     try {
       let url = publicUrl(text, network.allowed);
+      const { origin } = url;
       for (let redirects = 0; redirects <= REDIRECTS; redirects++) {
-        const answer = await ask(url, network, budget, turn);
+        const headers = authorization !== undefined && url.origin === origin ? { ...HEADERS, authorization } : HEADERS;
+        const answer = await ask(url, headers, network, budget, turn);
         if (Buffer.isBuffer(answer)) return answer;
         url = publicUrl(answer.location, network.allowed, url);
       }
@@ -71,11 +79,17 @@ export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETC
 }
 
 /** Sends one request. @returns the body, or the target of a redirect */
-async function ask(url: URL, network: Network, budget: Budget, turn: Turn): Promise<Buffer | { location: string }> {
+async function ask(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  network: Network,
+  budget: Budget,
+  turn: Turn,
+): Promise<Buffer | { location: string }> {
   const client = await connectTo(url, network, turn);
   const { signal } = turn;
   try {
-    const response = await client.request({ method: 'GET', path: url.pathname + url.search, headers: HEADERS, signal });
+    const response = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
     const { location } = response.headers;
     if (REDIRECT_STATUSES.has(response.statusCode) && typeof location === 'string') return { location };
     return await read(response, budget, turn);

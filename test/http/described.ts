@@ -46,7 +46,7 @@ export function assertForm(api: Described, path: string, method: string, status:
 
 /** What an endpoint was posted is of the form that the document gives for events of its type. */
 export function assertEvent(api: Described, event: { readonly type: string }): void {
-  const [name = ''] = event.type.split('.');
+  const [name = ''] = event.type.replace('.received', 'Received').split('.');
   const place = [name, 'post', 'requestBody', 'content', 'application/json', 'schema'];
   const validate = validatorOf(api, place, 'webhooks');
   assert.ok(validate(event), `${ajvOf(api).errorsText(validate.errors)}; ${JSON.stringify(event)}`);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { inFuture, type Organization } from './service.ts';
+import { createHmac } from 'node:crypto';
+import { CHAT_CALLBACKS, inFuture, type Organization } from './service.ts';
 
 /** Values of a path's parameters: the ids of one resource of an organization. */
 export type Ids = Readonly<Record<string, string>>;
@@ -29,6 +30,25 @@ export async function suppressAddress(organization: Organization): Promise<{ id:
   return entry;
 }
 
+interface ReceivedImage {
+  readonly messageId: string;
+  readonly media: { readonly url: string };
+}
+
+/** A user sends an image to a new number of Meta. */
+async function receiveImage(organization: Organization): Promise<void> {
+  const id = String(++count);
+  const fields = { number: `+4478${id.padStart(8, '0')}`, phone_number_id: `received-${id}`, access_token: 'token' };
+  await create(organization, '/v1/chatapp/numbers', { provider: 'meta', ...fields });
+  const message = { from: '14165550123', id: `wamid.${id}`, timestamp: '1773000000', type: 'image', image: { id } };
+  const value = { metadata: { phone_number_id: fields.phone_number_id }, messages: [message] };
+  const raw = JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] });
+  const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
+  const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
+  const answer = await organization.call('POST', '/callbacks/meta', { raw, headers });
+  assert.equal(answer.status, 200, answer.text);
+}
+
 /** Creates a new resource of each kind, by the prefix of the paths that name it; the longest prefix counts. */
 export const RESOURCES: Readonly<Record<string, (organization: Organization) => Promise<Ids>>> = {
   '/v1/emails/:id': async (organization) => {
@@ -51,6 +71,15 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
   '/v1/chatapp/:id': async (organization) => {
     const { number: from } = await connectNumber(organization);
     return { id: (await create(organization, '/v1/chatapp', { from, to: '+14165550123', text: 'Hi.' })).id };
+  },
+  '/v1/chatapp/received/:id': async (organization) => {
+    const { id: webhookId } = await create(organization, '/v1/webhooks', { url: 'https://example.com/hook' });
+    await receiveImage(organization);
+    const deliveries = await organization.call('GET', `/v1/webhooks/${webhookId}/deliveries`);
+    const [delivery] = (deliveries.body as { deliveries: { id: string }[] }).deliveries;
+    const answer = await organization.call('GET', `/v1/webhooks/${webhookId}/deliveries/${delivery?.id ?? ''}`);
+    const { data } = (answer.body as { payload: { data: ReceivedImage } }).payload;
+    return { id: data.messageId, signature: new URL(data.media.url).search };
   },
   '/v1/chatapp/numbers/:id': async (organization) => ({ id: (await connectNumber(organization)).id }),
   '/v1/domains/:id': async (organization) => {

@@ -153,6 +153,7 @@ export async function startService(
     chatCallbacks: CHAT_CALLBACKS,
     // test/http/chat-numbers-verified.test.ts verifies numbers with the simulator.
     verifyNumber: async () => ({ kind: 'verified' }),
+    fetchMedia: async () => ({ content: Buffer.from('a file'), release: () => undefined }),
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
     metrics: { type: 'text/plain', text: async () => '# no metrics\n' },

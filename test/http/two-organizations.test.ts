@@ -41,9 +41,10 @@ function subsets(names: readonly string[]): string[][] {
 }
 
 /** The query of a download link, if the route takes one. */
-async function signature(organization: Organization, route: string, ids: Ids): Promise<string> {
+async function signatureOf(organization: Organization, route: string, ids: Ids): Promise<string> {
   if (!route.endsWith('/download')) return '';
-  const { id = '', attachmentId = '' } = ids;
+  const { id = '', attachmentId = '', signature } = ids;
+  if (signature !== undefined) return signature;
   const answer = await organization.call('GET', `/v1/emails/${id}/attachments/${attachmentId}`);
   return new URL((answer.body as { download_url: string }).download_url).search;
 }
@@ -68,7 +69,7 @@ describe('an address with an id', () => {
     for (const route of withIds) {
       const path = route.slice(route.indexOf('/'));
       const [mine, foreign] = [await create(ours, path), await create(theirs, path)];
-      const query = await signature(ours, route, mine);
+      const query = await signatureOf(ours, route, mine);
       const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
       for (const chosen of subsets(names)) {
         await t.test(`${route} with the other organization's ${chosen.join()}`, async () => {
@@ -81,7 +82,7 @@ describe('an address with an id', () => {
         });
       }
       await t.test(`${route} by its owner: the resource is unchanged`, async () => {
-        const answer = await ask(theirs, route, foreign, await signature(theirs, route, foreign));
+        const answer = await ask(theirs, route, foreign, await signatureOf(theirs, route, foreign));
         assert.ok(answer.status >= 200 && answer.status < 300, answer.text);
       });
     }

@@ -251,6 +251,18 @@ test('callbacks of providers are deleted after 30 days', async (t) => {
   assert.deepEqual(rows, [{ kept: 100 }]);
 });
 
+test('messages of chat-app users are deleted after 30 days', async (t) => {
+  const { activities } = await make(t);
+  await pool.query(
+    `INSERT INTO chat_inbound (id, org_id, number_id, provider_message_id, received_at)
+     SELECT 'in_' || n, 'org', 'num', n, now() - make_interval(hours => CASE WHEN n <= 2 THEN 721 ELSE 719 END)
+     FROM generate_series(1, 5) AS n`,
+  );
+  assert.deepEqual(await activities.deleteOldCallbacks(), { done: 2, next: null });
+  const { rows } = await pool.query('SELECT count(*)::int AS kept FROM chat_inbound');
+  assert.deepEqual(rows, [{ kept: 3 }]);
+});
+
 test('expired sign-in attempts, sessions and invitations are deleted, and others stay', async (t) => {
   const { activities } = await make(t);
   await pool.query(`INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`);

@@ -57,6 +57,20 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
       errorCode: '131026',
     }),
   },
+  chatappReceived: {
+    operationId: 'onChatMessageReceived',
+    summary: 'A chat-app user has written to a connected number',
+    example: event('chatapp.received', {
+      messageId: 'in_01kajce1x8m4n6p0r2t5v7w9yz',
+      from: '+14165550123',
+      to: '+12025550142',
+      userId: 'CA.13491208655302741918',
+      name: 'Ada',
+      type: 'text',
+      sentAt: AT,
+      text: 'Where is my order?',
+    }),
+  },
   domain: {
     operationId: 'onDomainEvent',
     summary: 'Domain event',

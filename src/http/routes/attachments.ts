@@ -60,15 +60,21 @@ export const downloadAttachment = route(
     const file = expires === undefined ? undefined : await findDownload(pool, id, attachmentId, expires);
     const content = file && (method === 'HEAD' ? Readable.from([]) : await files.open(file.id));
     // The same error for a forged link, an expired link and a deleted file.
-    if (!content) {
-      throw new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');
-    }
-    return send(reply, file, content);
+    if (!content) throw noFile();
+    return sendFile(reply, file, content);
   },
 );
 
+export function noFile(): ServiceError {
+  return new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');
+}
+
 /** Sends a file as a download: browsers must not display it, run it or guess its type under our origin. */
-function send(reply: FastifyReply, { filename, content_type, size }: Attachment, content: Readable): FastifyReply {
+export function sendFile(
+  reply: FastifyReply,
+  { filename, content_type, size }: Pick<Attachment, 'filename' | 'content_type' | 'size'>,
+  content: Readable,
+): FastifyReply {
   return reply
     .headers({
       'content-type': content_type,
@@ -107,7 +113,7 @@ async function linkedAttachments(deps: RouteDeps, request: FastifyRequest, email
 }
 
 /** The local address of the caller's connection. The Host header is not trusted. */
-function addressOf({ socket: { localAddress = '', localPort } }: FastifyRequest): string {
+export function addressOf({ socket: { localAddress = '', localPort } }: FastifyRequest): string {
   const address = localAddress.replace(/^::ffff:/, '');
   return `http://${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }

@@ -1,12 +1,19 @@
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { InboundCallback } from '../../domain/chat/inbound.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { projectChatReports } from '../../projection/chat.ts';
+import { projectInbound } from '../../projection/chat-inbound.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta/callbacks.ts';
+import { readMetaInbound } from '../../providers/meta/inbound.ts';
 import { isTwilioSignature, readTwilioCallback } from '../../providers/twilio/callbacks.ts';
+import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
-import { findNumberOf } from '../../store/chat/attempts.ts';
+import { findNumberOf, type SendingNumber } from '../../store/chat/attempts.ts';
+import { findReceivingNumber } from '../../store/chat/inbound.ts';
 import type { RouteDeps } from '../deps.ts';
 import { route } from '../route.ts';
+import { addressOf } from './attachments.ts';
 
 /** Twilio posts a few hundred bytes, and may add fields. */
 const MAX_FORM_BYTES = 65_536;
@@ -26,6 +33,14 @@ const callback = {
   hide: true,
   querystring: Type.Object({}, { additionalProperties: true }),
 } as const;
+const SIGNED_FORM = {
+  bodyLimit: MAX_FORM_BYTES,
+  isRaw: true,
+  networkLimit: 'failures',
+  guard(_deps: RouteDeps, { headers }: FastifyRequest) {
+    if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
+  },
+} as const;
 const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
 
 /**
@@ -38,30 +53,62 @@ export const twilio = route(
     const form = new URLSearchParams((body as Buffer).toString());
     const { m } = query as { m?: unknown };
     const messageId = typeof m === 'string' && MESSAGE_ID.test(m) ? m : undefined;
-    const token = await twilioTokenFor(deps, messageId);
-    const url = deps.publicUrl === undefined ? '' : deps.publicUrl + originalUrl;
-    const signature = only(headers['x-twilio-signature']);
-    if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw unsigned('Twilio');
+    const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
+    requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, originalUrl, headers);
     const report = readTwilioCallback(form, messageId);
     if (!report || !(await projectChatReports(deps.pool, 'twilio', [report]))) {
       await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
     }
     return {};
   },
-  {
-    bodyLimit: MAX_FORM_BYTES,
-    isRaw: true,
-    networkLimit: 'failures',
-    guard(_deps, { headers }) {
-      if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
-    },
-  },
+  SIGNED_FORM,
 );
 
-async function twilioTokenFor(deps: RouteDeps, messageId: string | undefined): Promise<string | undefined> {
-  const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
-  if (number?.provider !== 'twilio' || !number.credentials) return deps.chatCallbacks.twilioAuthToken;
-  return deps.seal.open(number.credentials, number.id).toString();
+/** Receives a message of a user, signed with the token of the receiving number. The response is TwiML without instructions. */
+export const twilioInbound = route(
+  { ...posted, summary: 'Messages of users through Twilio', response: { 200: Type.String() } },
+  async (deps, request, reply) => {
+    const form = new URLSearchParams((request.body as Buffer).toString());
+    const receiver = twilioReceiver(form);
+    const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
+    requireSignature(deps, number, form, request.originalUrl, request.headers);
+    const inbound = readTwilioInbound(form);
+    if (!inbound || !(await recordInbound(deps, request, [inbound]))) {
+      await keepCallback(deps.pool, 'twilio', `${request.originalUrl} ${form.toString()}`);
+    }
+    return reply.type('text/xml').send('<Response/>');
+  },
+  SIGNED_FORM,
+);
+
+/** @param number without a token of its own, or undefined, that of the settings is required */
+function requireSignature(
+  { publicUrl, chatCallbacks, seal }: RouteDeps,
+  number: Pick<SendingNumber, 'id' | 'credentials'> | undefined,
+  form: URLSearchParams,
+  originalUrl: string,
+  headers: FastifyRequest['headers'],
+): void {
+  const own = number?.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
+  const token = own ?? chatCallbacks.twilioAuthToken;
+  const url = publicUrl === undefined ? '' : publicUrl + originalUrl;
+  const signature = only(headers['x-twilio-signature']);
+  if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw unsigned('Twilio');
+}
+
+/** Records messages of users. @returns whether connected numbers received all of them */
+async function recordInbound(
+  { pool, publicUrl, mediaLinks, wakeRelay }: RouteDeps,
+  request: FastifyRequest,
+  callbacks: readonly InboundCallback[],
+): Promise<boolean> {
+  const base = publicUrl ?? addressOf(request);
+  let isKnown = true;
+  for (const callback of callbacks) {
+    isKnown = (await projectInbound(pool, callback, (id, expires) => base + mediaLinks.make(id, expires))) && isKnown;
+  }
+  wakeRelay();
+  return isKnown;
 }
 
 /** Answers Meta's verification request, which contains the configured token. */
@@ -75,15 +122,19 @@ export const metaChallenge = route(
   },
 );
 
-/** Receives Meta's reports: many messages in one post, in any order, and most of them twice. */
+/** Receives Meta's reports and messages of users: many in one post, in any order, and most of them twice. */
 export const meta = route(
   { ...posted, summary: 'What Meta reports' },
-  async ({ pool, chatCallbacks: { metaAppSecret: secret } }, request) => {
+  async (deps, request) => {
+    const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;
     const signature = only(request.headers['x-hub-signature-256']);
     if (secret === undefined || !isMetaSignature(secret, body, signature)) throw unsigned('Meta');
-    if (!(await projectChatReports(pool, 'meta', readMetaCallback(body)))) {
-      await keepCallback(pool, 'meta', body.toString().replaceAll('\0', ''));
+    const [reports, inbound] = [readMetaCallback(body), readMetaInbound(body)];
+    const hasNoReports = inbound.length > 0 && reports.length === 0;
+    const isReported = hasNoReports || (await projectChatReports(deps.pool, 'meta', reports));
+    if (!(await recordInbound(deps, request, inbound)) || !isReported) {
+      await keepCallback(deps.pool, 'meta', body.toString().replaceAll('\0', ''));
     }
     return {};
   },

@@ -21,10 +21,13 @@ export const Timestamp = Type.String({
 
 export const EventTypeName = Type.Enum([...EVENT_TYPES], { title: 'EventType' });
 
-/** A named enum of the event types with a prefix, such as `email`. */
+/** Events of messages to us; their payload is another one. */
+type ReceivedType = Extract<EventType, `${string}.received`>;
+
+/** A named enum of the event types with a prefix, such as `email`, that a message, domain or endpoint can have. */
 export function eventTypes<const Prefix extends string>(prefix: Prefix, title: string) {
-  type Prefixed = Extract<EventType, `${Prefix}.${string}`>;
-  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`);
+  type Prefixed = Exclude<Extract<EventType, `${Prefix}.${string}`>, ReceivedType>;
+  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`) && !type.endsWith('.received');
   return Type.Enum(EVENT_TYPES.filter(hasPrefix), { title });
 }
 

@@ -1,6 +1,8 @@
-import { type TProperties, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { BATCH_STATUSES } from '../../domain/email/batch.ts';
 import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat/chat.ts';
+import { INBOUND_TYPES } from '../../domain/chat/inbound.ts';
+import type { EventType } from '../../domain/event-types.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { DOMAIN_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
@@ -10,10 +12,14 @@ import { Tag } from './emails.ts';
 
 /** The payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
 function eventOf(prefix: string, name: string, data: TProperties) {
+  return payloadOf(name, eventTypes(prefix, `${name}EventType`), data);
+}
+
+function payloadOf<T extends TSchema>(name: string, type: T, data: TProperties) {
   return Type.Object(
     {
       id: Type.String({ description: 'The same for every attempt, and in `webhook-id`' }),
-      type: eventTypes(prefix, `${name}EventType`),
+      type,
       created_at: Timestamp,
       data: Type.Object(data, { title: `${name}EventData` }),
     },
@@ -22,6 +28,12 @@ function eventOf(prefix: string, name: string, data: TProperties) {
 }
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
+
+/** A message to which a user refers. */
+const answered = {
+  messageId: text('Our id of it, if it is known'),
+  providerMessageId: Type.String(),
+};
 
 /** Webhook payloads by the prefix of the event type. */
 export const EVENTS = {
@@ -59,7 +71,7 @@ export const EVENTS = {
   chatapp: eventOf('chatapp', 'ChatMessage', {
     messageId: Type.String(),
     from: Type.String({ description: 'E.164' }),
-    to: Type.String({ description: 'E.164' }),
+    to: Type.String({ description: 'E.164, or the id of a user' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
     type: Type.Enum([...CHAT_TYPES], { title: 'ChatMessageType' }),
     status: Type.Enum([...CHAT_STATUSES], {
@@ -69,6 +81,44 @@ export const EVENTS = {
     error: text('Why it failed'),
     errorCode: text("The provider's own code for that"),
   }),
+  chatappReceived: payloadOf(
+    'ChatReceived',
+    Type.Enum(['chatapp.received'] satisfies EventType[], { title: 'ChatReceivedEventType' }),
+    {
+      messageId: Type.String({ description: 'Of the message that was received' }),
+      from: Type.String({ description: 'The number of the user in E.164, or its id; an answer goes to it' }),
+      to: Type.String({ description: 'The number that received it, E.164' }),
+      userId: text("WhatsApp's business-scoped id of the user"),
+      username: text('That of the user, without which its number is known'),
+      name: text('The name that the user gave itself'),
+      type: Type.Enum([...INBOUND_TYPES], { title: 'ChatReceivedType' }),
+      sentAt: Timestamp,
+      text: text('The text, or the caption of a file'),
+      media: Type.Optional(
+        Type.Object({
+          url: Type.String({ description: 'Signed link to the file, valid for seven days; needs no API key' }),
+          contentType: Type.String(),
+          filename: text('What the user called it'),
+        }),
+      ),
+      button: Type.Optional(Type.Object({ text: Type.String(), payload: text('What you gave the button to return') })),
+      location: Type.Optional(
+        Type.Object({
+          latitude: Type.Number(),
+          longitude: Type.Number(),
+          name: text('The name of the place'),
+          address: text('The address of the place'),
+        }),
+      ),
+      reaction: Type.Optional(
+        Type.Object(
+          { ...answered, emoji: text('Left out when the reaction was taken back') },
+          { title: 'ChatReaction' },
+        ),
+      ),
+      context: Type.Optional(Type.Object(answered, { description: 'The message that it answers' })),
+    },
+  ),
   domain: eventOf('domain', 'Domain', {
     domainId: Type.String(),
     name: Type.String(),

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isSame } from '../../lib/digest.ts';
 import type { ChatReport } from '../chat-provider.ts';
 import { sentence } from '../chat-refusals.ts';
-import { type Fields, isObject, isText, parseObject } from '../json-fields.ts';
+import { type Fields, isObject, isText, listOf, parseObject } from '../json-fields.ts';
 import { readError } from './errors.ts';
 
 /**
@@ -46,10 +46,14 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
  * @returns none when it speaks of nothing that we keep, also when it is no JSON
  */
 export function readMetaCallback(rawBody: Buffer): ChatReport[] {
+  return readMetaValues(rawBody).flatMap(readStatuses);
+}
+
+/** The values of a post about messages: statuses of ours, and messages of users. */
+export function readMetaValues(rawBody: Buffer): Fields[] {
   return listOf(parseObject(rawBody.toString())?.['entry'])
     .flatMap((entry) => listOf(entry['changes']))
-    .filter(({ field }) => field === 'messages')
-    .flatMap(({ value }) => (isObject(value) ? readStatuses(value) : []));
+    .flatMap(({ field, value }) => (field === 'messages' && isObject(value) ? [value] : []));
 }
 
 function readStatuses({ statuses, metadata }: Fields): ChatReport[] {
@@ -78,8 +82,4 @@ function readStatus({ id, status, errors, biz_opaque_callback_data: ours }: Fiel
     error: sentence('Meta could not deliver it', code, message),
     ...(code !== undefined && { errorCode: String(code) }),
   };
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }

@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { ServiceError } from '../../domain/errors.ts';
+import { Unfetchable } from '../../public-fetch/unfetchable.ts';
+import { findInboundMedia } from '../../store/chat/inbound.ts';
+import { route } from '../route.ts';
+import { DownloadQuery } from '../schemas/attachments.ts';
+import { InboundParams } from '../schemas/chatapp.ts';
+import { errorResponses } from '../schemas/common.ts';
+import { noFile, sendFile } from './attachments.ts';
+
+/** Downloads the file of a user's message from the provider with the number's token, which the receiver does not have. */
+export const download = route(
+  {
+    tags: ['Chat-app messages'],
+    operationId: 'downloadChatMedia',
+    summary: "Download the file of a user's message",
+    description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',
+    params: InboundParams,
+    querystring: DownloadQuery,
+    response: {
+      200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
+      ...errorResponses(404, 422, 429, 500, 503),
+    },
+  },
+  async ({ pool, mediaLinks, fetchMedia }, { params: { id }, query: { expires, signature } }, reply) => {
+    const isOurs = mediaLinks.verify(id, expires, signature);
+    const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
+    if (!file) throw noFile();
+    const { content, release } = await fetchMedia(file).catch((error: unknown) => {
+      throw error instanceof Unfetchable ? notFetched() : error;
+    });
+    reply.raw.once('close', release);
+    const { filename, content_type } = file;
+    return sendFile(reply, { filename: filename ?? id, content_type, size: content.length }, Readable.from([content]));
+  },
+  { networkLimit: 'requests' },
+);
+
+function notFetched(): ServiceError {
+  return new ServiceError('unavailable', 'the provider does not deliver this file now; try again later');
+}

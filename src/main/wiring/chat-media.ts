@@ -1,0 +1,65 @@
+import type { Config } from '../../config.ts';
+import { ATTACHMENTS_BYTES } from '../../domain/limits.ts';
+import type { HttpDeps } from '../../http/deps.ts';
+import { isPublicUrl } from '../../lib/public-url.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
+import { makeSemaphore, type Release } from '../../lib/semaphore.ts';
+import { chatSeal } from '../../accounts/chat-numbers.ts';
+import { metaMedia } from '../../providers/meta/media.ts';
+import { twilioMedia } from '../../providers/twilio/media.ts';
+import { type Budget, makePublicFetch } from '../../public-fetch/fetch.ts';
+import { Unfetchable } from '../../public-fetch/unfetchable.ts';
+import type { SendingNumber } from '../../store/chat/attempts.ts';
+import { LOOPBACK } from './webhook-settings.ts';
+
+/** Files that one process holds in memory, and the share of one organization. */
+const MAX_MEDIA_BYTES = 4 * ATTACHMENTS_BYTES;
+const MEDIA_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
+
+/** Fetches files of users' messages with the token of the number that received them, or that of the settings. */
+export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string }): HttpDeps['fetchMedia'] {
+  const seal = chatSeal(secretKeysOf(config));
+  const memory = makeSemaphore(MAX_MEDIA_BYTES, MEDIA_BYTES_OF_ONE);
+  const isSimulated = !isPublicUrl(config.META_BASE_URL) || !isPublicUrl(config.TWILIO_BASE_URL);
+  const fetchPublic = makePublicFetch({
+    allowedCidrs: [...(config.ATTACHMENT_ALLOW_CIDRS ?? []), ...(isSimulated ? LOOPBACK.split(',') : [])],
+  });
+
+  function requestOf({ id, provider, account_sid, credentials }: SendingNumber, reference: string) {
+    const own = credentials ? seal.open(credentials, id).toString() : undefined;
+    if (provider === 'meta') {
+      const accessToken = own ?? config.META_ACCESS_TOKEN;
+      return accessToken === undefined ? undefined : metaMedia(config.META_BASE_URL, accessToken, reference);
+    }
+    const accountSid = account_sid ?? config.TWILIO_ACCOUNT_SID;
+    const authToken = own ?? config.TWILIO_AUTH_TOKEN;
+    if (accountSid === undefined || authToken === undefined) return undefined;
+    return twilioMedia({ accountSid, authToken, baseUrl: config.TWILIO_BASE_URL }, reference);
+  }
+
+  return async ({ org_id: holder, number, reference }) => {
+    const fetchWith = requestOf(number, reference);
+    if (!fetchWith) throw new Unfetchable('there are no credentials for the provider');
+    const releases: Release[] = [];
+    const release = (): void => releases.forEach((each) => each());
+    const budget: Budget = {
+      left: ATTACHMENTS_BYTES,
+      holder,
+      memory: {
+        tryTake: (bytes) => {
+          const taken = memory.tryTake(bytes, holder);
+          if (taken) releases.push(taken);
+          return taken !== undefined;
+        },
+        take: async (bytes, signal) => releases.push(await memory.take(bytes, { signal, holder })),
+      },
+    };
+    try {
+      const content = await fetchWith((url, authorization) => fetchPublic(url, budget, undefined, authorization));
+      return { content, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,108 @@
+import { type Contact, contactAfterChange, contactAfterMessage, type ContactPlan } from '../domain/chat/contacts.ts';
+import type { InboundCallback, InboundMessage, UserChange } from '../domain/chat/inbound.ts';
+import { newId } from '../domain/ids.ts';
+import { deleteContact, findContacts, saveContact, withdrawNumber } from '../store/chat/contacts.ts';
+import {
+  findAnsweredMessage,
+  lockReceivingNumber,
+  type ReceivingNumber,
+  recordInbound,
+} from '../store/chat/inbound.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
+
+/**
+ * Makes the link to a message's file.
+ * @param expires Unix seconds
+ */
+export type MediaLink = (id: string, expires: number) => string;
+
+/**
+ * Records messages of users in one transaction: the contact, whose customer-service window opens, and the webhook
+ * `chatapp.received`. Repeated messages change nothing; the order of messages does not matter.
+ * @returns false if no connected number received the callback
+ */
+export async function projectInbound(pool: Pool, callback: InboundCallback, mediaLink: MediaLink): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    const number = await lockReceivingNumber(client, callback);
+    if (!number) return false;
+    for (const event of callback.events) {
+      if (event.kind === 'message') await projectMessage(client, number, event, mediaLink);
+      else await projectUserChange(client, number, event);
+    }
+    return true;
+  });
+}
+
+async function projectMessage(
+  db: Db,
+  number: ReceivingNumber,
+  message: InboundMessage,
+  mediaLink: MediaLink,
+): Promise<void> {
+  const now = Date.now();
+  const id = newId('in', now);
+  const recorded = await recordInbound(db, number, id, message);
+  if (!recorded) return;
+  const found = await findContacts(db, number, message.user);
+  const plan = contactAfterMessage(found, message.user, recorded.sent_at);
+  await applyPlan(db, number, plan);
+  const data = {
+    ...(await dataOf(db, number, message, plan.save)),
+    messageId: id,
+    sentAt: recorded.sent_at,
+    ...(message.media && {
+      media: {
+        url: mediaLink(id, recorded.link_expires),
+        contentType: message.media.contentType,
+        filename: message.media.filename ?? undefined,
+      },
+    }),
+  };
+  const event = { event_id: newId('evt', now), org_id: number.org_id, type: 'chatapp.received', data };
+  await tellEndpoints(db, [event]);
+}
+
+async function projectUserChange(db: Db, number: ReceivingNumber, change: UserChange): Promise<void> {
+  const found = await findContacts(db, number, change.before);
+  const ids = new Set(found.map(({ id }) => id));
+  const others = (await findContacts(db, number, change.after)).filter(({ id }) => !ids.has(id));
+  await applyPlan(db, number, contactAfterChange([...found, ...others], change));
+}
+
+/** First what gives up an id or number that is unique. */
+async function applyPlan(db: Db, number: ReceivingNumber, { remove, withdrawNumber: loser, save }: ContactPlan) {
+  for (const { id } of remove) await deleteContact(db, id);
+  if (loser) await withdrawNumber(db, loser.id);
+  await saveContact(db, number, save);
+}
+
+/** The fields of the event that a message determines; absent values are undefined, which JSON leaves out. */
+async function dataOf(
+  db: Db,
+  number: ReceivingNumber,
+  { user, type, text, button, location, reaction, repliesTo }: InboundMessage,
+  contact: Contact,
+): Promise<Record<string, unknown>> {
+  const ourId = async (providerMessageId: string) => ({
+    messageId: await findAnsweredMessage(db, number, contact, providerMessageId),
+    providerMessageId,
+  });
+  return {
+    from: user.number ?? user.userId,
+    to: number.number,
+    userId: user.userId ?? undefined,
+    username: user.username ?? undefined,
+    name: user.name ?? undefined,
+    type,
+    text: text ?? undefined,
+    button: button ? { text: button.text, payload: button.payload ?? undefined } : undefined,
+    location: location
+      ? { ...location, name: location.name ?? undefined, address: location.address ?? undefined }
+      : undefined,
+    reaction: reaction
+      ? { ...(await ourId(reaction.providerMessageId)), emoji: reaction.emoji ?? undefined }
+      : undefined,
+    context: repliesTo !== null ? await ourId(repliesTo) : undefined,
+  };
+}

@@ -1,0 +1,45 @@
+import { isUserId } from '../domain/chat/recipient.ts';
+
+const E164_DIGITS = /^[1-9]\d{4,14}$/;
+
+/** Limits of WhatsApp, with which an event fits into a webhook payload. */
+const MAX_TEXT = 4_096;
+const MAX_NAME = 255;
+
+/** E.164 of digits with or without the plus; null for something else. */
+export function numberOf(value: unknown): string | null {
+  const digits = typeof value === 'string' ? value.replace(/^\+/, '') : '';
+  return E164_DIGITS.test(digits) ? `+${digits}` : null;
+}
+
+export function userIdOf(value: unknown): string | null {
+  return typeof value === 'string' && isUserId(value) ? value : null;
+}
+
+/** What a user wrote, made fit for JSON and Postgres; null for nothing. */
+export function textOf(value: unknown): string | null {
+  return storable(value, MAX_TEXT);
+}
+
+/** A short text, such as the name of a user, of a file or of a place. */
+export function nameOf(value: unknown): string | null {
+  return storable(value, MAX_NAME);
+}
+
+const CONTENT_TYPE = /^[a-z0-9]+\/[a-z0-9.+-]+/i;
+
+/** The type of a file without parameters; it becomes a header. */
+export function contentTypeOf(value: unknown): string {
+  const type = typeof value === 'string' ? CONTENT_TYPE.exec(value.slice(0, MAX_NAME))?.[0] : undefined;
+  return type?.toLowerCase() ?? 'application/octet-stream';
+}
+
+/** Control characters take six bytes each in a payload of at most 20 kB; a message needs line feeds and tabs only. */
+// eslint-disable-next-line no-control-regex -- control characters are what this expression is about
+const CONTROL = /[\u0000-\u0008\u000B-\u001F\u007F]/g;
+
+function storable(value: unknown, maxCharacters: number): string | null {
+  if (typeof value !== 'string') return null;
+  const text = Array.from(value.toWellFormed().replace(CONTROL, '')).slice(0, maxCharacters).join('');
+  return text === '' ? null : text;
+}

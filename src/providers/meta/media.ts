@@ -1,0 +1,28 @@
+import { isObject, isText } from '../json-fields.ts';
+import { GRAPH_VERSION } from './meta.ts';
+
+/** Fetches a URL with a value of the Authorization header. */
+export type AuthorizedFetch = (url: string, authorization: string) => Promise<Buffer>;
+
+/**
+ * Fetches a file by Meta's id of it: the id gives a URL that is valid for some minutes
+ * (https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media). Rejects as the fetch does.
+ */
+export function metaMedia(baseUrl: string, accessToken: string, mediaId: string) {
+  const authorization = `Bearer ${accessToken}`;
+  return async (fetchFile: AuthorizedFetch): Promise<Buffer> => {
+    const answer = await fetchFile(`${baseUrl.replace(/\/$/, '')}/${GRAPH_VERSION}/${mediaId}`, authorization);
+    const url = urlOf(answer);
+    if (url === undefined) throw new Error('Meta returned no URL of the file');
+    return fetchFile(url, authorization);
+  };
+}
+
+function urlOf(answer: Buffer): string | undefined {
+  try {
+    const body: unknown = JSON.parse(answer.toString());
+    return isObject(body) && isText(body['url']) ? body['url'] : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import type { Contact } from '../../domain/chat/contacts.ts';
+import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import type { SendingNumber } from './attempts.ts';
+
+/** The number that received a callback. */
+export interface ReceivingNumber {
+  readonly id: string;
+  readonly org_id: string;
+  readonly number: string;
+}
+
+/**
+ * Finds the number that received a callback and locks it, so that one transaction at a time writes its contacts. A claim to
+ * a number that the provider or the operator has not confirmed gets no messages.
+ */
+export function lockReceivingNumber(db: Db, callback: InboundCallback): Promise<ReceivingNumber | undefined> {
+  const [column, value] =
+    callback.provider === 'meta' ? ['phone_number_id', callback.phoneNumberId] : ['number', callback.number];
+  return queryRow(db, {
+    name: `lock_receiving_number_by_${column}`,
+    text: `SELECT id, org_id, number FROM chat_numbers
+           WHERE ${column} = $1 AND provider = $2 AND verified_by IS NOT NULL ORDER BY id LIMIT 1 FOR NO KEY UPDATE`,
+    values: [value, callback.provider],
+  });
+}
+
+/** The token of a receiving number, by which its callbacks are signed. */
+export function findReceivingNumber(
+  db: Db,
+  number: string,
+): Promise<Pick<SendingNumber, 'id' | 'credentials'> | undefined> {
+  return queryRow(db, {
+    name: 'find_receiving_number',
+    text: `SELECT id, credentials FROM chat_numbers WHERE number = $1 AND provider = 'twilio' AND verified_by IS NOT NULL`,
+    values: [number],
+  });
+}
+
+/** What was recorded of a new message. */
+export interface RecordedInbound {
+  /** When the user sent it: as the provider reports it, but not in the future. */
+  readonly sent_at: string;
+  /** Unix seconds; when a link to its file ends. */
+  readonly link_expires: number;
+}
+
+/**
+ * Records a message of a user, and that its number receives messages.
+ * @returns undefined if the message is recorded already
+ */
+export function recordInbound(
+  db: Db,
+  { id: numberId, org_id }: ReceivingNumber,
+  id: string,
+  { providerMessageId, media, sentAt }: InboundMessage,
+): Promise<RecordedInbound | undefined> {
+  return queryRow(db, {
+    name: 'record_inbound',
+    text: `WITH receives AS (
+             UPDATE chat_numbers SET receives_since = now() WHERE id = $3 AND receives_since IS NULL
+           )
+           INSERT INTO chat_inbound (id, org_id, number_id, provider_message_id, media, content_type, filename)
+           VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (number_id, provider_message_id) DO NOTHING
+           RETURNING least(now(), coalesce(to_timestamp($8::float8), now()))::timestamptz(3) AS sent_at,
+                     floor(extract(epoch FROM now()))::float8 + ${MEDIA_LINK_SECONDS} AS link_expires`,
+    values: [
+      id,
+      org_id,
+      numberId,
+      providerMessageId,
+      media?.reference ?? null,
+      media?.contentType ?? null,
+      media?.filename ?? null,
+      sentAt === null ? null : sentAt / 1_000,
+    ],
+  });
+}
+
+/** Our id of a message that a user answers: one that was sent to the user, or one of the user's own. */
+export async function findAnsweredMessage(
+  db: Db,
+  { id: numberId, org_id }: ReceivingNumber,
+  { wa_number, user_id, former_user_id }: Contact,
+  providerMessageId: string,
+): Promise<string | undefined> {
+  const row = await queryRow<{ id: string }>(db, {
+    name: 'find_answered_message',
+    text: `(SELECT id FROM chat_messages WHERE org_id = $1 AND "to" = ANY ($2) AND provider_message_id = $3 LIMIT 1)
+           UNION ALL
+           (SELECT id FROM chat_inbound WHERE number_id = $4 AND provider_message_id = $3)`,
+    values: [org_id, [wa_number, user_id, former_user_id].filter((id) => id !== null), providerMessageId, numberId],
+  });
+  return row?.id;
+}
+
+/** A file of a message, with the number that received it. */
+export interface StoredMedia {
+  readonly org_id: string;
+  readonly reference: string;
+  readonly content_type: string;
+  readonly filename: string | null;
+  readonly number: SendingNumber;
+}
+
+/**
+ * Finds the file of a message while a link to it is valid.
+ * @param expires of the link, in Unix seconds
+ */
+export async function findInboundMedia(db: Db, id: string, expires: number): Promise<StoredMedia | undefined> {
+  const row = await queryRow<Omit<StoredMedia, 'number'> & Omit<SendingNumber, 'id'> & { number_id: string }>(db, {
+    name: 'find_inbound_media',
+    text: `SELECT inbound.org_id, inbound.media AS reference, inbound.content_type, inbound.filename, number.id AS number_id,
+                  number.provider, number.phone_number_id, number.account_sid, number.credentials
+           FROM chat_inbound AS inbound JOIN chat_numbers AS number ON number.id = inbound.number_id
+           WHERE inbound.id = $1 AND inbound.media IS NOT NULL AND to_timestamp($2) > now()`,
+    values: [id, expires],
+  });
+  if (!row) return undefined;
+  const { number_id, provider, phone_number_id, account_sid, credentials, ...media } = row;
+  return { ...media, number: { id: number_id, provider, phone_number_id, account_sid, credentials } };
+}
+
+/** Deletes messages of users after 30 days, the oldest first. @returns how many */
+export function deleteOldInbound(db: Db, limit: number): Promise<number> {
+  return execute(
+    db,
+    `DELETE FROM chat_inbound
+     WHERE id IN (SELECT id FROM chat_inbound ORDER BY id LIMIT $1) AND received_at <= now() - interval '720 hours'`,
+    [limit],
+  );
+}
