@@ -3,4 +3,3 @@ export { type DomainActivities, makeDomainActivities } from './domains.ts';
 export { type Delivery, type EmailActivities, makeEmailActivities } from './email.ts';
 export { type GroupActivities, type GroupDelivery, makeGroupActivities } from './group.ts';
 export { makeUpkeepActivities, type UpkeepActivities } from './upkeep.ts';
-export { makeWebhookActivities, type WebhookActivities } from './webhooks.ts';

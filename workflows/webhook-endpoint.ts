@@ -1,35 +1,33 @@
-import {
-  condition,
-  continueAsNew,
-  defineSignal,
-  proxyActivities,
-  setCurrentDetails,
-  setHandler,
-} from '@temporalio/workflow';
-import type { WebhookActivities } from '../activities/index.ts';
+import { condition, continueAsNew, defineSignal, patched, proxyActivities, setHandler } from '@temporalio/workflow';
 
 /** A customer's endpoint, by its id, which is the workflow's id too. */
 export interface WebhookEndpoint {
   readonly id: string;
 }
 
-/** There may be something to do: a delivery, or the endpoint was disabled or deleted. */
+/** What an activity of earlier versions left to do: `asleep` until the next delivery is due, if there is one. */
+export type Drained =
+  | { readonly state: 'again' }
+  | { readonly state: 'asleep'; readonly inMs: number | null }
+  | { readonly state: 'closed' };
+
 export const wake = defineSignal('wake');
 
-/** Postgres knows what is due and what was tried: repeated for as long as it is away. */
-const { drainEndpoint } = proxyActivities<WebhookActivities>({
+const { drainEndpoint } = proxyActivities<{ drainEndpoint: (input: WebhookEndpoint) => Promise<Drained> }>({
   taskQueue: 'webhooks',
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
 });
 
-/** Rounds after which it begins anew, so that its history stays short. */
 const ROUNDS = 200;
+/** Patch id: workers poll the table of deliveries. */
+const WITHOUT_WORKFLOW = 'webhooks-without-workflow';
 
 /**
- * Posts all deliveries of one endpoint, one after the other: has what is due posted, then waits until the next is due
- * or a signal wakes it. Ends when the endpoint is disabled or deleted; it is started again when it is enabled.
+ * Posted the deliveries of one endpoint in earlier versions. One that is still open ends when it is woken, which upkeep does
+ * (`wakeEndpoints`), also if the activity that it waits for has no worker any longer. The rest is for replays. Remove it, with
+ * that task and the histories, two versions after the one that polls.
  */
 export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
   let woken = false;
@@ -37,10 +35,12 @@ export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
     woken = true;
   });
   for (let round = 0; round < ROUNDS; round++) {
+    if (patched(WITHOUT_WORKFLOW)) return;
     woken = false;
-    setCurrentDetails('Posting what is due');
-    const drained = await drainEndpoint({ id });
-    // A wake that came meanwhile may speak of an endpoint that has been enabled since.
+    const draining = drainEndpoint({ id });
+    await Promise.race([draining, condition(isWoken)]);
+    if (isWoken() && patched(WITHOUT_WORKFLOW)) return;
+    const drained = await draining;
     if (drained.state === 'closed' && !isWoken()) return;
     if (drained.state === 'asleep') await sleep(drained.inMs);
   }
@@ -52,7 +52,6 @@ export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
   }
 
   async function sleep(inMs: number | null): Promise<void> {
-    setCurrentDetails(inMs === null ? 'Nothing to do' : 'Waiting until the next delivery is due');
     if (inMs === null) await condition(isWoken);
     else await condition(isWoken, Math.ceil(inMs), { summary: 'until the next delivery is due' });
   }

@@ -21,7 +21,6 @@ import {
 import {
   changeEndpoint,
   deleteEndpoint,
-  disableForDeletion,
   type Endpoint,
   findEndpoint,
   insertEndpoint,
@@ -127,13 +126,11 @@ function refuseBadUrl(allowed: Ranges, url: string): void {
 
 /** @throws ServiceError not_found */
 export async function removeEndpoint(
-  deps: Pick<WebhookIntakeDeps, 'pool' | 'wakeRelay'>,
+  { pool }: Pick<WebhookIntakeDeps, 'pool'>,
   orgId: string,
   id: string,
 ): Promise<void> {
-  await disableForDeletion(deps.pool, orgId, id);
-  if (!(await deleteEndpoint(deps.pool, orgId, id))) throw notFound('webhook endpoint');
-  deps.wakeRelay();
+  if (!(await deleteEndpoint(pool, orgId, id))) throw notFound('webhook endpoint');
 }
 
 /**

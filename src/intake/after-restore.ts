@@ -1,5 +1,5 @@
 import type { EmailProviderName } from '../domain/email/email.ts';
-import { doubtChats, doubtEmails, wakeAll } from '../store/upkeep/after-restore.ts';
+import { doubtChats, doubtEmails, wakeDomains } from '../store/upkeep/after-restore.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function markAllAmbiguous(
   return transaction(pool, async (client) => {
     const emails = await doubtEmails(client, provider);
     const messages = await doubtChats(client);
-    await wakeAll(client);
+    await wakeDomains(client);
     return { emails, messages };
   });
 }

@@ -56,7 +56,7 @@ const relay = startRelay({
   startsPerSecond: config.WORKFLOW_STARTS_PER_SECOND,
 });
 const connected = connect();
-const stopListening = listenToOutbox(config.DATABASE_URL, relay.wake);
+const stopListening = listenToOutbox(config.DATABASE_URL, 'relay', relay.wake);
 
 const stopFolding = startFoldingCounts(pool, (error) =>
   log.warn({ err: error }, 'could not aggregate counts of tags and emails'),

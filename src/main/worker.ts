@@ -9,16 +9,16 @@ import {
   makeEmailActivities,
   makeGroupActivities,
   makeUpkeepActivities,
-  makeWebhookActivities,
 } from '../../activities/index.ts';
 import type { ChatDeps } from '../delivery/chat/contract.ts';
 import { makeChatPace } from '../delivery/chat/pace.ts';
 import { makeProviderPauses } from '../delivery/pauses.ts';
 import { makeAttemptRecorder } from '../delivery/recorder.ts';
+import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { makePool } from '../store/postgres/pool.ts';
-import { makeNotifier } from '../store/postgres/wake.ts';
+import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase } from './wiring/check-database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
@@ -37,7 +37,7 @@ import { connectToTemporal, ensureSearchAttributes, installTemporal, installWith
 import { traceActivities, openTracer } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones. */
+/** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls Postgres. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -65,6 +65,8 @@ const isolation = makeIsolation(forkIsolated, log);
 
 /** Set before the first activity runs. */
 let client: Client | undefined;
+/** Set by the fleet `webhooks`. */
+let stopWebhooks: (() => Promise<unknown>) | undefined;
 
 const FLEETS = {
   /**
@@ -127,22 +129,20 @@ const FLEETS = {
       maxConcurrentActivityTaskPolls: 10,
     },
   ],
-  /** Posts to customers' endpoints, with many slots, since most of the time is spent waiting for slow ones. */
-  webhooks: (): QueueOptions[] => [
-    {
-      taskQueue: 'webhooks',
-      activities: makeWebhookActivities({
-        pool,
-        seal: webhookSeal(secretKeys),
-        openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
-        idleTimeoutMs: 2_000,
-        stopping: ending.signal,
-        log,
-      }),
-      maxConcurrentActivityTaskExecutions: 500,
-      maxConcurrentActivityTaskPolls: 10,
-    },
-  ],
+  /** Posts to customers' endpoints. Needs no Temporal. */
+  webhooks: (): QueueOptions[] => {
+    const dispatcher = startWebhookDispatcher({
+      pool,
+      seal: webhookSeal(secretKeys),
+      openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
+      idleTimeoutMs: 2_000,
+      stopping: ending.signal,
+      log,
+    });
+    const stopListening = listenToOutbox(config.DATABASE_URL, 'webhooks', dispatcher.wake);
+    stopWebhooks = () => Promise.all([dispatcher.stop(), stopListening()]);
+    return [];
+  },
   /** Scheduled maintenance tasks, and domain checks, which mostly wait for DNS. */
   upkeep: (): QueueOptions[] => [
     {
@@ -181,13 +181,17 @@ const running = run();
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
-  await running;
+  await Promise.all([running, stopWebhooks?.()]);
   isolation.stop();
   await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
 
 async function run(): Promise<void> {
+  if (queues.length === 0) {
+    notifyReady();
+    return;
+  }
   const temporal = await connectToTemporal(log, ending.signal).catch((error: unknown) => {
     // The process was stopped before Temporal was reachable.
     if (!ending.signal.aborted) throw error;
@@ -225,7 +229,7 @@ async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> 
   const { METRICS_PORT: port, HOST: host } = config;
   if (port === undefined || sdk === undefined) return undefined;
   const metrics = openMetrics({ pool, sdk });
-  const isReady = () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING');
+  const isReady = () => workers.length === queues.length && workers.every((worker) => worker.getState() === 'RUNNING');
   return serveMetrics(metrics, { port, host }, isReady).catch((error: unknown) =>
     exitWith(`METRICS_PORT ${port} cannot be used: ${(error as Error).message}`),
   );

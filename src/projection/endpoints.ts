@@ -2,7 +2,7 @@ import { newId } from '../domain/ids.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
-import { disableEndpoint } from '../store/webhooks/idle.ts';
+import { disableEndpoint } from '../store/webhooks/endpoints.ts';
 
 /**
  * Disables an endpoint, and notifies its organization in the same transaction through its other endpoints and its audit log.

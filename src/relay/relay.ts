@@ -10,8 +10,8 @@ import {
   lockDomains,
   lockGroups,
   lockLateSingles,
+  lockMaintenance,
   lockOutbox,
-  lockWakes,
   type OutboxRow,
   type PendingKinds,
   findPendingKinds,
@@ -46,8 +46,8 @@ export interface Relay {
 const MAX_PLANNED_ROWS = 2_000;
 /** Rows dispatched together; also the number of concurrent calls to Temporal. */
 const MAX_DISPATCHED_ROWS = 100;
-/** Rows of endpoints and maintenance tasks locked together; many of them may concern the same one. */
-const MAX_WAKE_ROWS = 500;
+/** Rows of maintenance tasks locked together; many of them may concern the same one. */
+const MAX_MAINTENANCE_ROWS = 500;
 const MAX_DOMAIN_ROWS = 50;
 /** The outbox is polled this often even without a notification. */
 const POLL_INTERVAL_MS = 1_000;
@@ -145,12 +145,12 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
   if (!Object.values(pending).includes(true)) return 'wait';
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<PollResult> => {
     // First, since they are few and grouping a burst takes time.
-    const wakes = pending.wakes ? await lockWakes(client, MAX_WAKE_ROWS) : [];
+    const maintenance = pending.maintenance ? await lockMaintenance(client, MAX_MAINTENANCE_ROWS) : [];
     const domains = pending.domains ? await lockDomains(client, MAX_DOMAIN_ROWS) : [];
     const chatLimit = Math.min(MAX_DISPATCHED_ROWS, pace.chats.available());
     const chats = pending.chats ? await lockChats(client, chatLimit) : [];
     pace.chats.take(chats.length);
-    const unreachable = await dispatchRows(deps, client, [...wakes, ...domains, ...chats]);
+    const unreachable = await dispatchRows(deps, client, [...maintenance, ...domains, ...chats]);
     if (unreachable) return { next: 'wait', unreachable };
     const emails = await pollEmails(deps, client, pace, pending);
     const chatDelayMs = pending.chats && chats.length === chatLimit ? pace.chats.msUntilNext() : Infinity;

@@ -5,26 +5,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type {
-  Chore,
-  DeliverChat,
-  DeliverEmail,
-  DeliverGroup,
-  Schedule,
-  WatchDomain,
-  WebhookEndpoint,
-} from '../../workflows/index.ts';
+import type { Chore, DeliverChat, DeliverEmail, DeliverGroup, Schedule, WatchDomain } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
-import type {
-  ChatRow,
-  MaintenanceRow,
-  DomainRow,
-  EmailRow,
-  GroupRow,
-  OutboxRow,
-  WebhookRow,
-} from '../store/outbox/outbox.ts';
+import type { ChatRow, MaintenanceRow, DomainRow, EmailRow, GroupRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable } from './relay.ts';
 
@@ -42,7 +26,6 @@ const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Priority keys of workflows and their activities; Temporal runs lower ones first. */
 const SINGLE_PRIORITY = 2;
-const WEBHOOK_PRIORITY = 3;
 const BULK_PRIORITY = 4;
 
 /**
@@ -93,19 +76,6 @@ export function makeTemporalDispatcher(
     await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
   }
 
-  async function wake(row: WebhookRow): Promise<void> {
-    if (row.url === null) {
-      await ignoreNotFound(workflow.getHandle(row.message_id).signal('wake'));
-      return;
-    }
-    await workflow.signalWithStart<(input: WebhookEndpoint) => Promise<unknown>>('webhookEndpoint', {
-      ...webhookOptions(row, row.url),
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      signal: 'wake',
-      signalArgs: [],
-    });
-  }
-
   /** Starts the workflow if there is none. For a deleted domain it only signals, so that a running workflow ends. */
   async function watch(row: DomainRow): Promise<void> {
     if (row.org_id === null || row.name === null) {
@@ -150,7 +120,6 @@ export function makeTemporalDispatcher(
   };
   const send = (row: OutboxRow): Promise<void> => {
     if (row.action === 'group') return group(row);
-    if (row.action === 'webhook') return wake(row);
     if (row.action === 'chat') return chat(row);
     if (row.action === 'domain') return watch(row);
     return row.action === 'chore' ? runUpkeepTask(row) : actions[row.action](row);
@@ -242,21 +211,6 @@ function domainOptions(id: string, orgId: string, name: string) {
       { key: ORG_ID, value: orgId },
     ]),
     staticSummary: `Domain ${name}`,
-  };
-}
-
-function webhookOptions({ message_id: id, org_id }: WebhookRow, url: string) {
-  return {
-    workflowId: id,
-    taskQueue: WORKFLOW_QUEUE,
-    args: [{ id }] as [WebhookEndpoint],
-    priority: { priorityKey: WEBHOOK_PRIORITY, ...(org_id !== null && { fairnessKey: org_id }) },
-    typedSearchAttributes: new TypedSearchAttributes([
-      { key: CHANNEL, value: 'webhook' },
-      ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
-    ]),
-    // Only the host: the rest of the URL may contain a secret.
-    staticSummary: `Webhooks to ${new URL(url).host}`,
   };
 }
 

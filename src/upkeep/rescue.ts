@@ -8,7 +8,7 @@ import {
   findOverdue,
   scheduleNextCheck,
   putBackEmails,
-  wakeWorkflow,
+  wakeDomainWorkflow,
 } from '../store/emails/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
@@ -93,8 +93,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     rescued.publish({ kind: 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
-  if (type === 'webhookEndpoint') await wakeWorkflow(deps.pool, 'webhook', id);
-  if (type === 'watchDomain') await wakeWorkflow(deps.pool, 'domain', id);
+  if (type === 'watchDomain') await wakeDomainWorkflow(deps.pool, id);
 }
 
 /** @returns how many emails were open */

@@ -5,17 +5,25 @@ import { announceBatches } from '../projection/batches.ts';
 import { findUnannounced } from '../store/emails/batches.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
-import { wakeOverdue } from '../store/webhooks/idle.ts';
+import { deleteWebhookRows } from '../store/outbox/outbox.ts';
 import { toStep, type UpkeepStep } from './task.ts';
+import type { Workflows } from './workflow-state.ts';
 
-/** Batches or endpoints per step. */
+/** Batches or workflows per step. */
 const ITEMS_PER_STEP = 500;
 /** Limits a statement to about a second, and a run of 1,000 steps to 5 million deliveries. */
 const DELIVERIES_PER_STEP = 5_000;
 const DAY_MS = 86_400_000;
 
-/** Maintenance tasks for webhooks: recovery of lost notifications, and deletion of old deliveries. */
-export function makeWebhookUpkeep({ pool, log }: { readonly pool: Pool; readonly log: Logger }) {
+/** Dependencies of the maintenance tasks for webhooks. */
+export interface WebhookUpkeepDeps {
+  readonly pool: Pool;
+  readonly workflows: Pick<Workflows, 'wakeEndpoints'>;
+  readonly log: Logger;
+}
+
+/** Maintenance tasks for webhooks. */
+export function makeWebhookUpkeep({ pool, workflows, log }: WebhookUpkeepDeps) {
   return {
     /** Announces completed batches if a process ended before it could. */
     async announceBatches(from: string | null): Promise<UpkeepStep> {
@@ -24,11 +32,12 @@ export function makeWebhookUpkeep({ pool, log }: { readonly pool: Pool; readonly
       return { done, next: ids.length === ITEMS_PER_STEP ? (ids.at(-1) ?? null) : null };
     },
 
-    /** Wakes endpoints with a delivery that has been due for a minute. */
-    async wakeEndpoints(from: string | null): Promise<UpkeepStep> {
-      const { woken, last } = await wakeOverdue(pool, from, ITEMS_PER_STEP);
-      if (woken > 0) log.info({ endpoints: woken }, 'woke endpoints with overdue deliveries');
-      return { done: woken, next: last };
+    /** Ends workflows of endpoints that an earlier version has left open, and deletes its outbox rows about them. */
+    async wakeEndpoints(): Promise<UpkeepStep> {
+      await deleteWebhookRows(pool);
+      const done = await workflows.wakeEndpoints(ITEMS_PER_STEP);
+      if (done > 0) log.info({ workflows: done }, 'ended workflows of an earlier version');
+      return { done, next: null };
     },
 
     /** Deletes events, deliveries and their attempts after 30 days. */

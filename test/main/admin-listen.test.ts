@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, it, type TestContext } from 'node:t
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
-import { drain } from '../../src/delivery/webhooks/drain.ts';
+import { drainEndpoint } from '../support/webhooks.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { newSecret, signedHeaders } from '../../src/webhooks/signature.ts';
@@ -99,7 +99,7 @@ async function deliver(id: string): Promise<void> {
     stopping: new AbortController().signal,
     log: pino({ level: 'silent' }),
   };
-  await drain(deps, id);
+  await drainEndpoint(deps, id);
 }
 
 async function attemptsOf(id: string): Promise<Record<string, unknown>[]> {

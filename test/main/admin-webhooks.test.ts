@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
-import { openEndpoint } from '../../src/store/webhooks/idle.ts';
+import { openEndpoint } from '../../src/store/webhooks/leases.ts';
 import { showSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';

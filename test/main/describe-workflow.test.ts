@@ -25,6 +25,26 @@ test('a workflow runs, has closed, or is not known', async (t) => {
   assert.equal(await describeWorkflow(client, 'em_1'), 'running');
 });
 
+test('workflows of endpoints that are open are woken', async (t) => {
+  silenceTemporal();
+  const { client, close } = await testNamespace();
+  t.after(close);
+  const start = (workflowId: string, type: string) => client.workflow.start(type, { workflowId, taskQueue: 'nobody' });
+  const [open, closed, other] = [
+    await start('wh_1', 'webhookEndpoint'),
+    await start('wh_2', 'webhookEndpoint'),
+    await start('em_1', 'deliverEmail'),
+  ];
+  await closed.terminate();
+  const workflows = openWorkflows(() => client);
+  await eventually('one of the endpoints is woken', async () => (await workflows.wakeEndpoints(10)) === 1, 60_000);
+  const signalsOf = async (handle: typeof open) =>
+    ((await handle.fetchHistory()).events ?? []).filter((event) => event.workflowExecutionSignaledEventAttributes)
+      .length;
+  assert.ok((await signalsOf(open)) > 0);
+  assert.equal(await signalsOf(other), 0);
+});
+
 test('a workflow that waits is idle, and one whose task keeps failing is found and can be replaced', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();

@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
-import { createEndpoint, makeWebhookIntake } from '../../src/accounts/webhooks.ts';
 import { projectChatReports } from '../../src/projection/chat.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import { wakeDomain } from '../../src/store/domains/domains.ts';
-import {
-  type ChatRow,
-  type DomainRow,
-  lockDomains,
-  lockWakes,
-  type OutboxRow,
-  type WebhookRow,
-} from '../../src/store/outbox/outbox.ts';
-import { type Db, transaction } from '../../src/store/postgres/pool.ts';
+import { type ChatRow, type DomainRow, lockDomains, type OutboxRow } from '../../src/store/outbox/outbox.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -79,62 +71,43 @@ describe('chat-app messages in the outbox', () => {
   });
 });
 
-describe('wakes of endpoints and domains in the outbox', () => {
-  const intake = makeWebhookIntake(pool, () => undefined, 'a secret key for tests, and long enough', []);
+describe('domains in the outbox', () => {
   let count = 0;
-  const url = 'https://example.com/hook?token=secret';
 
-  /** Writes several rows for one endpoint or domain. */
-  async function wakeEndpoint(times: number) {
-    await pool.query('DELETE FROM webhook_endpoints');
-    const { id } = await createEndpoint(intake, orgId, { url, events: [], description: null });
-    for (let i = 0; i < times; i++) await accept(pool, orgId, [newEmail()]);
-    return { id, name: url };
-  }
+  /** Writes several rows for one domain. */
   async function registerDomain(times: number) {
     const { id, name } = await addDomain(pool, orgId, `d${++count}.example.com`, false);
     for (let i = 1; i < times; i++) await wakeDomain(pool, id);
     return { id, name };
   }
 
-  for (const [action, write, lock] of [
-    ['webhook', wakeEndpoint, lockWakes],
-    ['domain', registerDomain, lockDomains],
-  ] as const) {
-    test(`${action}: several rows are dispatched once, also after Temporal was unreachable`, async () => {
-      const { id, name } = await write(5);
-      let tries = 0;
-      const { rows } = relays.start(async (row) => {
-        if (row.action === action && tries++ === 0) throw new TemporalUnreachable('away');
-      });
-      await relays.isEmpty();
-      assert.deepEqual(
-        rows
-          .filter((row): row is WebhookRow | DomainRow => row.action === action)
-          .map((row) => [
-            row.message_id,
-            row.org_id,
-            row.action === 'domain' ? row.name : row.url,
-            row.more_ids.length,
-          ]),
-        [[id, orgId, name, 4]],
-      );
+  test('several rows are dispatched once, also after Temporal was unreachable', async () => {
+    const { id, name } = await registerDomain(5);
+    let tries = 0;
+    const { rows } = relays.start(async (row) => {
+      if (row.action === 'domain' && tries++ === 0) throw new TemporalUnreachable('away');
     });
+    await relays.isEmpty();
+    assert.deepEqual(
+      rows.filter(isAction('domain')).map((row) => [row.message_id, row.org_id, row.name, row.more_ids.length]),
+      [[id, orgId, name, 4]],
+    );
+  });
 
-    test(`${action}: rows are locked by one relay at a time`, async () => {
-      await write(1);
-      const lockRows = lock as (db: Db, limit: number) => Promise<OutboxRow[]>;
-      await transaction(pool, async (client) => {
-        assert.equal((await lockRows(client, 10)).filter((row) => row.action === action).length, 1);
-        assert.deepEqual(await transaction(pool, (other) => lockRows(other, 10)), []);
-      });
+  test('rows are locked by one relay at a time', async () => {
+    await registerDomain(1);
+    await transaction(pool, async (client) => {
+      assert.equal((await lockDomains(client, 10)).length, 1);
+      assert.deepEqual(await transaction(pool, (other) => lockDomains(other, 10)), []);
     });
-  }
+  });
 
   test('a row that Temporal refused is deferred', async () => {
-    await wakeEndpoint(1);
+    await pool.query('DELETE FROM outbox');
+    await registerDomain(1);
+    await accept(pool, orgId, [newEmail()]);
     const relay = relays.start((row) =>
-      row.action === 'webhook' ? Promise.reject(new Error('no')) : Promise.resolve(),
+      row.action === 'domain' ? Promise.reject(new Error('no')) : Promise.resolve(),
     );
     const [row] = await eventually('it is the only row', async () => {
       const rows = await relays.rowsLeft();
@@ -144,13 +117,8 @@ describe('wakes of endpoints and domains in the outbox', () => {
     assert.ok(relay.rows.every(({ action }) => action === 'start'));
   });
 
-  test('rows of disabled endpoints and of trusted or deleted domains start no workflow', async () => {
-    await wakeEndpoint(1);
-    await pool.query(`UPDATE webhook_endpoints SET status = 'disabled'`);
-    const [wake] = await lockWakes(pool, 10);
-    assert.ok(wake?.action === 'webhook');
-    assert.equal(wake.url, null);
-
+  test('rows of trusted or deleted domains start no workflow', async () => {
+    await pool.query('DELETE FROM outbox');
     const trusted = await addDomain(pool, orgId, 'trusted.example.com', true);
     assert.deepEqual(await lockDomains(pool, 10), []);
     await wakeDomain(pool, trusted.id);
@@ -168,37 +136,29 @@ describe('the dispatcher', () => {
   const { dispatch, handleOf, runOf } = useDispatcher();
 
   const common = { id: '1', tries: 0, org_id: 'org_1' };
-  const webhook: WebhookRow = {
-    ...{ ...common, action: 'webhook', message_id: 'wh_1', more_ids: [] },
-    url: 'https://example.com:8443/hook?token=secret',
-  };
   const domain: DomainRow = { ...common, action: 'domain', message_id: 'dm_1', more_ids: [], name: 'example.com' };
 
-  for (const [row, stopped, type, summary, channel, signal] of [
-    [webhook, { ...webhook, url: null }, 'webhookEndpoint', 'Webhooks to example.com:8443', 'webhook', 'wake'],
-    [domain, { ...domain, org_id: null, name: null }, 'watchDomain', 'Domain example.com', 'domain', 'lookAgain'],
-  ] as const)
-    test(`starts or signals ${type}, and only signals it when the row is stopped`, async () => {
-      await dispatch(stopped);
-      await assert.rejects(handleOf(row).describe(), { name: 'WorkflowNotFoundError' });
-      await dispatch(row);
-      const first = await handleOf(row).describe();
-      assert.deepEqual([first.type, first.taskQueue, first.status.name], [type, 'messages', 'RUNNING']);
-      assert.equal(await first.staticSummary(), summary);
-      assert.deepEqual(attributesOf(first), { Channel: channel, OrgId: 'org_1' });
-      await dispatch(row);
-      await dispatch(stopped);
-      assert.equal(await runOf(row), first.runId);
-      const { signals, text } = await readHistory(handleOf(row));
-      assert.deepEqual(
-        signals.map(([name]) => name),
-        [signal, signal, signal],
-      );
-      assert.ok(!text.includes('secret'), 'the history contains only the host of the URL');
-      await handleOf(row).terminate();
-      await dispatch(row);
-      assert.notEqual(await runOf(row), first.runId, 'an ended workflow is started again');
-    });
+  test('starts or signals watchDomain, and only signals it when the domain is not watched', async () => {
+    const unwatched = { ...domain, org_id: null, name: null };
+    await dispatch(unwatched);
+    await assert.rejects(handleOf(domain).describe(), { name: 'WorkflowNotFoundError' });
+    await dispatch(domain);
+    const first = await handleOf(domain).describe();
+    assert.deepEqual([first.type, first.taskQueue, first.status.name], ['watchDomain', 'messages', 'RUNNING']);
+    assert.equal(await first.staticSummary(), 'Domain example.com');
+    assert.deepEqual(attributesOf(first), { Channel: 'domain', OrgId: 'org_1' });
+    await dispatch(domain);
+    await dispatch(unwatched);
+    assert.equal(await runOf(domain), first.runId);
+    const { signals } = await readHistory(handleOf(domain));
+    assert.deepEqual(
+      signals.map(([name]) => name),
+      ['lookAgain', 'lookAgain', 'lookAgain'],
+    );
+    await handleOf(domain).terminate();
+    await dispatch(domain);
+    assert.notEqual(await runOf(domain), first.runId, 'an ended workflow is started again');
+  });
 
   const chat = (message_id: string, open = true): ChatRow => ({
     ...{ ...common, action: 'chat', message_id, again: false },

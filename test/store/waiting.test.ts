@@ -36,17 +36,15 @@ describe('the backlog of the outbox', () => {
   test('is counted by fleet, with the age of the oldest row', async () => {
     assert.deepEqual(
       (await readOutbox(pool)).map(({ fleet }) => fleet).sort(),
-      ['chat', 'email', 'upkeep', 'webhooks'],
+      ['chat', 'email', 'upkeep'],
       'every fleet is listed, also without a backlog',
     );
     for (const action of ['start', 'leave', 'reschedule', 'cancel', 'group']) await row(action, { age: 10 });
     for (const action of ['chat', 'chat_again']) await row(action, { age: 20 });
-    await row('webhook', { age: 30 });
     for (const action of ['domain', 'chore']) await row(action, { age: 40 });
     assert.deepEqual(backlog(await readOutbox(pool)), {
       email: [5, 10],
       chat: [2, 20],
-      webhooks: [1, 30],
       upkeep: [2, 40],
     });
   });

@@ -13,7 +13,7 @@ describe('waking relays', () => {
   /** Listens until the test ends; waits until it does. */
   async function listen(t: TestContext, url = database.url) {
     let wakes = 0;
-    const stop = listenToOutbox(url, () => wakes++);
+    const stop = listenToOutbox(url, 'relay', () => wakes++);
     t.after(stop);
     return { stop, wakes: () => wakes };
   }

@@ -4,15 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/domain/ids.ts';
 import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
-import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
-import { markIdle } from '../../src/store/webhooks/idle.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
 const SECRET = Buffer.from('x');
-const FINE = { succeeded: true, failed: false, hasRepeatedFailure: false };
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
@@ -66,27 +63,5 @@ describe('an endpoint that is written to all the time', () => {
     assert.ok(isDeleted, 'it waits for the writers');
     await Promise.all(writers);
     assert.equal(await findEndpoint(pool, orgId, id), undefined);
-  });
-
-  test('is not marked idle while a transaction writes to it or a delivery is due, and a writer waits for one that marks it idle', async () => {
-    const id = await endpoint();
-    await transaction(pool, async (writer) => {
-      await write(writer);
-      assert.equal(await transaction(pool, (client) => markIdle(client, id, FINE)), 'held');
-    });
-    assert.equal(await transaction(pool, (client) => markIdle(client, id, FINE)), 'due');
-    await pool.query('DELETE FROM webhook_deliveries');
-    await pool.query('DELETE FROM outbox');
-    let adding: Promise<unknown> | undefined;
-    await transaction(pool, async (client) => {
-      assert.deepEqual(await markIdle(client, id, FINE), { inMs: null });
-      const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: {} };
-      const refused = withoutWaiting((writer) => addDelivery(writer, id, event));
-      await assert.rejects(refused, { code: '55P03' }, 'it must not pass an endpoint that is being marked idle');
-      adding = addDelivery(pool, id, event);
-    });
-    assert.ok(await adding);
-    const { rowCount } = await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id]);
-    assert.equal(rowCount, 1, 'the writer found it idle and wakes it');
   });
 });

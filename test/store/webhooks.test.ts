@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { idTime, newId } from '../../src/domain/ids.ts';
-import { type Db, transaction } from '../../src/store/postgres/pool.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { tellEndpoints } from '../../src/store/webhooks/events.ts';
-import { markIdle, markActive, wakeOverdue } from '../../src/store/webhooks/idle.ts';
 import { findDue, savePayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
-const FINE = { succeeded: true, failed: false, hasRepeatedFailure: false };
-
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
 
 describe('deliveries to endpoints', () => {
-  afterEach(() => pool.query('DELETE FROM webhook_endpoints; DELETE FROM outbox'));
+  afterEach(() => pool.query('DELETE FROM webhook_endpoints'));
 
   async function endpoint(): Promise<string> {
     const id = newId('wh', Date.now());
@@ -34,9 +31,6 @@ describe('deliveries to endpoints', () => {
     const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
     return tellEndpoints(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
   };
-  const wakesOf = async (id: string) =>
-    (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length;
-  const sleep = (id: string) => transaction(pool, (client) => markIdle(client, id, FINE));
   const tried = (id: string, fields: Partial<Try> = {}): Try => ({
     id,
     tries: 0,
@@ -56,26 +50,6 @@ describe('deliveries to endpoints', () => {
     );
     return rows.map(({ status, tries }) => `${status} ${tries}`);
   };
-
-  test('an event wakes an idle endpoint and no active one', async () => {
-    const id = await endpoint();
-    await happen();
-    assert.equal(await wakesOf(id), 1);
-    await markActive(pool, id);
-    await happen();
-    assert.equal(await wakesOf(id), 1);
-    assert.equal((await findDue(pool, id, [], 10)).length, 2);
-  });
-
-  test('marking an endpoint idle returns the time of its next delivery', async () => {
-    const id = await endpoint();
-    await happen();
-    const [due] = await findDue(pool, id, [], 10);
-    await recordTries(pool, [tried(due?.id ?? '', { statusCode: 500, status: 'pending', wait: 60_000 })]);
-    const rest = await sleep(id);
-    assert.ok(typeof rest === 'object' && rest.inMs !== null && rest.inMs > 55_000 && rest.inMs <= 60_000);
-    assert.deepEqual(await states(id), ['pending 1']);
-  });
 
   test('findDue returns the longest due first, without those in flight', async () => {
     const id = await endpoint();
@@ -143,31 +117,6 @@ describe('deliveries to endpoints', () => {
       undefined,
     );
     assert.deepEqual(await states(id), []);
-  });
-
-  test('wakeOverdue wakes endpoints with a delivery that is overdue by a minute, once', async () => {
-    const [late, fine, disabled] = [await endpoint(), await endpoint(), await endpoint()];
-    for (const id of [late, fine, disabled]) await markActive(pool, id);
-    await happen();
-    await pool.query(
-      `UPDATE webhook_deliveries SET next_attempt_at = now() - interval '61 s'
-       WHERE endpoint_id <> $1 AND status = 'pending'`,
-      [fine],
-    );
-    await pool.query(`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1`, [disabled]);
-    const steps = [];
-    let from: string | null = null;
-    do {
-      const { woken, last }: { woken: number; last: string | null } = await wakeOverdue(pool, from, 1);
-      steps.push(woken);
-      from = last;
-    } while (from !== null);
-    assert.equal(
-      steps.reduce((sum, woken) => sum + woken, 0),
-      1,
-    );
-    assert.deepEqual([await wakesOf(late), await wakesOf(fine), await wakesOf(disabled)], [1, 0, 0]);
-    assert.equal((await wakeOverdue(pool, null, 10)).woken, 0, 'it is on its way');
   });
 
   test('deletes deliveries that are older than 30 days in steps, with their attempts, and keeps later ones', async () => {

@@ -32,6 +32,7 @@ function make(deps: Partial<ChatUpkeepDeps> = {}, state: WorkflowState = 'missin
       terminate: async (id) => void terminated.push(id),
       findRunning: () => Promise.resolve(new Set<string>()),
       findFailing: () => Promise.resolve([]),
+      wakeEndpoints: () => Promise.resolve(0),
     },
     log: pino({ level: 'silent' }),
     ...deps,

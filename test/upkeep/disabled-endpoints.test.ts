@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { drain } from '../../src/delivery/webhooks/drain.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import type { EventType } from '../../src/domain/event-types.ts';
 import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
@@ -10,6 +9,7 @@ import { listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { drainEndpoint } from '../support/webhooks.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const FAILING = 'https://failing.example/hook';
@@ -50,8 +50,6 @@ describe('an endpoint that Sendwright disables', () => {
   const endpoint = async (url: string, events: EventType[]): Promise<string> =>
     (await createEndpoint(intake(), orgId, { url, events, description: null })).id;
   const mail = () => accept(pool, orgId, [newEmail({ from_domain: domain })]);
-  const isWoken = async (id: string): Promise<boolean> =>
-    (await pool.query(`SELECT FROM outbox WHERE message_id = $1 AND action = 'webhook'`, [id])).rows.length > 0;
   const disabledEvents = async (id: string) =>
     (await listDeliveries(pool, id, null, null, 100)).filter(({ type }) => type === 'webhook.disabled');
 
@@ -61,9 +59,8 @@ describe('an endpoint that Sendwright disables', () => {
     const uninterested = await endpoint('https://third.example/hook', ['email.bounced']);
     statuses.set(FAILING, 410);
     await mail();
-    assert.deepEqual(await drain(deps, failing), { state: 'closed' });
-    assert.ok(await isWoken(healthy), 'its workflow was idle and must be woken');
-    await drain(deps, healthy);
+    await drainEndpoint(deps, failing);
+    await drainEndpoint(deps, healthy);
     const [posted] = bodies.filter(({ url }) => url === HEALTHY);
     const { type, data } = JSON.parse(posted?.body ?? '{}') as { type: string; data: unknown };
     assert.equal(type, 'webhook.disabled');
@@ -79,7 +76,7 @@ describe('an endpoint that Sendwright disables', () => {
     const failing = await endpoint(FAILING, []);
     statuses.set(FAILING, 410);
     await mail();
-    await drain(deps, failing);
+    await drainEndpoint(deps, failing);
     const shown = await findEndpoint(pool, orgId, failing);
     assert.deepEqual([shown?.status, shown?.disabled_reason], ['disabled', 'it answered 410 Gone']);
     assert.ok(shown?.disabled_at);
@@ -108,11 +105,11 @@ describe('an endpoint that Sendwright disables', () => {
     await pool.query(`UPDATE webhook_endpoints SET failing_since = now() - interval '121 hours' WHERE id = $1`, [
       failing,
     ]);
-    assert.deepEqual(await drain(deps, failing), { state: 'closed' });
-    assert.deepEqual(await drain(deps, failing), { state: 'closed' });
+    await drainEndpoint(deps, failing);
+    await drainEndpoint(deps, failing);
     const events = await disabledEvents(healthy);
     assert.equal(events.length, 1);
-    await drain(deps, healthy);
+    await drainEndpoint(deps, healthy);
     const { data } = JSON.parse(bodies.find(({ url }) => url === HEALTHY)?.body ?? '{}') as {
       data: Record<string, string>;
     };
@@ -130,7 +127,7 @@ describe('an endpoint that Sendwright disables', () => {
     await pool.query(`UPDATE webhook_endpoints SET failing_since = now() - interval '6 days' WHERE org_id = $1`, [
       orgId,
     ]);
-    assert.deepEqual(await Promise.all(ids.map((id) => drain(deps, id))), [{ state: 'closed' }, { state: 'closed' }]);
+    await Promise.all(ids.map((id) => drainEndpoint(deps, id)));
     const audit = await listAudit(pool, orgId, null, 10);
     assert.deepEqual(new Set(audit.map(({ target }) => target)), new Set(ids));
   });

@@ -36,6 +36,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
       terminate: () => Promise.resolve(),
       findRunning: (ids) => Promise.resolve(new Set(ids)),
       findFailing: () => Promise.resolve([]),
+      wakeEndpoints: () => Promise.resolve(0),
     },
     log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
   });

@@ -1,84 +1,67 @@
 import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
 import { describe, test } from 'node:test';
-import type {} from '../../activities/index.ts';
-import type { Drained } from '../../src/delivery/webhooks/contract.ts';
+import type { WorkflowHandle } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { wake, webhookEndpoint } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Answer, makeRounds, near } from './rounds.ts';
+import { useEnvironment } from './environment.ts';
 
-const HOUR = 3_600_000;
-const AGAIN: Drained = { state: 'again' };
-const CLOSED: Drained = { state: 'closed' };
-const asleep = (inMs: number | null): Drained => ({ state: 'asleep', inMs });
+describe('webhookEndpoint, which only earlier versions start', () => {
+  const { env, startWorkers } = useEnvironment();
 
-describe('webhookEndpoint', () => {
-  const { carry, lastLength } = makeRounds<Drained>({
-    workflow: webhookEndpoint,
-    activity: 'drainEndpoint',
-    taskQueue: 'webhooks',
-    prefix: 'wh',
-    closed: CLOSED,
-  });
-
-  test('works until nothing is due, then when the next is due, and ends with its endpoint', async (t) => {
-    const times = await carry(t.name, [AGAIN, AGAIN, asleep(5_000), asleep(20 * HOUR)]);
-    assert.equal(times.length, 5);
-    near(times[2], 0);
-    near(times[3], 5_000);
-    near(times[4], 20 * HOUR + 5_000);
-  });
-
-  test('ignores the payload of its signal', async (t) => {
-    const times = await carry(t.name, [asleep(null)], async (handle, seen) => {
-      await eventually('it has worked', () => seen.length === 1);
-      await handle.signal<[unknown]>('wake', null);
-    });
-    assert.equal(times.length, 2);
-  });
-
-  test('a wake ends its sleep, however long that was meant to be', async (t) => {
-    for (const inMs of [null, 24 * HOUR]) {
-      const name = inMs === null ? t.name : `${t.name} and something is due later`;
-      const times = await carry(name, [asleep(inMs)], async (handle, seen) => {
-        await eventually('it has worked', () => seen.length === 1);
-        await handle.signal(wake);
-      });
-      assert.equal(times.length, 2);
-      near(times[1], 0);
+  const start = (workflowId: string) =>
+    env().client.workflow.start(webhookEndpoint, { workflowId, taskQueue: 'messages', args: [{ id: workflowId }] });
+  const wakeUntilEnded = async (handles: readonly WorkflowHandle[]) => {
+    const stop = await startWorkers({});
+    try {
+      await Promise.all(handles.map((handle) => handle.signal(wake)));
+      await Promise.all(handles.map((handle) => handle.result()));
+    } finally {
+      await stop();
     }
+  };
+  const pendingActivities = async (handle: WorkflowHandle) => (await handle.describe()).raw.pendingActivities ?? [];
+
+  test('ends when it is started', async () => {
+    const handle = await start('wh_new');
+    await wakeUntilEnded([handle]);
+    const { events } = await handle.fetchHistory();
+    assert.ok(!events?.some((event) => event.activityTaskScheduledEventAttributes), 'it needs no activity');
   });
 
-  test('a wake that comes while it works is not slept over', async (t) => {
-    const late: Answer<Drained> = async (handle) => {
-      await handle.signal(wake);
-      return asleep(null);
+  test('ends when it is woken, whether it waits for a signal, a time, or an activity that no worker runs', async () => {
+    const { code } = await bundleWorkflowCode({
+      workflowsPath: fileURLToPath(new URL('earlier-webhook-endpoint.ts', import.meta.url)),
+      logger: new DefaultLogger('ERROR'),
+    });
+    const ids = ['wh_idle', 'wh_timer', 'wh_activity'];
+    const delays: Readonly<Record<string, number | null>> = { wh_idle: null, wh_timer: 24 * 3_600_000 };
+    const drained = new Set<string>();
+    const drainEndpoint = async ({ id }: { readonly id: string }) => {
+      if (id === 'wh_activity') throw new Error('its worker has ended');
+      drained.add(id);
+      return { state: 'asleep', inMs: delays[id] };
     };
-    const times = await carry(t.name, [late]);
-    assert.equal(times.length, 2);
-  });
-
-  test('a wake that comes while it finds its endpoint disabled makes it look once more', async (t) => {
-    const enabled: Answer<Drained> = async (handle) => {
-      await handle.signal(wake);
-      return CLOSED;
-    };
-    assert.equal((await carry(t.name, [enabled, asleep(1_000)])).length, 3);
-  });
-
-  test('while the database is away it tries again', async (t) => {
-    const times = await carry(t.name, ['crash', 'crash', 'crash', asleep(1_000)]);
-    assert.equal(times.length, 5);
-  });
-
-  test('begins anew after 200 rounds, so that its history stays short', async () => {
-    const times = await carry(
-      'begins anew',
-      Array.from({ length: 205 }, () => AGAIN),
-      undefined,
-      10,
-    );
-    assert.equal(times.length, 206);
-    const length = await lastLength();
-    assert.ok(length < 100, `${length} events`);
+    const common = { connection: env().nativeConnection, namespace: 'default' };
+    // Nothing is cached: the test server would send further workflow tasks to the worker that has ended.
+    const earlier = await Promise.all([
+      Worker.create({ ...common, taskQueue: 'messages', workflowBundle: { code }, maxCachedWorkflows: 0 }),
+      Worker.create({ ...common, taskQueue: 'webhooks', activities: { drainEndpoint } }),
+    ]);
+    const running = Promise.all(earlier.map((worker) => worker.run()));
+    let handles: WorkflowHandle[];
+    try {
+      handles = await Promise.all(ids.map(start));
+      await eventually('two wait', () => drained.size === 2);
+      await eventually('only the activity of the third is pending', async () => {
+        const pending = await Promise.all(handles.map(pendingActivities));
+        return pending.map(({ length }) => length).join() === '0,0,1';
+      });
+    } finally {
+      for (const worker of earlier) worker.shutdown();
+      await running;
+    }
+    await wakeUntilEnded(handles);
   });
 });

@@ -3,15 +3,15 @@ import type { Seal } from '../../lib/seal.ts';
 import type { OpenLine } from '../../public-fetch/post.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 
-/** The dependencies of the webhook activities. */
+/** The dependencies of webhook workers. */
 export interface WebhookDeps {
   readonly pool: Pool;
   /** Decrypts the secrets of endpoints. */
   readonly seal: Seal;
   readonly openLine: OpenLine;
   /**
-   * A run ends after so long without due deliveries. The events of one email follow each other closely, and waking a workflow
-   * costs more than a few polls.
+   * A run ends after so long without due deliveries. The events of one email follow each other closely, and new connections
+   * cost more than a few polls.
    */
   readonly idleTimeoutMs: number;
   /** Aborted at shutdown: no further attempt starts. */
@@ -19,11 +19,11 @@ export interface WebhookDeps {
   readonly log: Logger;
 }
 
-/** The remaining work of an endpoint. */
-export type Drained =
-  /** More deliveries are due. */
-  | { readonly state: 'again' }
-  /** The next delivery is due in `inMs` by the database's clock; null without one. */
-  | { readonly state: 'asleep'; readonly inMs: number | null }
-  /** The endpoint was deleted or is disabled. */
-  | { readonly state: 'closed' };
+/** The right to post the deliveries of one endpoint. */
+export interface Lease {
+  readonly endpointId: string;
+  /** The id of the worker. */
+  readonly holder: string;
+  /** Returns false once the lease may have lapsed. */
+  readonly isHeld: () => boolean;
+}

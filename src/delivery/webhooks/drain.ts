@@ -1,23 +1,15 @@
 import { FAILING_DAYS } from '../../domain/webhooks.ts';
 import { disableAndNotify } from '../../projection/endpoints.ts';
-import { type Pool, transaction } from '../../store/postgres/pool.ts';
-import {
-  type Health,
-  markIdle,
-  markActive,
-  recordHealth,
-  openEndpoint,
-  type OpenEndpoint,
-} from '../../store/webhooks/idle.ts';
+import { openEndpoint, type OpenEndpoint, releaseEndpoint } from '../../store/webhooks/leases.ts';
 import { type DueDelivery, findDue, savePayloads, recordTries } from '../../store/webhooks/attempts.ts';
 import { payloadOf } from '../../webhooks/payload.ts';
 import { persist } from '../persist.ts';
-import type { Drained, WebhookDeps } from './contract.ts';
+import type { Lease, WebhookDeps } from './contract.ts';
 import { type DeliveryPool, makeDeliveryPool, MAX_IN_FLIGHT } from './in-flight.ts';
 
 /** Deliveries read together and held in memory for one endpoint; each is at most 20 kB. */
 const MAX_READ = 200;
-/** New attempts start for this long: there may be more endpoints than activity slots. */
+/** New attempts start for this long: there may be more endpoints than a worker serves concurrently. */
 const MAX_RUN_MS = 30_000;
 const POLL_INTERVAL_MS = 100;
 
@@ -34,50 +26,39 @@ interface Run {
   lastWorkAt: number;
 }
 
-/** Posts due deliveries to an endpoint until it is idle or MAX_RUN_MS has passed. */
-export async function drain(deps: WebhookDeps, id: string): Promise<Drained> {
+/** Posts due deliveries to a leased endpoint until it is idle or MAX_RUN_MS has passed, and releases it. */
+export async function drain(deps: WebhookDeps, lease: Lease): Promise<void> {
   const startedAt = performance.now();
-  const mayContinue = () => performance.now() - startedAt < MAX_RUN_MS && !deps.stopping.aborted;
+  const mayContinue = () => performance.now() - startedAt < MAX_RUN_MS && !deps.stopping.aborted && lease.isHeld();
   const deliveries = makeDeliveryPool(deps, mayContinue);
-  const run: Run = { id, deliveries, endpoint: undefined, hasMore: false, nextPollAt: 0, lastWorkAt: startedAt };
+  const run: Run = {
+    id: lease.endpointId,
+    deliveries,
+    endpoint: undefined,
+    hasMore: false,
+    nextPollAt: 0,
+    lastWorkAt: startedAt,
+  };
   try {
     for (;;) {
       await record(deps, run);
       const isActive = mayContinue() && !deliveries.isGone() && (await poll(deps, run));
-      if (!isActive && deliveries.isFinished()) return await endEarly(deps, run);
-      if (isActive && isIdle(deps, run)) {
-        const inMs = await markIdleUnlessDue(deps, run);
-        if (inMs !== undefined) {
-          const isDisabled = await isDisabledForFailing(deps.pool, id, deliveries.health());
-          return isDisabled ? { state: 'closed' } : { state: 'asleep', inMs };
-        }
-      }
+      if (deliveries.isFinished() && (!isActive || isIdle(deps, run))) break;
       await deliveries.waitForProgress(isActive ? run.nextPollAt : Infinity);
     }
   } finally {
     deliveries.close();
   }
+  await end(deps, lease, deliveries);
 }
 
-/** Ends a run although more deliveries may be due. */
-async function endEarly({ pool }: WebhookDeps, { id, deliveries, endpoint }: Run): Promise<Drained> {
+/** Releases the endpoint, and disables it if it is gone or if all attempts of five days have failed. */
+async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, deliveries: DeliveryPool): Promise<void> {
+  const health = deliveries.health();
   if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
-  if (deliveries.isGone() || endpoint === null || endpoint?.status === 'disabled') return { state: 'closed' };
-  await recordHealth(pool, id, deliveries.health());
-  return (await isDisabledForFailing(pool, id, deliveries.health())) ? { state: 'closed' } : { state: 'again' };
-}
-
-/**
- * Disables an endpoint of which all attempts of five days have failed. This needs a separate transaction: one that marks an
- * endpoint idle locks its row, and two of those that notify each other's endpoint would deadlock.
- */
-async function isDisabledForFailing(
-  pool: Pool,
-  id: string,
-  { succeeded, hasRepeatedFailure }: Health,
-): Promise<boolean> {
-  if (succeeded || !hasRepeatedFailure) return false;
-  return disableAndNotify(pool, id, `every try of ${FAILING_DAYS} days has failed`, FAILING_DAYS);
+  await releaseEndpoint(pool, holder, id, health);
+  if (health.succeeded || !health.hasRepeatedFailure) return;
+  await disableAndNotify(pool, id, `every try of ${FAILING_DAYS} days has failed`, FAILING_DAYS);
 }
 
 /**
@@ -92,7 +73,6 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
     run.nextPollAt = now + POLL_INTERVAL_MS;
     run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
     if (run.endpoint?.status === 'enabled') {
-      if (run.endpoint.idle) await markActive(deps.pool, id);
       const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), MAX_READ) : [];
       await addPayloads(deps, due);
       if (needsMore) run.hasMore = due.length === MAX_READ;
@@ -125,10 +105,4 @@ async function record(deps: WebhookDeps, { deliveries }: Run): Promise<void> {
 
 function isIdle({ idleTimeoutMs }: WebhookDeps, { deliveries, lastWorkAt }: Run): boolean {
   return deliveries.isFinished() && deliveries.queuedCount() === 0 && performance.now() - lastWorkAt >= idleTimeoutMs;
-}
-
-/** @returns milliseconds until the next delivery is due, null without one; undefined if one is due or about to be */
-async function markIdleUnlessDue(deps: WebhookDeps, { id, deliveries }: Run): Promise<number | null | undefined> {
-  const rest = await transaction(deps.pool, (client) => markIdle(client, id, deliveries.health()));
-  return typeof rest === 'object' ? rest.inMs : undefined;
 }

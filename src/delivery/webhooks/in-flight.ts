@@ -1,6 +1,6 @@
 import { ANSWER_BYTES, MIN_FAILED_ATTEMPTS, retryDelayAfter } from '../../domain/webhooks.ts';
 import type { Line } from '../../public-fetch/post.ts';
-import type { Health, OpenEndpoint } from '../../store/webhooks/idle.ts';
+import type { Health, OpenEndpoint } from '../../store/webhooks/leases.ts';
 import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
 import { posted } from '../../telemetry/topics.ts';
 import { type Attempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';

@@ -57,7 +57,7 @@ async function list(pool: Pool, { organization }: { organization: string }): Pro
 async function remove(pool: Pool, { organization, webhook: id }: { organization: string; webhook: string }) {
   await requireOrganization(pool, organization);
   return audited(pool, { organization, action: 'webhooks.delete' }, async () => {
-    await removeEndpoint({ pool, wakeRelay: wakeNobody }, organization, id);
+    await removeEndpoint({ pool }, organization, id);
     return { id };
   });
 }

@@ -19,9 +19,10 @@ const MAX_CONCURRENT_QUERIES = 4;
 export function openWorkflows(client: () => Client): Workflows {
   return {
     describe: (id) => describeWorkflow(client(), id),
-    terminate: (id, reason) => terminateWorkflow(client(), id, reason),
+    terminate: (id, reason) => ignoreNotFound(client().workflow.getHandle(id).terminate(reason)),
     findRunning: (ids) => findRunning(client(), ids),
     findFailing: (limit) => findFailing(client(), limit),
+    wakeEndpoints: (limit) => wakeEndpoints(client(), limit),
   };
 }
 
@@ -47,9 +48,9 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
   return task || activities.length > 0 ? 'running' : 'idle';
 }
 
-async function terminateWorkflow({ workflow }: Client, id: string, reason: string): Promise<void> {
+async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
   try {
-    await workflow.getHandle(id).terminate(reason);
+    await request;
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }
@@ -86,4 +87,14 @@ async function findFailing({ workflow }: Client, limit: number): Promise<Failing
     if (failing.length === limit) break;
   }
   return failing;
+}
+
+async function wakeEndpoints({ workflow }: Client, limit: number): Promise<number> {
+  let count = 0;
+  const query = `ExecutionStatus = 'Running' AND WorkflowType = 'webhookEndpoint'`;
+  for await (const { workflowId } of workflow.list({ query, pageSize: limit })) {
+    await ignoreNotFound(workflow.getHandle(workflowId).signal('wake'));
+    if (++count === limit) break;
+  }
+  return count;
 }

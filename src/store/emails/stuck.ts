@@ -179,11 +179,11 @@ export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise
   });
 }
 
-/** Makes the relay start or wake the workflow of an endpoint or a domain. */
-export async function wakeWorkflow(db: Db, action: 'webhook' | 'domain', id: string): Promise<void> {
+/** Makes the relay start or wake the workflow of a domain. */
+export async function wakeDomainWorkflow(db: Db, id: string): Promise<void> {
   await db.query({
-    name: 'wake_workflow',
-    text: `INSERT INTO outbox (message_id, action) VALUES ($2, $1)`,
-    values: [action, id],
+    name: 'wake_domain_workflow',
+    text: `INSERT INTO outbox (message_id, action) VALUES ($1, 'domain')`,
+    values: [id],
   });
 }

@@ -23,13 +23,11 @@ export function readOutbox(db: Db): Promise<WaitingRow[]> {
     name: 'read_outbox',
     text: `SELECT fleet, count(since)::int AS count,
                   coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest
-           FROM (VALUES ('email'), ('chat'), ('webhooks'), ('upkeep')) AS fleets(fleet) LEFT JOIN (
+           FROM (VALUES ('email'), ('chat'), ('upkeep')) AS fleets(fleet) LEFT JOIN (
              (SELECT 'email' AS fleet, ${SINCE} AS since FROM outbox
               WHERE action IN ('start', 'leave', 'reschedule', 'cancel', 'group') AND ${READY} ORDER BY id LIMIT $1)
              UNION ALL
              (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ('chat', 'chat_again') AND ${READY} ORDER BY id LIMIT $1)
-             UNION ALL
-             (SELECT 'webhooks', ${SINCE} FROM outbox WHERE action = 'webhook' AND ${READY} ORDER BY message_id LIMIT $1)
              UNION ALL
              (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'domain' AND ${READY} ORDER BY message_id LIMIT $1)
              UNION ALL

@@ -44,21 +44,6 @@ export interface GroupRow {
   traceparents: string[];
 }
 
-/** Wakes the workflow of a webhook endpoint. */
-export interface WebhookRow {
-  id: string;
-  action: 'webhook';
-  /** The endpoint's id. */
-  message_id: string;
-  tries: number;
-  /** Further rows of the same request. */
-  more_ids: string[];
-  /** Null if the endpoint was deleted. */
-  org_id: string | null;
-  /** Null if the endpoint is deleted or disabled. */
-  url: string | null;
-}
-
 /** A maintenance task to run immediately. */
 export interface MaintenanceRow {
   id: string;
@@ -102,21 +87,20 @@ export interface ChatRow {
 
 /** The kinds of rows in the outbox, locked or not. */
 export interface PendingKinds {
-  /** Endpoints and maintenance tasks. */
-  wakes: boolean;
+  maintenance: boolean;
   domains: boolean;
   chats: boolean;
   groups: boolean;
   emails: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | WebhookRow | MaintenanceRow | ChatRow | DomainRow;
+export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | ChatRow | DomainRow;
 
 /** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   const { rows } = await db.query<PendingKinds>({
     name: 'find_pending_kinds',
-    text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'webhook') OR EXISTS (SELECT FROM outbox WHERE action = 'chore') AS wakes,
+    text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'chore') AS maintenance,
                   EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
                   EXISTS (SELECT FROM outbox WHERE action IN ('chat', 'chat_again')) AS chats,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
@@ -171,28 +155,18 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   });
 }
 
-/**
- * Locks endpoints to wake and maintenance tasks to run. Rows about the same one are merged; at most `limit` rows of either
- * kind.
- */
-export function lockWakes(db: Db, limit: number): Promise<(WebhookRow | MaintenanceRow)[]> {
+/** Locks maintenance tasks to run. Rows about the same task are merged. */
+export function lockMaintenance(db: Db, limit: number): Promise<MaintenanceRow[]> {
   return queryRows(db, {
-    name: 'lock_wakes',
-    text: `WITH endpoints AS MATERIALIZED (
-             SELECT id, action, message_id, tries FROM outbox
-             WHERE action = 'webhook' AND (retry_at IS NULL OR retry_at <= now())
-             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
-           ), chores AS MATERIALIZED (
-             SELECT id, action, message_id, tries FROM outbox
+    name: 'lock_maintenance',
+    text: `WITH held AS MATERIALIZED (
+             SELECT id, message_id, tries FROM outbox
              WHERE action = 'chore' AND (retry_at IS NULL OR retry_at <= now())
              ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
-           ), one AS (
-             SELECT min(id) AS id, action, message_id, max(tries) AS tries, (array_agg(id::text ORDER BY id))[2:] AS more_ids
-             FROM (SELECT * FROM endpoints UNION ALL SELECT * FROM chores) AS held GROUP BY action, message_id
            )
-           SELECT one.*, endpoint.org_id, CASE WHEN endpoint.status = 'enabled' THEN endpoint.url END AS url
-           FROM one LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = one.message_id AND one.action = 'webhook'
-           ORDER BY one.action DESC`,
+           SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
+                  (array_agg(id::text ORDER BY id))[2:] AS more_ids
+           FROM held GROUP BY message_id`,
     values: [limit],
   });
 }
@@ -311,6 +285,11 @@ export async function detachFromGroup(
 export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db.query({ name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
+}
+
+/** Deletes rows by which an API of an earlier version woke the workflows of webhook endpoints. */
+export async function deleteWebhookRows(db: Db): Promise<void> {
+  await db.query(`DELETE FROM outbox WHERE action = 'webhook'`);
 }
 
 /** Defers rows that Temporal refused: by a second, doubling to ten minutes, so that they do not block other rows. */

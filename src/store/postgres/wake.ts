@@ -9,7 +9,10 @@ const NOTIFY_INTERVAL_MS = 50;
 const RECONNECT_INTERVAL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 2_000;
 
-/** Notifies the relays of other processes that the outbox has rows. A lost notification is harmless: relays also poll. */
+/**
+ * Notifies other processes that the outbox has rows or that webhook deliveries are due. A lost notification is harmless: its
+ * listeners also poll.
+ */
 export function makeNotifier(pool: Pool): () => void {
   let timer: NodeJS.Timeout | undefined;
   return () => {
@@ -21,19 +24,25 @@ export function makeNotifier(pool: Pool): () => void {
 }
 
 /**
- * Calls `wake` on every NOTIFY for the outbox, and after each (re)connection, since notifications may have been missed.
+ * Calls `wake` on every notification, and after each (re)connection, since notifications may have been missed.
+ * @param name what listens, for the name of the connection
  * @returns stops listening
  */
-export function listenToOutbox(databaseUrl: string, wake: () => void): () => Promise<void> {
-  const listen = (signal: AbortSignal) => listenUntilLost(databaseUrl, wake, signal);
+export function listenToOutbox(databaseUrl: string, name: 'relay' | 'webhooks', wake: () => void): () => Promise<void> {
+  const listen = (signal: AbortSignal) => listenUntilLost(databaseUrl, name, wake, signal);
   return startLoop(RECONNECT_INTERVAL_MS, listen, () => undefined);
 }
 
 /** @throws when the connection is lost or `signal` is aborted */
-async function listenUntilLost(databaseUrl: string, wake: () => void, signal: AbortSignal): Promise<void> {
+async function listenUntilLost(
+  databaseUrl: string,
+  name: string,
+  wake: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,
-    application_name: 'sendwright relay listener',
+    application_name: `sendwright ${name} listener`,
     connectionTimeoutMillis: 5_000,
     query_timeout: QUERY_TIMEOUT_MS,
     options: DEAD_PEER_DETECTION,

@@ -95,12 +95,9 @@ export async function doubtChats(db: Db): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Has the workflows of endpoints and of domains that wait for a check looked for, and started where they are missing. */
-export async function wakeAll(db: Db): Promise<void> {
+/** Makes the relay start or wake the workflows of domains that wait for a check. */
+export async function wakeDomains(db: Db): Promise<void> {
   await db.query(
-    `INSERT INTO outbox (message_id, action)
-     SELECT id, 'webhook' FROM webhook_endpoints WHERE status = 'enabled'
-     UNION ALL
-     SELECT id, 'domain' FROM domains WHERE next_check_at IS NOT NULL`,
+    `INSERT INTO outbox (message_id, action) SELECT id, 'domain' FROM domains WHERE next_check_at IS NOT NULL`,
   );
 }

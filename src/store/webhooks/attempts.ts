@@ -18,7 +18,7 @@ export interface DueDelivery {
 }
 
 /**
- * Deliveries of an endpoint that are due, the longest due first. They are not locked: an endpoint has one workflow.
+ * Deliveries of an endpoint that are due, the longest due first. They are not locked: one worker leases the endpoint.
  * @param except ids of deliveries that are in flight
  */
 export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {

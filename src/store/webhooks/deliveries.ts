@@ -71,18 +71,8 @@ export function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttemp
   );
 }
 
-/**
- * Parts of a statement around one that writes deliveries of the endpoint `$1`: before it, the endpoint is held, as
- * ENQUEUE_WEBHOOKS does, and after it an idle endpoint is woken.
- */
-const HOLD = `
-  held AS MATERIALIZED (
-    SELECT id, org_id, idle FROM webhook_endpoints WHERE id = $1 AND status = 'enabled' FOR KEY SHARE
-  )`;
-const WAKE = (written: string): string => `
-  woken AS (
-    INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM held WHERE idle AND EXISTS (SELECT FROM ${written})
-  )`;
+/** Part of a statement: the endpoint `$1` if it is enabled. */
+const ENABLED = `enabled AS MATERIALIZED (SELECT id, org_id FROM webhook_endpoints WHERE id = $1 AND status = 'enabled')`;
 
 /** Enqueues an event for one enabled endpoint, also if it does not subscribe to the type. */
 export function addDelivery(
@@ -92,14 +82,12 @@ export function addDelivery(
 ): Promise<Delivery | undefined> {
   return queryRow(
     db,
-    `WITH ${HOLD}, kept AS (
-       INSERT INTO webhook_events (id, org_id, type, created_at, data) SELECT $2, org_id, $3, now(), $4::jsonb FROM held
-     ), written AS (
-       INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
-       SELECT delivery_id($2, id), id, $2, $3, now(), now() FROM held
-       RETURNING ${DELIVERY}
-     ), ${WAKE('written')}
-     SELECT * FROM written`,
+    `WITH ${ENABLED}, kept AS (
+       INSERT INTO webhook_events (id, org_id, type, created_at, data) SELECT $2, org_id, $3, now(), $4::jsonb FROM enabled
+     )
+     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
+     SELECT delivery_id($2, id), id, $2, $3, now(), now() FROM enabled
+     RETURNING ${DELIVERY}`,
     [endpointId, event.id, event.type, JSON.stringify(event.data)],
   );
 }
@@ -110,12 +98,9 @@ const AGAIN = `status = 'pending', tries = 0, next_attempt_at = clock_timestamp(
 export function replayDelivery(db: Db, endpointId: string, id: string): Promise<Delivery | undefined> {
   return queryRow(
     db,
-    `WITH ${HOLD}, written AS (
-       UPDATE webhook_deliveries SET ${AGAIN} FROM held
-       WHERE webhook_deliveries.id = $2 AND endpoint_id = held.id
-       RETURNING ${DELIVERY.replaceAll(/\w+/g, 'webhook_deliveries.$&')}
-     ), ${WAKE('written')}
-     SELECT * FROM written`,
+    `WITH ${ENABLED}
+     UPDATE webhook_deliveries SET ${AGAIN} WHERE id = $2 AND endpoint_id = (SELECT id FROM enabled)
+     RETURNING ${DELIVERY}`,
     [endpointId, id],
   );
 }
@@ -133,17 +118,17 @@ export async function replayPeriod(
   limit: number,
 ): Promise<{ replayed: number; last: Cursor | null }> {
   const { rows } = await db.query<Cursor>(
-    `WITH ${HOLD}, chosen AS MATERIALIZED (
-       SELECT delivery.id FROM held CROSS JOIN LATERAL (
+    `WITH ${ENABLED}, chosen AS MATERIALIZED (
+       SELECT delivery.id FROM enabled CROSS JOIN LATERAL (
          SELECT id, created_at FROM webhook_deliveries
-         WHERE endpoint_id = held.id AND created_at BETWEEN $2 AND $3 AND ($4::text IS NULL OR status = $4)
+         WHERE endpoint_id = enabled.id AND created_at BETWEEN $2 AND $3 AND ($4::text IS NULL OR status = $4)
            AND (created_at, id) > (coalesce($5::timestamptz, '-infinity'), coalesce($6, ''))
          ORDER BY created_at, id LIMIT $7
        ) AS delivery
      ), written AS (
        UPDATE webhook_deliveries SET ${AGAIN} FROM chosen WHERE webhook_deliveries.id = chosen.id
        RETURNING webhook_deliveries.created_at, webhook_deliveries.id
-     ), ${WAKE('written')}
+     )
      SELECT created_at, id FROM written ORDER BY created_at, id`,
     [endpointId, period.since, period.until, period.status, after?.created_at ?? null, after?.id ?? null, limit],
   );

@@ -52,7 +52,7 @@ export function listEndpoints(db: Db, orgId: string, after: Cursor | null, limit
 /** The fields that the owner may change. */
 export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
 
-/** Changes the given fields of an endpoint. Enabling resets its health. The outbox row starts or ends its workflow. */
+/** Changes the given fields of an endpoint. Enabling resets its health. */
 export function changeEndpoint(
   db: Db,
   orgId: string,
@@ -61,49 +61,57 @@ export function changeEndpoint(
 ): Promise<Endpoint | undefined> {
   return queryRow(
     db,
-    `WITH changed AS (
-       UPDATE webhook_endpoints AS endpoint SET
-         url             = coalesce($3, url),
-         description     = CASE WHEN $4::text IS NULL THEN description ELSE nullif($4, '') END,
-         events          = coalesce($5, events),
-         status          = coalesce($6, status),
-         disabled_reason = CASE WHEN $6::text IS NULL THEN disabled_reason END,
-         disabled_at     = CASE WHEN $6 = 'enabled' THEN NULL WHEN $6 = 'disabled' AND status = 'enabled' THEN now() ELSE disabled_at END,
-         failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END,
-         idle            = idle OR $6::text IS NOT NULL
-       WHERE id = $1 AND org_id = $2
-       RETURNING ${ENDPOINT}
-     ), enqueued AS (
-       INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM changed WHERE $6::text IS NOT NULL
-     )
-     SELECT * FROM changed`,
+    `UPDATE webhook_endpoints AS endpoint SET
+       url             = coalesce($3, url),
+       description     = CASE WHEN $4::text IS NULL THEN description ELSE nullif($4, '') END,
+       events          = coalesce($5, events),
+       status          = coalesce($6, status),
+       disabled_reason = CASE WHEN $6::text IS NULL THEN disabled_reason END,
+       disabled_at     = CASE WHEN $6 = 'enabled' THEN NULL WHEN $6 = 'disabled' AND status = 'enabled' THEN now() ELSE disabled_at END,
+       failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END
+     WHERE id = $1 AND org_id = $2
+     RETURNING ${ENDPOINT}`,
     [id, orgId, change.url ?? null, change.description ?? null, change.events ?? null, change.status ?? null],
   );
 }
 
-/** Disables an endpoint before its deletion. Commit it first, so that no transaction writes to the endpoint any longer. */
-export async function disableForDeletion(db: Db, orgId: string, id: string): Promise<void> {
-  await db.query(
-    `UPDATE webhook_endpoints SET status = 'disabled' WHERE id = $1 AND org_id = $2 AND status = 'enabled'`,
-    [id, orgId],
-  );
+/** An endpoint that Sendwright has just disabled. */
+export interface DisabledEndpoint {
+  id: string;
+  org_id: string;
+  url: string;
+  disabled_reason: string;
+  failing_since: string | null;
 }
 
 /**
- * Deletes an endpoint; its deliveries are deleted later. Waits for all transactions that write to it (`disableForDeletion`).
+ * Disables an endpoint that is enabled.
+ * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
+ * @returns the endpoint if this call has disabled it
+ */
+export function disableEndpoint(
+  db: Db,
+  id: string,
+  reason: string,
+  failingDays: number | null,
+): Promise<DisabledEndpoint | undefined> {
+  return queryRow(db, {
+    name: 'disable_endpoint',
+    text: `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2, disabled_at = now()
+           WHERE id = $1 AND status = 'enabled'
+             AND ($3::integer IS NULL OR failing_since <= now() - make_interval(hours => 24 * $3))
+           RETURNING id, org_id, url, disabled_reason, failing_since`,
+    values: [id, reason, failingDays],
+  });
+}
+
+/**
+ * Deletes an endpoint; its deliveries are deleted later.
  * @returns whether there was one
  */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
-  const { rows } = await db.query<{ deleted: boolean }>(
-    `WITH deleted AS (
-       DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2 RETURNING id
-     ), enqueued AS (
-       INSERT INTO outbox (message_id, action) SELECT id, 'webhook' FROM deleted
-     )
-     SELECT EXISTS (SELECT FROM deleted) AS deleted`,
-    [id, orgId],
-  );
-  return rows[0]?.deleted === true;
+  const { rowCount } = await db.query(`DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  return rowCount === 1;
 }
 
 /** Gives an endpoint another secret; the one before signs too for so many hours. */

@@ -4,18 +4,14 @@ import { columns } from '../postgres/columns.ts';
 /**
  * Parts of a statement that enqueue an event for every endpoint that subscribes to it, in the transaction of the change.
  * They need the part `happened(event_id, org_id, type, created_at, message_id, data)` and begin with a comma.
- *
- * Endpoints are held FOR KEY SHARE until the commit, which blocks only a transaction that marks one idle (FOR UPDATE) or
- * deletes it, so that the former sees our deliveries. Changes of an endpoint, such as a new secret, do not wait for writers,
- * of which a busy organization always has one.
- * A writer that finds an endpoint idle wakes it through the outbox.
+ * Endpoints are not locked: deliveries of one that is deleted meanwhile are never posted.
  */
 export const ENQUEUE_WEBHOOKS = `
   , listening AS MATERIALIZED (
-    SELECT id, org_id, events, idle FROM webhook_endpoints
-    WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled' ORDER BY id FOR KEY SHARE
+    SELECT id, org_id, events FROM webhook_endpoints
+    WHERE org_id IN (SELECT org_id FROM happened) AND status = 'enabled'
   ), heard AS MATERIALIZED (
-    SELECT happened.*, listening.id AS endpoint_id, listening.idle
+    SELECT happened.*, listening.id AS endpoint_id
     FROM listening JOIN happened USING (org_id)
     WHERE listening.events = '{}' OR happened.type = ANY (listening.events)
   ), kept AS (
@@ -24,8 +20,6 @@ export const ENQUEUE_WEBHOOKS = `
   ), delivered AS (
     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
     SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, created_at, created_at FROM heard
-  ), woken AS (
-    INSERT INTO outbox (message_id, action) SELECT DISTINCT endpoint_id, 'webhook' FROM heard WHERE idle
   )`;
 
 /** Something that happened besides the events of messages, with what its payload's data holds. */
