@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { assertRefused, useService } from './service.ts';
 
-/** The fields of POST /v1/chatapp. Numbers and URLs are tested in test/domain/phone.test.ts and test/public-fetch. */
+/**
+ * The fields of POST /v1/chatapp. Numbers and URLs are tested in test/domain/phone.test.ts and test/public-fetch, control
+ * characters, types and unknown fields in test/security/fuzz-routes.test.ts.
+ */
 type Json = Record<string, unknown>;
 type Row = readonly [fields: Json, param: string | undefined, message: string];
 
@@ -16,65 +19,40 @@ const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.
 const INTERNATIONAL = 'must be an international telephone number that begins with +';
 const PUBLIC = 'must be an https URL on the public internet';
 const LENGTH = 'must be 1 to 4096 characters';
-const CONTROL = 'must not hold control characters';
 const UNKNOWN = 'is not a known field';
 
 const REFUSED: readonly Row[] = [
   [{ to: undefined }, 'to', 'is required'],
-  [{ to: ['+14165550123'] }, 'to', 'must be a string'],
   [{ to: '14165550123' }, 'to', INTERNATIONAL],
-  [{ to: '+1416555012' }, 'to', 'is not a telephone number'],
   [{ to: '+80012345678' }, 'to', 'belongs to no country'],
-  [{ from: 12025550142 }, 'from', 'must be a string'],
   [{ from: '12025550142' }, 'from', INTERNATIONAL],
   [{ type: 'video' }, 'type', 'must be one of text, template, image, document'],
-  [{ type: 'constructor' }, 'type', 'must be one of'],
   [{ text: undefined }, 'text', 'is required when type is text'],
-  [{ text: null }, 'text', 'is required when type is text'],
   [{ text: '' }, 'text', LENGTH],
   [{ text: 'x'.repeat(4_097) }, 'text', LENGTH],
   [{ text: '😀'.repeat(4_097) }, 'text', LENGTH],
-  [{ text: 'a\0b' }, 'text', 'must not hold NUL'],
-  [{ text: 'a\uD800' }, 'text', 'must be well-formed Unicode'],
   [{ ...image({ link: LINK }), text: '' }, 'text', LENGTH],
-  [{ preview_url: 'true' }, 'preview_url', 'must be true or false'],
   [{ type: 'template', text: undefined }, 'template', 'is required when type is template'],
   [{ type: 'image' }, 'image', 'is required when type is image'],
   [{ type: 'document', text: undefined }, 'document', 'is required when type is document'],
-  [image(null), 'image', 'is required when type is image'],
-  [image(LINK), 'image', 'must be an object'],
   [{ image: { link: LINK } }, 'image', 'cannot be given when type is text'],
-  [{ template: NAMED }, 'template', 'cannot be given when type is text'],
   [{ ...image({ link: LINK }), document: { link: LINK } }, 'document', 'cannot be given when type is image'],
   [{ ...template(), text: 'x' }, 'text', 'cannot be given when type is template'],
-  [template({ name: undefined }), 'template.name', 'is required'],
   [template({ name: '' }), 'template.name', 'must be 1 to 512 characters'],
-  [template({ name: 'a\nb' }), 'template.name', CONTROL],
-  [template({ language: undefined }), 'template.language', 'is required'],
   [template({ language: null }), 'template.language', 'must be a string or an object'],
   [template({ language: {} }), 'template.language.code', 'is required'],
   [template({ language: { code: 'en', policy: 'x' } }), 'template.language.policy', UNKNOWN],
-  [template({ namespace: 'x' }), 'template.namespace', UNKNOWN],
   [template({ components: [{ n: 2 ** 53 }] }), 'template.components.0.n', 'is a number with more digits than'],
   [template({ components: { a: ['\0'] } }), 'template.components.a.0', 'must not hold NUL'],
   [template({ components: { '\0': 1 } }), 'template.components.\0', 'must not hold NUL'],
-  [template({ components: '\uDC00' }), 'template.components', 'must be well-formed Unicode'],
   [template({ components: nested(21) }), `template.components${'.0'.repeat(20)}`, 'must be nested at most'],
   [image({}), 'image.link', 'is required'],
-  [image({ link: '' }), 'image.link', 'must be 1 to 8192 characters'],
   [image({ link: `https://example.com/${'x'.repeat(8_192)}` }), 'image.link', 'must be 1 to 8192'],
-  [image({ link: 'a.png' }), 'image.link', PUBLIC],
-  [image({ link: 'http://example.com/a.png' }), 'image.link', PUBLIC],
   [image({ link: 'https://10.1.2.3/a.png' }), 'image.link', PUBLIC],
-  [image({ link: 'https://files.acme.internal/a.png' }), 'image.link', PUBLIC],
-  [image({ link: 'https://a:b@example.com/a.png' }), 'image.link', PUBLIC],
-  [image({ link: 'https://example.com:25/' }), 'image.link', PUBLIC],
   [document({ link: 'http://example.com/' }), 'document.link', PUBLIC],
   [image({ link: LINK, caption: 'x'.repeat(4_097) }), 'image.caption', LENGTH],
   [image({ link: LINK, filename: 'a.png' }), 'image.filename', UNKNOWN],
-  [document({ link: LINK, filename: 'a\nb' }), 'document.filename', CONTROL],
   [document({ link: LINK, filename: 'x'.repeat(256) }), 'document.filename', 'must be 1 to 255'],
-  [{ subject: 'x' }, 'subject', UNKNOWN],
 ];
 
 const service = await useService();

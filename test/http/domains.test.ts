@@ -5,13 +5,15 @@ import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { eventually } from '../support/eventually.ts';
 import { body, type Domain, record, startRegistrar } from './registrar.ts';
-import { assertRefused, SECRET_KEY, TIMESTAMP } from './service.ts';
+import { allPages, assertRefused, SECRET_KEY, TIMESTAMP } from './service.ts';
 
 /** Sender domains without Postmark. Names are tested in test/accounts/organizations.test.ts. */
 const registrar = await startRegistrar();
 after(() => registrar.close());
 const { service, ours, theirs, dns } = registrar;
 beforeEach(() => dns.fail(undefined));
+
+const FIELDS = ['name', 'status', 'trusted', 'created_at', 'verified_at', 'last_checked_at', 'next_check_at'];
 
 async function watchRows(id: string): Promise<number> {
   const { rows } = await service.pool.query(`SELECT FROM outbox WHERE action = 'domain' AND message_id = $1`, [id]);
@@ -24,9 +26,7 @@ describe('POST /v1/domains', () => {
     const domain = await registrar.add(name);
     const { id, records, ...rest } = domain;
     assert.match(id, /^dm_[0-9a-z]{26}$/);
-    assert.deepEqual(Object.keys(rest), [
-      ...['name', 'status', 'trusted', 'created_at', 'verified_at', 'last_checked_at', 'next_check_at'],
-    ]);
+    assert.deepEqual(Object.keys(rest), FIELDS);
     assert.deepEqual([rest.name, rest.status, rest.trusted, rest.verified_at], [name, 'pending', false, null]);
     assert.match(String(rest.next_check_at), TIMESTAMP);
     for (const each of records) {
@@ -64,19 +64,12 @@ describe('POST /v1/domains', () => {
     await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hooks' } });
     const { id, name } = await registrar.add(registrar.fresh());
     assert.equal(await watchRows(id), 1);
-    assert.deepEqual((await registrar.told(ours, 'domain.created')).at(-1), { domainId: id, name, status: 'pending' });
-  });
-
-  it('accepts names in any case and script, and returns A-labels', async () => {
-    assert.equal((await registrar.add(' Mail.Case.EXAMPLE ')).name, 'mail.case.example');
-    assert.equal((await registrar.add('bücher.example')).name, 'xn--bcher-kva.example');
+    assert.deepEqual((await registrar.eventsOf('domain.created')).at(-1), { domainId: id, name, status: 'pending' });
   });
 
   for (const [name, message] of [
     [undefined, 'is required'],
-    [1, 'must be a string'],
     ['localhost', /is not a domain name$/],
-    ['*.example.com', /is not a domain name$/],
     ['CO.UK', 'co.uk is a public suffix'],
     [`${'a'.repeat(55)}.`.repeat(4) + 'com', 'must be at most 220 characters'],
   ] as const) {
@@ -84,13 +77,6 @@ describe('POST /v1/domains', () => {
       assertRefused(await registrar.post(name), 422, 'validation_error', 'name', message);
     });
   }
-
-  it('returns 409 for a domain that the organization has, in any notation', async () => {
-    await registrar.add('twice.example');
-    for (const name of ['twice.example', 'ｔｗｉｃｅ.example', 'twice。example']) {
-      assertRefused(await registrar.post(name), 409, 'conflict', 'name', `the domain ${name} is registered already`);
-    }
-  });
 });
 
 describe('POST /v1/domains/:id/verify', () => {
@@ -110,11 +96,8 @@ describe('POST /v1/domains/:id/verify', () => {
     for (const kind of ['SPF', 'DMARC']) assert.equal(record(checked, kind).status, 'pending');
     assert.deepEqual(await registrar.get(domain.id), checked);
     assert.equal((await registrar.send(domain.name)).status, 202);
-    assert.deepEqual((await registrar.told(ours, 'domain.verified')).at(-1), {
-      domainId: domain.id,
-      name: domain.name,
-      status: 'verified',
-    });
+    const data = { domainId: domain.id, name: domain.name, status: 'verified' };
+    assert.deepEqual((await registrar.eventsOf('domain.verified')).at(-1), data);
     const day = Date.parse(String(checked.next_check_at)) - Date.parse(String(checked.last_checked_at));
     assert.ok(Math.abs(day - 86_400_000) < 60_000, `${day} ms`);
   });
@@ -174,7 +157,7 @@ describe('POST /v1/domains/:id/verify', () => {
     assert.equal(await watchRows(id), 1);
   });
 
-  it('leaves a trusted domain verified, whatever DNS contains', async () => {
+  it('leaves a trusted domain verified without records in DNS', async () => {
     const name = registrar.fresh();
     const id = await ours.addDomain(name);
     const checked = await registrar.verify(id);
@@ -185,29 +168,14 @@ describe('POST /v1/domains/:id/verify', () => {
   });
 });
 
-describe('GET /v1/domains', () => {
-  it('lists domains latest first, in pages, without records', async () => {
-    const org = await service.organization();
-    const made = [];
-    for (let i = 0; i < 4; i++) made.unshift((await registrar.add(registrar.fresh(), org)).id);
-    const seen: string[] = [];
-    for (let query = '?limit=3'; ;) {
-      const answer = await org.call('GET', `/v1/domains${query}`);
-      assert.equal(answer.status, 200, answer.text);
-      const page = answer.body as { domains: Domain[]; has_more: boolean; next_cursor: string | null };
-      for (const domain of page.domains) {
-        assert.deepEqual(Object.keys(domain), [
-          ...['id', 'name', 'status', 'trusted', 'created_at', 'verified_at', 'last_checked_at', 'next_check_at'],
-        ]);
-        seen.push(domain.id);
-      }
-      assert.equal(page.has_more, page.next_cursor !== null);
-      if (page.next_cursor === null) break;
-      query = `?limit=3&cursor=${page.next_cursor}`;
-    }
-    assert.deepEqual(seen.slice(0, 4), made);
-    assert.equal(seen.length, 5, 'and the one it was created with');
-  });
+it('GET /v1/domains lists domains latest first, in pages, without records', async () => {
+  const org = await service.organization();
+  const made: string[] = [];
+  for (let i = 0; i < 4; i++) made.unshift((await registrar.add(registrar.fresh(), org)).id);
+  const listed = await allPages<Domain>(org, '/v1/domains', 3);
+  assert.deepEqual(listed.map(({ id }) => id).slice(0, 4), made);
+  assert.equal(listed.length, 5, 'and the one it was created with');
+  for (const domain of listed) assert.deepEqual(Object.keys(domain), ['id', ...FIELDS]);
 });
 
 describe('DELETE /v1/domains/:id', () => {
@@ -219,7 +187,7 @@ describe('DELETE /v1/domains/:id', () => {
     assertRefused(await ours.call('GET', `/v1/domains/${id}`), 404, 'not_found');
     assertRefused(await registrar.send(name), 403, 'domain_not_found', 'from');
     assert.equal(await watchRows(id), 1);
-    assert.deepEqual((await registrar.told(ours, 'domain.deleted')).at(-1), { domainId: id, name, status: 'verified' });
+    assert.deepEqual((await registrar.eventsOf('domain.deleted')).at(-1), { domainId: id, name, status: 'verified' });
   });
 });
 
@@ -245,11 +213,8 @@ describe('a domain of several organizations', () => {
     const failed = await registrar.get(other.id, theirs);
     assert.deepEqual([failed.status, failed.verified_at, failed.next_check_at], ['failed', null, null]);
     assert.match(String(record(failed, 'OWNERSHIP').error), /^another account has proved that it owns this domain/);
-    assert.deepEqual((await registrar.told(theirs, 'domain.failed')).at(-1), {
-      domainId: other.id,
-      name,
-      status: 'failed',
-    });
+    const data = { domainId: other.id, name, status: 'failed' };
+    assert.deepEqual((await registrar.eventsOf('domain.failed', theirs)).at(-1), data);
     // Its own records do not help while the domain is taken.
     registrar.publish(other);
     assert.equal((await registrar.verify(other.id, theirs)).status, 'failed');
@@ -269,14 +234,8 @@ describe('a domain of several organizations', () => {
       [name, domains[0]?.id],
     );
     await Promise.all(domains.map(({ id }, i) => registrar.verify(id, organizations[i])));
-    const { rows } = await service.pool.query<{ status: string; n: number }>(
-      'SELECT status, count(*)::int AS n FROM domains WHERE name = $1 GROUP BY status ORDER BY status',
-      [name],
-    );
-    assert.deepEqual(rows, [
-      { status: 'failed', n: 2 },
-      { status: 'verified', n: 1 },
-    ]);
+    const after = await Promise.all(domains.map(({ id }, i) => registrar.get(id, organizations[i])));
+    assert.deepEqual(after.map(({ status }) => status).sort(), ['failed', 'failed', 'verified']);
   });
 
   it('fails if another organization is granted it during the check', async () => {

@@ -2,7 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseRanges } from '../../src/lib/ip-ranges.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Answer, assertRefused, inFuture, type Service, startService, TIMESTAMP, useService } from './service.ts';
+import {
+  allPages,
+  type Answer,
+  assertRefused,
+  bodyOf,
+  inFuture,
+  type Service,
+  startService,
+  TIMESTAMP,
+  useService,
+} from './service.ts';
 
 type Json = Record<string, unknown>;
 interface Key extends Json {
@@ -14,12 +24,8 @@ interface Key extends Json {
 const service = await useService();
 const ours = await service.organization();
 
-function body(answer: Answer, status: number): Json {
-  assert.equal(answer.status, status, answer.text);
-  return answer.body as Json;
-}
 const make = async (fields: Json = {}, by = ours): Promise<Key> =>
-  body(await by.call('POST', '/v1/keys', { json: { preset: 'full_access', ...fields } }), 201) as Key;
+  bodyOf<Key>(await by.call('POST', '/v1/keys', { json: { preset: 'full_access', ...fields } }), 201);
 const FIELDS = ['id', 'name', 'preset', 'domain_ids', 'expires_at', 'allowed_ips', 'last_used_at', 'created_at'];
 
 describe('POST /v1/keys', () => {
@@ -58,32 +64,18 @@ describe('POST /v1/keys', () => {
   const full = { preset: 'full_access' };
   for (const [json, param] of [
     [{}, 'preset'],
-    [{ preset: 'admin' }, 'preset'],
     [{ ...full, name: 'x'.repeat(101) }, 'name'],
     [{ ...full, name: 'a\nb' }, 'name'],
     [{ ...full, domain_ids: [] }, 'domain_ids'],
-    [{ ...full, domain_ids: Array(101).fill('dm_1') }, 'domain_ids'],
     [{ ...full, domain_ids: ['dm_none'] }, 'domain_ids.0'],
-    [{ ...full, expires_at: 'tomorrow' }, 'expires_at'],
     [{ ...full, expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
-    [{ ...full, allowed_ips: [] }, 'allowed_ips'],
     [{ ...full, allowed_ips: ['::1', 'localhost'] }, 'allowed_ips.1'],
-    [{ ...full, allowed_ips: Array(101).fill('::1') }, 'allowed_ips'],
     [{ ...full, scope: 'x' }, 'scope'],
   ] as const) {
     it(`422 at ${param}: ${JSON.stringify(json).slice(0, 80)}`, async () => {
       assertRefused(await ours.call('POST', '/v1/keys', { json }), 422, 'validation_error', param);
     });
   }
-
-  it('with a key for certain domains creates keys for these only', async () => {
-    const [first, second] = [await ours.addDomain('first.example'), await ours.addDomain('second.example')];
-    const { api_key: key } = await make({ domain_ids: [first] });
-    const ask = (json: Json) => service.call('POST', '/v1/keys', { key, json: { ...full, ...json } });
-    assertRefused(await ask({}), 403, 'insufficient_scope', 'domain_ids');
-    assertRefused(await ask({ domain_ids: [first, second] }), 403, 'insufficient_scope', 'domain_ids.1');
-    assert.deepEqual(body(await ask({ domain_ids: [first] }), 201)['domain_ids'], [first]);
-  });
 });
 
 describe('a key that is limited', () => {
@@ -92,10 +84,9 @@ describe('a key that is limited', () => {
     const { api_key: key } = await make(limits);
     const ask = (json: Json) => service.call('POST', '/v1/keys', { key, json: { preset: 'full_access', ...json } });
     assertRefused(await ask({ ...limits, expires_at: null }), 403, 'insufficient_scope', 'expires_at');
-    assertRefused(await ask({ ...limits, expires_at: 'tomorrow' }), 422, 'validation_error', 'expires_at');
     const wider = { ...limits, allowed_ips: ['127.0.0.1', '0.0.0.0/0'] };
     assertRefused(await ask(wider), 403, 'insufficient_scope', 'allowed_ips.1');
-    const made = body(await ask({ ...limits, allowed_ips: ['127.0.0.1'] }), 201);
+    const made = bodyOf(await ask({ ...limits, allowed_ips: ['127.0.0.1'] }), 201);
     assert.deepEqual([made['expires_at'], made['allowed_ips']], [limits.expires_at, ['127.0.0.1']]);
   });
 
@@ -105,21 +96,19 @@ describe('a key that is limited', () => {
     const wide = await make({}, theirs);
     const other = await make({ domain_ids: [first, second] }, theirs);
     const { id, api_key: key } = await make({ domain_ids: [first] }, theirs);
-    const own = body(
-      await service.call('POST', '/v1/keys', { key, json: { preset: 'read_only', domain_ids: [first] } }),
-      201,
-    );
-    const { keys } = body(await service.call('GET', '/v1/keys', { key }), 200) as { keys: Json[] };
-    assert.deepEqual(
-      keys.map((each) => each['id']),
-      [own['id'], id],
-    );
+    const issue = (...domain_ids: string[]) =>
+      service.call('POST', '/v1/keys', { key, json: { preset: 'read_only', domain_ids } });
+    assertRefused(await issue(first, second), 403, 'insufficient_scope', 'domain_ids.1');
+    const own = bodyOf<Key>(await issue(first), 201);
+    const { keys } = bodyOf<{ keys: Key[] }>(await service.call('GET', '/v1/keys', { key }), 200);
+    const ids = keys.map((each) => each.id);
+    assert.deepEqual(ids, [own.id, id]);
     for (const hidden of [wide.id, other.id]) {
       assertRefused(await service.call('GET', `/v1/keys/${hidden}`, { key }), 404, 'not_found');
       assertRefused(await service.call('DELETE', `/v1/keys/${hidden}`, { key }), 404, 'not_found');
       assert.equal((await theirs.call('GET', `/v1/keys/${hidden}`)).status, 200, 'it is still there');
     }
-    assert.equal((await service.call('DELETE', `/v1/keys/${String(own['id'])}`, { key })).status, 204);
+    assert.equal((await service.call('DELETE', `/v1/keys/${own.id}`, { key })).status, 204);
   });
 });
 
@@ -130,27 +119,15 @@ describe('GET /v1/keys', () => {
     for (let i = 0; i < 5; i++) made.unshift((await make({ name: `key ${i}` }, theirs)).id);
     await theirs.call('DELETE', `/v1/keys/${made[1]}`);
     await service.pool.query(`UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [made[2]]);
-    const seen: unknown[] = [];
-    for (let cursor = ''; ;) {
-      const answer = await theirs.call('GET', `/v1/keys?limit=2${cursor}`);
-      const page = body(answer, 200) as { keys: Json[]; has_more: boolean; next_cursor: string | null };
-      for (const key of page.keys) assert.deepEqual(Object.keys(key), FIELDS);
-      seen.push(...page.keys.map(({ id }) => id));
-      assert.equal(page.has_more, page.next_cursor !== null);
-      if (page.next_cursor === null) break;
-      cursor = `&cursor=${page.next_cursor}`;
-    }
-    const first = `key_${theirs.key.split('_')[2]}`;
-    assert.deepEqual(seen, [made[0], made[2], made[3], made[4], first]);
-    for (const query of ['limit=0', 'x=1', 'cursor=x']) {
-      const param = query.split('=')[0];
-      assertRefused(await theirs.call('GET', `/v1/keys?${query}`), 422, 'validation_error', param);
-    }
+    const listed = await allPages<Key>(theirs, '/v1/keys', 2);
+    for (const key of listed) assert.deepEqual(Object.keys(key), FIELDS);
+    const ids = listed.map(({ id }) => id);
+    assert.deepEqual(ids, [made[0], made[2], made[3], made[4], `key_${theirs.key.split('_')[2]}`]);
   });
 
   it('contains the time of the last use', async () => {
     const { id, api_key: key } = await make();
-    const lastUsed = async () => body(await ours.call('GET', `/v1/keys/${id}`), 200)['last_used_at'];
+    const lastUsed = async () => bodyOf(await ours.call('GET', `/v1/keys/${id}`), 200)['last_used_at'];
     assert.equal(await lastUsed(), null);
     await service.call('GET', '/v1/emails', { key: `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}` });
     await service.call('GET', '/v1/emails', { key });
@@ -160,17 +137,12 @@ describe('GET /v1/keys', () => {
 });
 
 describe('a revoked key', () => {
-  it('is not found', async () => {
-    const { id } = await make();
-    assert.equal((await ours.call('DELETE', `/v1/keys/${id}`)).status, 204);
+  it('may have revoked itself, is not found, and is refused from then on', async () => {
+    const { id, api_key: key } = await make();
+    assert.equal((await service.call('DELETE', `/v1/keys/${id}`, { key })).status, 204);
     for (const method of ['GET', 'DELETE']) {
       assertRefused(await ours.call(method, `/v1/keys/${id}`), 404, 'not_found');
     }
-  });
-
-  it('may have revoked itself, and is refused from then on', async () => {
-    const { id, api_key: key } = await make();
-    assert.equal((await service.call('DELETE', `/v1/keys/${id}`, { key })).status, 204);
     await eventually('refused', async () => (await service.call('GET', '/v1/emails', { key })).status === 401);
   });
 });

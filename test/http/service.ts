@@ -37,6 +37,7 @@ import { testDatabase } from '../support/database.ts';
 export const MAX_BODY_BYTES = 43 * 1_048_576;
 export const SECRET_KEY = 'a secret key for tests, and long enough';
 export const CALLBACK = { user: 'postmark', password: 'päss:word' };
+export const POSTMARK_AUTHORIZATION = `Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
 export const CHAT_CALLBACKS = {
   twilioAuthToken: 'a token of Twilio',
   metaAppSecret: 'a secret of Meta',
@@ -312,6 +313,32 @@ export function assertRefused(
   else if (expected !== undefined) {
     const start = param === undefined ? expected : `${param}: ${expected}`;
     assert.ok(error.message.startsWith(start), `${error.message} does not start with ${start}`);
+  }
+}
+
+/** Asserts the status. @returns the body, whose type the test knows */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the test knows the type
+export function bodyOf<T = Record<string, unknown>>(answer: Answer, status: number): T {
+  assert.equal(answer.status, status, answer.text);
+  return answer.body as T;
+}
+
+/** Reads a list in pages of `limit`. @returns all of its items, in their order */
+export async function allPages<T = Record<string, unknown>>(
+  organization: Organization,
+  path: string,
+  limit: number,
+): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor = ''; ;) {
+    const answer = await organization.call('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${limit}${cursor}`);
+    const { has_more, next_cursor, ...list } = bodyOf<{ has_more: boolean; next_cursor: string | null }>(answer, 200);
+    const page = Object.values(list).flat() as T[];
+    items.push(...page);
+    assert.equal(has_more, next_cursor !== null);
+    if (next_cursor === null) return items;
+    assert.equal(page.length, limit);
+    cursor = `&cursor=${next_cursor}`;
   }
 }
 

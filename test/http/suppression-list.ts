@@ -3,7 +3,6 @@ import { newId } from '../../src/domain/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
-import type { Answer } from './service.ts';
 
 /** A suppression in an answer of the API. */
 export interface Suppression extends Readonly<Record<string, unknown>> {
@@ -38,18 +37,6 @@ export async function putSuppression(
   const entry = { id, event_id: newId('evt', now), org_id: orgId, email, origin, ...fields };
   assert.deepEqual(await addSuppressions(db, [entry]), [id]);
   return id;
-}
-
-/** Asserts the status. @returns the suppression */
-export function bodyOf(answer: Answer, status: number): Suppression {
-  assert.equal(answer.status, status, answer.text);
-  return answer.body as Suppression;
-}
-
-/** Asserts the status. @returns the suppressions */
-export function pageOf(answer: Answer, status: number): Page {
-  assert.equal(answer.status, status, answer.text);
-  return answer.body as Page;
 }
 
 /** The webhook events that an organization gets while `work` runs. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../../src/domain/email/suppression.ts';
-import { assertRefused, type Organization, TIMESTAMP, useService } from './service.ts';
-import { address, bodyOf, eventsDuring, type Page, pageOf, putSuppression } from './suppression-list.ts';
+import { type Answer, assertRefused, bodyOf, type Organization, TIMESTAMP, useService } from './service.ts';
+import { address, eventsDuring, type Page, putSuppression, type Suppression } from './suppression-list.ts';
 
 const service = await useService();
 const ours = await service.organization();
@@ -11,6 +11,8 @@ const PATH = '/v1/suppressions';
 const add = (json: unknown, org = ours) => org.call('POST', PATH, { json });
 const get = (name: string, org = ours) => org.call('GET', `${PATH}/${encodeURIComponent(name)}`);
 const remove = (name: string, org = ours) => org.call('DELETE', `${PATH}/${encodeURIComponent(name)}`);
+const entryOf = (answer: Answer, status: number) => bodyOf<Suppression>(answer, status);
+const pageOf = (answer: Answer, status: number) => bodyOf<Page>(answer, status);
 const list = async (query: string, org: Organization) => pageOf(await org.call('GET', PATH + query), 200);
 const put = (email: string, origin: SuppressionOrigin, fields: object = {}, org = ours) =>
   putSuppression(service.pool, org.id, email, origin, fields);
@@ -20,13 +22,14 @@ const originsOf = ({ suppressions }: Page) => suppressions.map(({ origin }) => o
 describe('POST /v1/suppressions', () => {
   it('returns 201 with a new suppression, and 200 with the existing one for the same address', async () => {
     const email = address();
-    const created = bodyOf(await add({ email }), 201);
+    const created = entryOf(await add({ email }), 201);
     assert.deepEqual(Object.keys(created), ['id', 'email', 'origin', 'reason', 'email_id', 'created_at']);
     const { id, created_at, ...rest } = created;
     assert.match(id, /^sup_[0-9a-z]{26}$/);
     assert.match(String(created_at), TIMESTAMP);
     assert.deepEqual(rest, { email, origin: 'manual', reason: null, email_id: null });
-    assert.deepEqual(bodyOf(await add({ email: `Ada <${email.toUpperCase()}>`, emails: null }), 200), created);
+    assert.deepEqual(entryOf(await add({ email: `Ada <${email.toUpperCase()}>`, emails: null }), 200), created);
+    assert.equal(entryOf(await add({ email: 'ada@BÜCHER.example' }), 201).email, 'ada@xn--bcher-kva.example');
     const theirs = await service.organization();
     assert.equal((await add({ email }, theirs)).status, 201, 'each organization has its own list');
     assert.equal((await remove(email, theirs)).status, 204);
@@ -44,18 +47,13 @@ describe('POST /v1/suppressions', () => {
     assert.deepEqual(pageOf(await add({ email: null, emails: [emails[1]] }), 200).suppressions, [all.suppressions[1]]);
   });
 
-  it('stores an address in lower case with the A-label of its domain', async () => {
-    const { email } = bodyOf(await add({ email: ' Ada@BÜCHER.example ' }), 201);
-    assert.equal(email, 'ada@xn--bcher-kva.example');
-  });
-
   it('does not change a suppression for all email, and adds one to a suppression for marketing email', async () => {
     const [bounced, unsubscribed] = [address(), address()];
     await put(bounced, 'bounce', { reason: 'mailbox_not_found', message_id: 'em_1' });
-    const { origin, reason, email_id } = bodyOf(await add({ email: bounced }), 200);
+    const { origin, reason, email_id } = entryOf(await add({ email: bounced }), 200);
     assert.deepEqual([origin, reason, email_id], ['bounce', 'mailbox_not_found', 'em_1']);
     await put(unsubscribed, 'unsubscribe');
-    assert.equal(bodyOf(await add({ email: unsubscribed }), 201).origin, 'manual');
+    assert.equal(entryOf(await add({ email: unsubscribed }), 201).origin, 'manual');
     assert.deepEqual(originsOf(await list(`?email=${unsubscribed}`, ours)).sort(), ['manual', 'unsubscribe']);
   });
 
@@ -83,7 +81,7 @@ describe('POST /v1/suppressions', () => {
     await add({ email: first });
     const wakes = service.wakes();
     const events = await eventsDuring(service.pool, ours.id, () => add({ emails: [first, second] }));
-    const { id } = bodyOf(await get(second), 200);
+    const { id } = entryOf(await get(second), 200);
     const data = { suppressionId: id, email: second, origin: 'manual' };
     assert.deepEqual(events, [{ type: 'suppression.added', message_id: null, data }]);
     assert.equal(service.wakes(), wakes + 1);
@@ -92,12 +90,9 @@ describe('POST /v1/suppressions', () => {
   for (const [what, json, param, message] of [
     ['neither field', {}, 'email', 'is required unless emails is given'],
     ['both fields', { email: 'a@example.net', emails: ['b@example.net'] }, 'emails', 'cannot be given together'],
-    ['no address', { email: 'nobody' }, 'email', 'must be local@domain'],
-    ['a list as email', { email: ['a@example.net'] }, 'email', 'must be a string'],
     ['an empty list', { emails: [] }, 'emails', 'must hold 1 to 1000 items'],
     ['1,001 addresses', { emails: Array(1_001).fill('a@example.net') }, 'emails', 'must hold 1 to 1000 items'],
     ['one invalid address', { emails: ['a@example.net', 'b@'] }, 'emails.1', 'must have a domain name'],
-    ['a line break', { email: 'a@example.net\n' }, 'email', 'must not hold control characters'],
   ] as const) {
     it(`returns 422 for ${what} and adds nothing`, async () => {
       assertRefused(await add(json), 422, 'validation_error', param, message);
@@ -109,18 +104,18 @@ describe('POST /v1/suppressions', () => {
 describe('GET /v1/suppressions/:id-or-email', () => {
   it('finds a suppression by id and by address in any case, percent-encoded or not', async () => {
     const email = `o'brien+${address()}`;
-    const created = bodyOf(await add({ email }), 201);
+    const created = entryOf(await add({ email }), 201);
     for (const name of [created.id, email, email.toUpperCase(), `O <${email}>`]) {
-      assert.deepEqual(bodyOf(await get(name), 200), created);
+      assert.deepEqual(entryOf(await get(name), 200), created);
     }
-    assert.deepEqual(bodyOf(await ours.call('GET', `${PATH}/${email}`), 200), created);
+    assert.deepEqual(entryOf(await ours.call('GET', `${PATH}/${email}`), 200), created);
   });
 
   it('returns the suppression for all email if an address has two', async () => {
     for (const origins of [['bounce', 'unsubscribe'] as const, ['unsubscribe', 'complaint'] as const]) {
       const email = address();
       for (const origin of origins) await put(email, origin);
-      assert.notEqual(bodyOf(await get(email), 200).origin, 'unsubscribe');
+      assert.notEqual(entryOf(await get(email), 200).origin, 'unsubscribe');
     }
   });
 
@@ -138,13 +133,13 @@ describe('DELETE /v1/suppressions/:id-or-email', () => {
     const email = address();
     const [first, second] = [await put(email, 'unsubscribe'), await put(email, 'bounce')];
     assert.equal((await remove(first)).status, 204);
-    assert.equal(bodyOf(await get(email), 200).id, second);
+    assert.equal(entryOf(await get(email), 200).id, second);
     await put(email, 'unsubscribe');
     const answer = await remove(email.toUpperCase());
     assert.deepEqual([answer.status, answer.text], [204, '']);
     assertRefused(await get(email), 404, 'not_found');
     assertRefused(await remove(email), 404, 'not_found');
-    assert.notEqual(bodyOf(await add({ email }), 201).id, second, 'a removed address can be added again');
+    assert.notEqual(entryOf(await add({ email }), 201).id, second, 'a removed address can be added again');
   });
 
   it('publishes suppression.removed for each suppression and wakes the relay', async () => {
@@ -168,13 +163,6 @@ describe('DELETE /v1/suppressions/:id-or-email', () => {
     await add({ email });
     const answers = await Promise.all(Array.from({ length: 10 }, () => remove(email)));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array<number>(9).fill(404)]);
-  });
-
-  it('takes an empty object as the body and no other', async () => {
-    const email = address();
-    await add({ email });
-    assertRefused(await ours.call('DELETE', `${PATH}/${email}`, { json: { x: 1 } }), 422, 'validation_error', 'x');
-    assert.equal((await ours.call('DELETE', `${PATH}/${email}`, { json: {} })).status, 204);
   });
 });
 
@@ -207,11 +195,7 @@ describe('GET /v1/suppressions', () => {
     assert.deepEqual(originsOf(await list(`?email=${both.toUpperCase()}`, org)), ['unsubscribe', 'bounce']);
     const one = await list(`?email=${encodeURIComponent(`B <${both}>`)}&origin=bounce`, org);
     assert.deepEqual([emailsOf(one), originsOf(one)], [[both], ['bounce']]);
-    assert.deepEqual(await list(`?email=${both}&origin=manual`, org), {
-      suppressions: [],
-      has_more: false,
-      next_cursor: null,
-    });
+    assert.deepEqual(emailsOf(await list(`?email=${both}&origin=manual`, org)), []);
   });
 
   it('accepts a cursor only with the same filters, however they are written', async () => {
@@ -231,7 +215,6 @@ describe('GET /v1/suppressions', () => {
 
   for (const [query, param, message] of [
     ['?origin=spam', 'origin', 'must be one of bounce, complaint, unsubscribe, manual, provider'],
-    ['?email=nobody', 'email', 'must be'],
     ['?email=a@example.net&email=b@example.net', 'email', 'must be a string'],
     ['?limit=101', 'limit', 'must be 1 to 100'],
   ] as const) {
