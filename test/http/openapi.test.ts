@@ -4,47 +4,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { ROUTES } from '../../src/http/app.ts';
 import { STATUS } from '../../src/http/plugins/errors.ts';
-import { assertEvent, assertForm } from './described.ts';
+import { assertEvent, assertForm, type Described, operationsOf, type Schema } from './described.ts';
 import { assertRefused, useService } from './service.ts';
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly enum?: readonly string[];
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-}
-interface JsonContent {
-  readonly schema: Schema;
-  readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: { readonly error: Record<string, unknown> } }>>;
-}
-interface Part {
-  readonly description: string;
-  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
-  readonly content?: { readonly 'application/json'?: JsonContent };
-}
-interface Operation {
-  readonly operationId?: string;
-  readonly summary?: string;
-  readonly tags?: readonly string[];
-  readonly security?: readonly unknown[];
-  readonly parameters?: readonly { name: string; in: string; description?: string; schema: Schema }[];
-  readonly requestBody?: Part;
-  readonly responses: Readonly<Record<string, Part>>;
-}
-interface Document {
-  readonly servers: unknown;
-  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>;
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly headers: Readonly<Record<string, { readonly description: string }>>;
-    readonly schemas: Readonly<Record<string, Schema>>;
-  };
-}
 
 const PUBLIC_URL = 'https://mail.example.com';
 /** Routes for load balancers, without a version. */
@@ -52,14 +13,8 @@ const HEALTH = ['/healthz', '/readyz'];
 
 const service = await useService({ publicUrl: PUBLIC_URL });
 const ours = await service.organization();
-const api = (await service.call('GET', '/openapi.json')).body as Document;
-const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({
-    ...operation,
-    path,
-    name: `${method.toUpperCase()} ${path}`,
-  })),
-);
+const api = (await service.call('GET', '/openapi.json')).body as Described;
+const operations = operationsOf(api);
 
 describe('GET /openapi.json', () => {
   it('is valid OpenAPI 3.1', async () => {
@@ -103,7 +58,7 @@ describe('GET /openapi.json', () => {
 
   it('names PUBLIC_URL as the server, and on the page of /docs the address of that page', async () => {
     assert.deepEqual(api.servers, [{ url: PUBLIC_URL }]);
-    const page = (await service.call('GET', '/docs/json')).body as Document;
+    const page = (await service.call('GET', '/docs/json')).body as Described;
     assert.deepEqual(page.servers, [{ url: '/' }]);
   });
 
@@ -120,17 +75,6 @@ describe('GET /openapi.json', () => {
         if (schema) assert.ok(schema.$ref ?? schema.anyOf, `${name}: ${JSON.stringify(schema)}`);
       }
     }
-    for (const name of [
-      'Email',
-      'Batch',
-      'Error',
-      'ErrorCode',
-      'EventType',
-      'EmailStatus',
-      'BounceReason',
-      'EmailEvent',
-    ])
-      assert.ok(api.components.schemas[name], name);
   });
 
   it('states the type of each enumeration, and values of several types as oneOf', () => {
@@ -174,9 +118,8 @@ describe('each operation in the document', () => {
   });
 
   it('has valid examples of its body and of each answer', () => {
-    for (const { name, path, requestBody, responses } of operations) {
-      const method = name.split(' ', 1).join().toLowerCase();
-      if (requestBody) assert.ok(requestBody.content?.['application/json']?.example, name);
+    for (const { name, path, method, requestBody, responses, example } of operations) {
+      if (requestBody) assert.ok(example, name);
       for (const [status, { content }] of Object.entries(responses)) {
         const json = content?.['application/json'];
         if (!json) continue;

@@ -95,8 +95,14 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
   }),
 };
 
-/** @param path as in the route table, with `:id` */
+/** A path of the API description with ids in it. */
+export function fillPath(path: string, ids: Ids): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'absent');
+}
+
+/** @param path of the route table with `:id`, or of the API description with `{id}` */
 export function resourceOf(path: string): ((organization: Organization) => Promise<Ids>) | undefined {
-  const fitting = Object.keys(RESOURCES).filter((start) => path === start || path.startsWith(`${start}/`));
+  const route = path.replace(/\{(\w+)\}/g, ':$1');
+  const fitting = Object.keys(RESOURCES).filter((start) => route === start || route.startsWith(`${start}/`));
   return RESOURCES[fitting.sort((a, b) => b.length - a.length)[0] ?? ''];
 }
