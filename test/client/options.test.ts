@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Options, Sendwright, SendwrightError } from '../../client/index.ts';
+import { type Options, Sendwright } from '../../client/index.ts';
 
 const VALID = { baseUrl: 'https://mail.example.com', apiKey: 'sw_live_1' };
 const NEEDED = 'an http or https URL such as https://mail.example.com is required';
 
 describe('new Sendwright', () => {
   for (const [what, options, message] of [
-    [
-      'a URL without a scheme',
-      { baseUrl: 'localhost:3000' },
-      `"localhost:3000" is not an http or https URL; ${NEEDED}`,
-    ],
+    ['a URL without a scheme', { baseUrl: 'a:3000' }, `"a:3000" is not an http or https URL; ${NEEDED}`],
     ['no URL', { baseUrl: undefined }, `is missing; ${NEEDED}`],
     ['a URL with credentials', { baseUrl: 'https://a:b@mail.example.com' }, `contains credentials; ${NEEDED}`],
     ['a URL with a query', { baseUrl: 'https://mail.example.com/?a=b' }, `has a query or a fragment; ${NEEDED}`],
@@ -22,23 +18,17 @@ describe('new Sendwright', () => {
       'contains characters that no key has; only visible ASCII characters are allowed',
     ],
     ['a timeout of 0', { timeout: 0 }, 'is not a whole number of milliseconds; 1 to 2147483647 are allowed'],
-    ['a timeout in words', { timeout: '5s' }, 'is not a whole number of milliseconds; 1 to 2147483647 are allowed'],
     ['negative retries', { retries: -1 }, 'is not a whole number; 0 and more are allowed'],
   ] as const) {
     it(`refuses ${what} without a request`, () => {
       const param = Object.keys(options)[0] ?? '';
       const fetch = () => assert.fail('no request is made');
-      assert.throws(
-        () => new Sendwright({ ...VALID, fetch, ...options } as unknown as Options),
-        (error: unknown) => {
-          assert.ok(error instanceof SendwrightError, String(error));
-          assert.deepEqual(
-            [error.code, error.param, error.message],
-            ['invalid_argument', param, `${param}: ${message}`],
-          );
-          return true;
-        },
-      );
+      assert.throws(() => new Sendwright({ ...VALID, fetch, ...options } as unknown as Options), {
+        name: 'SendwrightError',
+        code: 'invalid_argument',
+        param,
+        message: `${param}: ${message}`,
+      });
     });
   }
 

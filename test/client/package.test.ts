@@ -12,7 +12,7 @@ const execute = promisify(execFile);
 /** Bytes of the tarball. Most of them are the types that are generated from the API's description. */
 const MAX_TARBALL_BYTES = 50_000;
 
-/** A program of a customer; it compiles only if the package brings precise types. */
+/** A program of a customer. It compiles only if the package has precise types. */
 const PROGRAM = `
 import { type BounceReason, Sendwright, SendwrightError, verifyWebhook, type WebhookEvent } from '@sendwright/client';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { verifyWebhook, WebhookVerificationError } from '../../client/index.ts';
+import { verifyWebhook } from '../../client/index.ts';
 import { newSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 
 const BODY = JSON.stringify({
@@ -15,12 +15,8 @@ const [fresh, old, other] = [newSecret(), newSecret(), newSecret()];
 const [secret, oldSecret, otherSecret] = [fresh, old, other].map(showSecret) as [string, string, string];
 const headers = signedHeaders('evt_1', now, BODY, [fresh, old]);
 
-function assertRefused(work: () => unknown, says: RegExp): void {
-  assert.throws(work, (error: unknown) => {
-    assert.ok(error instanceof WebhookVerificationError, String(error));
-    assert.match(error.message, says);
-    return true;
-  });
+function assertRefused(work: () => unknown, message: RegExp): void {
+  assert.throws(work, { name: 'WebhookVerificationError', message });
 }
 
 describe('verifyWebhook', () => {
@@ -58,15 +54,15 @@ describe('verifyWebhook', () => {
     assertRefused(() => verifyWebhook(BODY, headers, otherSecret), /signature/);
     assertRefused(() => verifyWebhook(`${BODY} `, headers, secret), /signature/);
     const second = String(Math.floor(now / 1_000) - 1);
-    for (const changed of [
-      { 'webhook-id': 'evt_2' },
-      { 'webhook-timestamp': second },
-      { 'webhook-signature': 'v1,' },
-    ]) {
-      assertRefused(() => verifyWebhook(BODY, { ...headers, ...changed }, secret), /signature/);
-    }
     const renamed = headers['webhook-signature']?.replaceAll('v1,', 'v2,');
-    assertRefused(() => verifyWebhook(BODY, { ...headers, 'webhook-signature': renamed }, secret), /signature/);
+    for (const [name, value] of [
+      ['webhook-id', 'evt_2'],
+      ['webhook-timestamp', second],
+      ['webhook-signature', 'v1,'],
+      ['webhook-signature', renamed],
+    ] as const) {
+      assertRefused(() => verifyWebhook(BODY, { ...headers, [name]: value }, secret), /signature/);
+    }
   });
 
   it('refuses a timestamp that is too old or in the future', () => {
