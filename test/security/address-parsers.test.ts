@@ -76,16 +76,12 @@ describe('addresses that other parsers accept are refused', () => {
   const DIFFERENCES: readonly (readonly [text: string, loose: readonly string[], strict: readonly string[] | null])[] =
     [
       ['a@b@c.example', ['a@b@c.example'], null],
-      ['a..b@c.example', ['a..b@c.example'], null],
       ['a@b.example.', ['a@b.example.'], null],
       ['a@-b.example', ['a@-b.example'], ['a@-b.example']],
-      ['a@b_c.example', ['a@b_c.example'], ['a@b_c.example']],
-      ['a@localhost', ['a@localhost'], ['a@localhost']],
       ['a@[127.0.0.1]', ['a@[127.0.0.1]'], ['a@[127.0.0.1]']],
       ['ä@b.example', ['ä@b.example'], ['ä@b.example']],
       // email-addresses drops the quotes, which results in another mailbox.
       ['"a@evil.example"@b.example', ['"a@evil.example"@b.example'], ['a@evil.example@b.example']],
-      ['"a b"@c.example', ['"a b"@c.example'], ['a b@c.example']],
       ['=?utf-8?q?a=40c.example?=@b.example', [WORD], [WORD]],
       ['a@b.example, c@d.example', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
       ['Friends: a@b.example, c@d.example;', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
@@ -96,7 +92,6 @@ describe('addresses that other parsers accept are refused', () => {
       ['"Ada" "King" <a@b.example>', ['a@b.example'], ['a@b.example']],
       ['eve@evil.example <a@b.example>', ['a@b.example'], null],
       ['<a@b.example> eve@evil.example', ['a@b.example'], null],
-      ['a@b.example eve', ['a@b.example'], null],
       ['Ada <a@b.example', ['a@b.example'], null],
       // A naive sender would put this into its envelope.
       ['a@b.example\r\nRCPT TO:<evil@x.example>', ['evil@x.example'], null],

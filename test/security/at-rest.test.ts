@@ -78,11 +78,7 @@ it('keys, passwords, sessions, invitations, signing secrets and provider tokens'
 
 describe('bodies and custom headers are encrypted at rest', () => {
   const CANARIES = { html: 'canaryhtmlbody', text: 'canarytextbody', header: 'canaryheadervalue' };
-  const FIELDS = {
-    html: `<p>${CANARIES.html}</p>`,
-    text: CANARIES.text,
-    headers: { 'X-Canary': CANARIES.header },
-  };
+  const FIELDS = { html: `<p>${CANARIES.html}</p>`, text: CANARIES.text, headers: { 'X-Canary': CANARIES.header } };
   const OTHER_KEY = 'another secret key of 32 characters';
 
   it('of a single email, a batch, a repeated request and an email with files', async () => {
@@ -130,22 +126,15 @@ describe('bodies and custom headers are encrypted at rest', () => {
     const fresh = await service.organization();
     const processes = [makeEmailContents(SECRET_KEY), makeEmailContents(SECRET_KEY)];
     const content = { html: null, text: 'x', headers: {} };
-    const sealed = await Promise.all(
+    const stored = await Promise.all(
       Array.from({ length: 20 }, async (_, i) => {
         const id = `em_${i}`;
-        const body = await processes[i % 2]?.seal(service.pool, fresh.id, id, content);
-        return {
-          ...content,
-          id,
-          org_id: fresh.id,
-          text: null,
-          sealed_body: body?.sealed_body ?? null,
-          sealed_headers: null,
-        };
+        const { sealed_body = null } = (await processes[i % 2]?.seal(service.pool, fresh.id, id, content)) ?? {};
+        return { ...content, id, org_id: fresh.id, text: null, sealed_body, sealed_headers: null };
       }),
     );
-    for (const stored of sealed) {
-      assert.equal((await makeEmailContents(SECRET_KEY).open(service.pool, stored)).text, 'x');
+    for (const each of stored) {
+      assert.equal((await makeEmailContents(SECRET_KEY).open(service.pool, each)).text, 'x');
     }
     const { rows } = await service.pool.query('SELECT version FROM data_keys WHERE org_id = $1', [fresh.id]);
     assert.deepEqual(rows, [{ version: 1 }]);

@@ -30,8 +30,8 @@ async function post(api: ApiProcess, path: string, json: object): Promise<{ stat
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(json),
   });
-  const { error } = (await body.json()) as { error?: Refusal };
-  return { status: statusCode, error: error ?? { code: '', message: '' } };
+  const { error = { code: '', message: '' } } = (await body.json()) as { error?: Refusal };
+  return { status: statusCode, error };
 }
 
 const withPath = (path: string) => ({
@@ -57,7 +57,6 @@ describe('a URL that a caller gives', () => {
         assert.equal(seen.connections, 0, url);
       }
     }
-    assert.equal(seen.connections, 0);
     const { rows } = await database.pool.query('SELECT FROM emails');
     assert.equal(rows.length, 0, 'nothing is queued');
   });
@@ -88,7 +87,7 @@ describe('a public site', () => {
     const seen = await canary(t);
     const web = await site(t, ({ url = '' }, response) => {
       if (url === '/fine') return void response.end('fine');
-      // As its bytes: a header holds no other characters.
+      // A header contains bytes.
       response.writeHead(302, { location: Buffer.from(decodeURIComponent(url.slice(1))).toString('latin1') }).end();
     });
     assert.equal((await post(fetching, '/v1/emails', withPath(`${web.url}/fine`))).status, 202);
@@ -98,7 +97,6 @@ describe('a public site', () => {
       assert.deepEqual([status, error.code], [422, 'invalid_attachment'], `${place}: ${error.message}`);
       assert.equal(seen.connections, 0, place);
     }
-    assert.ok(web.requests.length > places.length, 'every redirect was asked for');
-    assert.equal(seen.connections, 0);
+    assert.ok(web.requests.length > places.length, 'every redirect was requested');
   });
 });
