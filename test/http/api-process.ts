@@ -1,21 +1,21 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { provided } from '../support/provided.ts';
 import { SECRET_KEY } from './service.ts';
 
-/** The API in a process of its own, as it runs in production; Temporal is away. */
+/** The API in its own process, as in production, without Temporal. */
 export interface ApiProcess {
   readonly url: string;
   readonly child: ChildProcess;
-  /** All that it has printed, on either stream. */
+  /** Its output on both streams. */
   readonly printed: () => string;
   /** Sends a signal. @returns its exit code and signal */
   readonly end: (signal?: NodeJS.Signals) => Promise<unknown[]>;
 }
 
-/** Waits until it serves. */
+/** Waits until it accepts requests. */
 export async function startApi(env: Record<string, string>): Promise<ApiProcess> {
   let printed = '';
   const child = fork(join(provided('TEST_COMPILED'), 'src/main/api.mjs'), {
@@ -27,7 +27,7 @@ export async function startApi(env: Record<string, string>): Promise<ApiProcess>
     stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const exited = once(child, 'exit');
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
-  if (!first) throw new Error(`it ended before it served: ${printed}`);
+  if (!first) throw new Error(`it ended before it accepted requests: ${printed}`);
   const { url } = first[0] as { url: string };
   return {
     url,
@@ -40,7 +40,17 @@ export async function startApi(env: Record<string, string>): Promise<ApiProcess>
   };
 }
 
-/** Posts JSON, or a text as it is. */
+/** @returns the largest resident memory of a process until now */
+export function watchMemory({ child }: ApiProcess): () => number {
+  let peak = 0;
+  const watching = setInterval(() => {
+    peak = Math.max(peak, Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)])) * 1_024);
+  }, 100);
+  child.once('exit', () => clearInterval(watching));
+  return () => peak;
+}
+
+/** Posts JSON, or a text unchanged. */
 export async function post(url: string, body: unknown, headers: Record<string, string>): Promise<number> {
   const { statusCode, body: answer } = await request(url, {
     method: 'POST',

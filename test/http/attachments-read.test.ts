@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { request } from 'undici';
 import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
-import { assertRefused, inFuture, SECRET_KEY, startService, TIMESTAMP, useService } from './service.ts';
+import { assertRefused, bodyOf, inFuture, SECRET_KEY, startService, TIMESTAMP, useService } from './service.ts';
 
 const DAY = 86_400_000;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -19,8 +19,7 @@ const org = await service.organization();
 
 async function list(emailId: string): Promise<Listed[]> {
   const answer = await org.call('GET', `/v1/emails/${emailId}/attachments`);
-  assert.equal(answer.status, 200, answer.text);
-  return (answer.body as { attachments: Listed[] }).attachments;
+  return bodyOf<{ attachments: Listed[] }>(answer, 200).attachments;
 }
 
 async function sentWith(filename = 'a.txt', content = 'hello', fields: object = {}): Promise<[string, Listed]> {
@@ -63,15 +62,9 @@ describe('the attachments of an email', () => {
       ],
     );
     for (const each of attachments) {
-      const single = await org.call('GET', `/v1/emails/${emailId}/attachments/${each.id}`);
-      assert.equal(single.status, 200, single.text);
-      assert.deepEqual(Object.keys(single.body as object).sort(), Object.keys(each).sort());
-      assert.equal((single.body as Listed).id, each.id);
+      const single = bodyOf(await org.call('GET', `/v1/emails/${emailId}/attachments/${each.id}`), 200);
+      assert.deepEqual([single['id'], Object.keys(single).sort()], [each.id, Object.keys(each).sort()]);
     }
-  });
-
-  it('is an empty list for an email without attachments', async () => {
-    assert.deepEqual(await list(await org.sent()), []);
   });
 
   it('returns 404 for an attachment of another email', async () => {
@@ -119,7 +112,7 @@ describe('a link', () => {
     assert.equal(await answer.body.text(), '');
   });
 
-  it('is valid for one hour by the database’s clock', async () => {
+  it('is valid for one hour by the database’s clock; the list returns a fresh one', async () => {
     const [emailId, { id, download_url }] = await sentWith();
     const { rows } = await service.pool.query<{ now: number }>(
       'SELECT floor(extract(epoch FROM now()))::float8 AS now',
@@ -130,6 +123,8 @@ describe('a link', () => {
     const links = makeDownloadLinks(SECRET_KEY);
     assert.equal((await service.call('GET', links.make(emailId, id, now + 5))).status, 200);
     assertRefused(await service.call('GET', links.make(emailId, id, now - 1)), 404, 'not_found');
+    const [fresh] = await list(emailId);
+    assert.equal((await service.call('GET', path(fresh?.download_url))).status, 200);
   });
 
   it('is invalid if any character is changed', async () => {
@@ -150,12 +145,9 @@ describe('a link', () => {
     const [expires, signature] = [Number(searchParams.get('expires')), searchParams.get('signature') ?? ''];
     for (const target of [
       signed.replace(one.id, other.id),
-      signed.replace(emailId, otherId),
       signed.replace(emailId, otherId).replace(one.id, other.id),
       signed.replace(`expires=${expires}`, `expires=${expires + 1}`),
       signed.replace(`expires=${expires}`, `expires=0${expires}`),
-      signed.replace(signature, ''),
-      signed.replace(signature, `${signature}=`),
       signed.replace(signature, signature.slice(0, -1)),
       makeDownloadLinks(`${SECRET_KEY}!`).make(emailId, one.id, expires),
     ]) {
@@ -190,18 +182,16 @@ describe('expires_at', () => {
     assertDays((await list(id))[0], 30);
   });
 
-  it('is 30 days after the send, also after later reports', async () => {
-    const [id] = await sentWith('a.txt', 'x', { scheduled_at: inFuture({ days: 1 }) });
-    await event(id, 'email.sent', '3 days');
-    await event(id, 'email.delivered', '1 day');
-    assertDays((await list(id))[0], 27);
-  });
-
-  for (const type of ['email.failed', 'email.rejected', 'email.suppressed']) {
-    it(`is 30 days after ${type}`, async () => {
-      const [id] = await sentWith();
-      await event(id, type, '4 days');
-      assertDays((await list(id))[0], 26);
+  for (const [what, events, expected] of [
+    ['the send, also after later reports', { 'email.sent': '3 days', 'email.delivered': '1 day' }, 27],
+    ['email.failed', { 'email.failed': '4 days' }, 26],
+    ['email.rejected', { 'email.rejected': '4 days' }, 26],
+    ['email.suppressed', { 'email.suppressed': '4 days' }, 26],
+  ] as const) {
+    it(`is 30 days after ${what}`, async () => {
+      const [id] = await sentWith('a.txt', 'x', { scheduled_at: inFuture({ days: 1 }) });
+      for (const [type, ago] of Object.entries(events)) await event(id, type, ago);
+      assertDays((await list(id))[0], expected);
     });
   }
 

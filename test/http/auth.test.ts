@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { assertRefused, inFuture, useService } from './service.ts';
 import { speak } from './socket.ts';
 
-/** Which operations each preset allows is tested in scopes.test.ts, revocation in revocation.test.ts. */
+/** Presets are tested in scopes.test.ts, revocation in revocation.test.ts, the form of a key in test/accounts. */
 const service = await useService();
 const ours = await service.organization();
 const id = await ours.sent({ scheduled_at: inFuture({ hours: 3 }) });
@@ -16,25 +16,14 @@ describe('401 unauthorized for a missing, malformed or invalid key', () => {
     'no header': () => undefined,
     'an empty header': () => '',
     'the scheme alone': () => 'Bearer',
-    'the scheme and a space': () => 'Bearer ',
     'the key alone': (key) => key,
     'another scheme': (key) => `Basic ${key}`,
     'the key as a Basic user': (key) => `Basic ${Buffer.from(`${key}:`).toString('base64')}`,
-    'no space': (key) => `Bearer${key}`,
-    'a comma': (key) => `Bearer, ${key}`,
     'the key twice': (key) => `Bearer ${key} ${key}`,
     quotes: (key) => `Bearer "${key}"`,
-    'a truncated key': (key) => `Bearer ${key.slice(0, -1)}`,
-    'a longer key': (key) => `Bearer ${key}0`,
     'another last letter': (key) => `Bearer ${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`,
     'another id': (key) => `Bearer ${key.replace(/_[0-9a-z]{26}_/, `_${'0'.repeat(26)}_`)}`,
-    'another prefix': (key) => `Bearer ${key.replace('sw_live', 'sw_test')}`,
-    capitals: (key) => `Bearer ${key.toUpperCase()}`,
-    'no secret': (key) => `Bearer ${key.split('_').slice(0, 3).join('_')}_`,
-    'the secret alone': (key) => `Bearer ${key.split('_')[3]}`,
-    'its id': (key) => `Bearer key_${key.split('_')[2]}`,
     '10 kB of spaces': (key) => `Bearer ${' '.repeat(10_000)}x ${key}`,
-    'an SQL injection': () => "Bearer sw_live_' OR 1=1 --",
   };
   let first: string | undefined;
   for (const [name, form] of Object.entries(forms)) {
@@ -58,17 +47,6 @@ describe('401 unauthorized for a missing, malformed or invalid key', () => {
     const answer = await service.call('GET', `/v1/emails/${id}?api_key=${ours.key}`, { headers });
     assertRefused(answer, 401, 'unauthorized');
   });
-
-  for (const [method, path] of [
-    ['HEAD', `/v1/emails/${id}`],
-    ['PUT', '/v1/emails'],
-    ['OPTIONS', '/v1/emails'],
-    ['GET', '/v1/nothing'],
-  ] as const) {
-    it(`${method} ${path.slice(0, 14)} without a key`, async () => {
-      assert.equal((await service.call(method, path)).status, 401);
-    });
-  }
 });
 
 describe('200', () => {

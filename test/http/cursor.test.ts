@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { type Listing, makeCursors } from '../../src/http/cursor.ts';
-import { cutPage } from '../../src/store/postgres/page.ts';
 
 const SECRET = 'a secret key for cursors in tests only';
 const { seal, open } = makeCursors(SECRET);
@@ -26,17 +25,12 @@ describe('a cursor', () => {
     assert.equal(makeCursors(SECRET).seal(listing, position), cursor);
   });
 
-  it('needs no escapes in a URL', () => {
-    assert.match(seal(listing, position), /^[A-Za-z0-9_-]+$/);
-  });
-
   it('is refused for another list, organization, filter or secret', () => {
     const cursor = seal(listing, position);
     assertRefused(cursor, { ...listing, list: 'batches' });
     assertRefused(cursor, { ...listing, orgId: 'org_b' });
     assertRefused(cursor, { ...listing, filters: { ...listing.filters, status: 'sent' } });
     assertRefused(cursor, { ...listing, filters: { tags: [['a', 'c']], status: null } });
-    assertRefused(cursor, { ...listing, filters: { tags: [], status: null } });
     assertRefused(cursor, { ...listing, filters: {} });
     assertRefused(cursor, listing, makeCursors('another secret key for cursors in tests'));
   });
@@ -54,15 +48,6 @@ describe('a cursor', () => {
     }
   });
 
-  it('is refused if any bit is flipped', () => {
-    const bytes = Buffer.from(seal(listing, position), 'base64url');
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const flipped = Buffer.from(bytes);
-      flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7));
-      assertRefused(flipped.toString('base64url'));
-    }
-  });
-
   it('is refused for any other text', () => {
     for (const text of ['', 'x', '0', 'null', '[]', 'AAAA', 'A'.repeat(22), 'A'.repeat(100_000), position.id]) {
       assertRefused(text);
@@ -74,19 +59,5 @@ describe('a cursor', () => {
     const cursor = seal({ list: 'a', orgId: 'b', filters: {} }, position);
     assertRefused(cursor, { list: 'a","b', orgId: '', filters: {} });
     assertRefused(cursor, { list: '', orgId: 'a","b', filters: {} });
-  });
-});
-
-describe('a page', () => {
-  const row = (n: number) => ({ created_at: position.created_at, id: `em_${n}` });
-
-  it('has more rows if there is one more than its length, and continues after its last row', () => {
-    assert.deepEqual(cutPage([row(3), row(2), row(1)], 2), { rows: [row(3), row(2)], next: row(2) });
-  });
-
-  it('is the last one otherwise', () => {
-    for (const rows of [[], [row(1)], [row(2), row(1)]]) {
-      assert.deepEqual(cutPage(rows, 2), { rows, next: null });
-    }
   });
 });

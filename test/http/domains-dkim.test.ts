@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { pino } from 'pino';
-import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
-import { makeProviderPauses } from '../../src/delivery/pauses.ts';
-import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
+import { harness } from '../delivery/harness.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { type Domain, startRegistrar } from './registrar.ts';
 import { inFuture, SECRET_KEY } from './service.ts';
@@ -23,27 +21,13 @@ const { service, ours, theirs, dns } = registrar;
 /** Sends emails to an SMTP server as a worker does. @returns the messages it received, in order */
 async function sendBySmtp(t: TestContext, ids: readonly string[], secretKey = SECRET_KEY): Promise<string[]> {
   const server = await smtpScript(t, {});
-  const deps = {
-    pool: service.pool,
+  const there = harness(service.pool, ours.id, [], {
     contents: service.deps.contents,
     providers: [smtp(server.url)],
-    maxIntervalMs: 1_000,
-    ambiguousSend: 'retry' as const,
-    ambiguousSendMaxRepeats: 1,
-    confirmNotFoundAfterMs: 60_000,
     largeEmails: makeLargeEmails(service.files, log),
-    pauses: makeProviderPauses(service.pool, log),
-    accountRetryForMs: 72 * 3_600_000,
-    recorder: makeAttemptRecorder(service.pool, log),
-    stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),
-    unsubscribeUrl: (_: string, id: string, position: number) => `https://mail.example/unsubscribe/${id}.${position}`,
-    log,
-  };
-  await deliver(
-    deps,
-    ids.map((id) => ({ id, version: 0 })),
-  );
+  });
+  await there.deliver(...ids.map((id) => ({ id, version: 0 })));
   return server.messages.map((message) => `${message.replace(/\r\n\.\./g, '\r\n.')}\r\n`);
 }
 
@@ -81,9 +65,7 @@ describe('email by SMTP from a domain with a key of ours', () => {
     const [signature, ...more] = await receive(message);
     assert.deepEqual(more, []);
     assert.deepEqual([signature?.result, signature?.domain, signature?.selector], ['pass', name, 'sw1']);
-    for (const header of [
-      ...['from', 'to', 'cc', 'reply-to', 'subject', 'date', 'message-id', 'mime-version', 'content-type'],
-    ]) {
+    for (const header of 'from to cc reply-to subject date message-id mime-version content-type'.split(' ')) {
       assert.ok(signature?.headers.includes(header), header);
     }
     for (const [part, changed] of [
@@ -129,21 +111,13 @@ describe('email by SMTP from a domain with a key of ours', () => {
     }
     ids.push(await theirs.sent({ from: `a@${other.name}` }), await ours.sent({ from: `a@${trusted}` }));
     const messages = await sendBySmtp(t, ids);
-    const domains: string[] = [];
+    assert.equal(messages.length, ids.length);
     for (const message of messages) {
       const from = /^From: .*@([\w.]+)/m.exec(message)?.[1] ?? '';
       const [signature] = await receive(message);
       if (from === trusted) assert.equal(signature?.result, 'none', 'email from a domain without a key is not signed');
       else assert.deepEqual([signature?.result, signature?.domain], ['pass', from]);
-      domains.push(from);
     }
-    assert.deepEqual(
-      domains.sort(),
-      [first, first, first, second, second, second, other]
-        .map(({ name }) => name)
-        .concat(trusted)
-        .sort(),
-    );
   });
 
   it('is not signed while the key is not in DNS', async (t) => {

@@ -63,14 +63,8 @@ describe('a domain with Postmark', () => {
     const [there] = await named(name);
     assert.ok(there, 'Postmark has it');
     assert.deepEqual(
-      domain.records.map(({ record, type, required }) => [record, type, required]),
-      [
-        ['OWNERSHIP', 'TXT', true],
-        ['DKIM', 'TXT', true],
-        ['RETURN_PATH', 'CNAME', false],
-        ['SPF', 'TXT', false],
-        ['DMARC', 'TXT', false],
-      ],
+      domain.records.map(({ record, type, required }) => `${record} ${type} ${required}`),
+      ['OWNERSHIP TXT true', 'DKIM TXT true', 'RETURN_PATH CNAME false', 'SPF TXT false', 'DMARC TXT false'],
     );
     const details = await account.getDomain(there.ID);
     const [dkim, path] = [find(domain, 'DKIM'), find(domain, 'RETURN_PATH')];
@@ -190,16 +184,6 @@ describe('a domain that is deleted', () => {
 });
 
 describe('Postmark’s account API', () => {
-  it('refuses another token', async () => {
-    const unauthorized = postmarkDomains('x', { baseUrl: simulator.postmarkUrl, timeout: 30 });
-    await assert.rejects(unauthorized.add(fresh()));
-    await assert.rejects(unauthorized.remove(1));
-  });
-
-  it('refuses an invalid name', async () => {
-    await assert.rejects(postmark.add('not a name'), /Name is not a domain/);
-  });
-
   it('finds a domain behind 500 others', async () => {
     for (let i = 0; i < 501; i++) await account.createDomain({ Name: `many${i}.example.org` });
     const { made, id } = await postmark.add('many500.example.org');

@@ -30,24 +30,14 @@ async function moved(...changes: Exclude<Parameters<typeof project>[1], 'failed'
 
 describe('GET /v1/emails/:id', () => {
   it('returns exactly the fields of the interface, in its order', async () => {
-    const { status, headers, body } = await ours.call('GET', `/v1/emails/${await ours.sent()}`);
-    assert.equal(status, 200);
+    const { headers, body } = await ours.call('GET', `/v1/emails/${await ours.sent()}`);
     assert.equal(headers['content-type'], 'application/json; charset=utf-8');
     assert.deepEqual(Object.keys(body as object), [
       ...['id', 'batch_id', 'from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing', 'tags', 'headers'],
       ...['status', 'error', 'bounce_reason', 'created_at', 'scheduled_at', 'last_event_at', 'events', 'attachments'],
     ]);
-  });
-
-  it('has email.queued at creation, so last_event_at is never null', async () => {
-    const { body } = await ours.send();
-    const { id, created_at: createdAt } = body as { id: string; created_at: string };
-    const email = await ours.email(id);
-    assert.deepEqual(
-      [email['created_at'], email['last_event_at'], email['events']],
-      [createdAt, createdAt, [{ type: 'email.queued', created_at: createdAt }]],
-    );
-    assert.deepEqual([email['status'], email['scheduled_at'], email['batch_id']], ['queued', null, null]);
+    const { created_at: createdAt, last_event_at: lastEventAt, events } = body as Record<string, unknown>;
+    assert.deepEqual([lastEventAt, events], [createdAt, [{ type: 'email.queued', created_at: createdAt }]]);
   });
 
   it('returns the full event timeline, oldest first, and the time of the latest event', async () => {
@@ -97,9 +87,8 @@ describe('404 not_found for an id of an odd form', () => {
     it(`${method} /v1/emails/:id${suffix}`, async () => {
       const id = await scheduled();
       for (const odd of [
-        ...[ABSENT, 'em_', 'x', 'null', '*', '%20', "'%20OR%201=1--", '%F0%9F%98%80', '%00', `${id}%00`, '%ZZ'],
-        ...['%ED%A0%80', '..%2F..%2Fetc', id.toUpperCase(), `${id}%20`, id.slice(0, -1), id.replace('em_', 'bt_')],
-        ...['x'.repeat(101), 'x'.repeat(10_000), `${id};a=1`, `${id}%3Fx`, '__proto__'],
+        ...[ABSENT, 'x', "'%20OR%201=1--", '%00', `${id}%00`, '%ZZ', '%ED%A0%80', '..%2F..%2Fetc', id.toUpperCase()],
+        ...[`${id}%20`, id.slice(0, -1), id.replace('em_', 'bt_'), 'x'.repeat(10_000), `${id}%3Fx`, '__proto__'],
       ]) {
         assertRefused(await ours.call(method, `/v1/emails/${odd}${suffix}`, call), 404, 'not_found');
       }
@@ -134,13 +123,8 @@ describe('PATCH /v1/emails/:id', () => {
     const id = await scheduled();
     const at = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + 5 * 3_600_000);
     const given = `${new Date(at.getTime() + 7_200_000).toISOString().slice(0, 19)}+02:00`;
-    for (let i = 0; i < 2; i++) {
-      assert.deepEqual((await patch(id, { scheduled_at: given })).body, {
-        id,
-        status: 'scheduled',
-        scheduled_at: at.toISOString(),
-      });
-    }
+    const expected = { id, status: 'scheduled', scheduled_at: at.toISOString() };
+    for (let i = 0; i < 2; i++) assert.deepEqual((await patch(id, { scheduled_at: given })).body, expected);
   });
 
   for (const [name, json, param, message] of [
@@ -162,12 +146,6 @@ describe('PATCH /v1/emails/:id', () => {
       assert.equal(service.wakes(), wakes);
     });
   }
-
-  it('returns 400 without a body and 415 for another type', async () => {
-    const id = await scheduled();
-    assertRefused(await ours.call('PATCH', `/v1/emails/${id}`), 400, 'invalid_json');
-    assertRefused(await ours.call('PATCH', `/v1/emails/${id}`, { raw: '{}' }), 415, 'unsupported_media_type');
-  });
 });
 
 describe('POST /v1/emails/:id/cancel', () => {
@@ -186,7 +164,6 @@ describe('POST /v1/emails/:id/cancel', () => {
   for (const [name, raw, type] of [
     ['no body, but a content type', undefined, JSON_TYPE],
     ['an empty form, as curl sends it', '', 'application/x-www-form-urlencoded'],
-    ['empty text, as fetch sends it', '', 'text/plain;charset=UTF-8'],
     ['{} with white space', ' {} \n', `${JSON_TYPE}; charset=utf-8`],
   ] as const) {
     it(`accepts ${name}`, async () => {
@@ -201,7 +178,6 @@ describe('POST /v1/emails/:id/cancel', () => {
     const id = await scheduled();
     for (const [raw, type, status, code, param] of [
       ['{"reason":null}', JSON_TYPE, 422, 'validation_error', 'reason'],
-      ['[]', JSON_TYPE, 422, 'validation_error', undefined],
       ['null', JSON_TYPE, 422, 'validation_error', undefined],
       [' ', JSON_TYPE, 400, 'invalid_json', undefined],
       ['x', 'text/plain', 415, 'unsupported_media_type', undefined],
@@ -215,7 +191,6 @@ describe('POST /v1/emails/:id/cancel', () => {
 
 describe('PATCH and cancel return 422 not_scheduled for an email that is not scheduled', () => {
   for (const [status, make] of Object.entries({
-    queued: () => moved(),
     sent: () => moved('sent'),
     canceled: () => moved('canceled'),
     suppressed: () => moved('suppressed'),
@@ -261,25 +236,14 @@ describe('PATCH and cancel return 422 not_scheduled for an email that is not sch
   });
 });
 
-describe('422 for an unknown query parameter, which it names', () => {
-  for (const [method, path, call] of [
-    ['GET', '/v1/emails/:id', {}],
-    ['PATCH', '/v1/emails/:id', { json: { scheduled_at: later() } }],
-    ['POST', '/v1/emails/:id/cancel', {}],
-    ['POST', '/v1/emails', { json: ours.mail() }],
+// test/http/openapi-answers.test.ts sends an unknown parameter to every operation.
+it('422 names an unknown query parameter', async () => {
+  for (const [query, param] of [
+    ['a%2Fb=1', 'a/b'],
+    ['%ZZ=1', '%ZZ'],
+    [`${'x'.repeat(1_000)}=1`, 'x'.repeat(200)],
   ] as const) {
-    it(`${method} ${path}`, async () => {
-      const url = path.replace(':id', await scheduled());
-      for (const [query, param] of [
-        ['limit=1', 'limit'],
-        ['a%2Fb=1', 'a/b'],
-        ['%ZZ=1', '%ZZ'],
-        [`${'x'.repeat(1_000)}=1`, 'x'.repeat(200)],
-      ] as const) {
-        const answer = await ours.call(method, `${url}?${query}`, call);
-        assertRefused(answer, 422, 'validation_error', param, 'is not a known parameter');
-      }
-      assert.ok((await ours.call(method, `${url}?`, call)).status < 300);
-    });
+    const answer = await ours.call('GET', `/v1/emails/${ABSENT}?${query}`);
+    assertRefused(answer, 422, 'validation_error', param, 'is not a known parameter');
   }
 });

@@ -6,26 +6,19 @@ import { insertAudit } from '../../src/store/accounts/audit.ts';
 import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { project } from '../../src/projection/emails.ts';
 import { force } from '../store/mail.ts';
-import { assertRefused, inFuture, type Organization, useService } from './service.ts';
+import { assertRefused, bodyOf, inFuture, type Organization, useService } from './service.ts';
 
 const ADDRESS = 'canary.person@example.net';
 const LONGER = 'other.canary.person@example.net';
-
-interface Answered {
-  report: Record<string, number>;
-  has_more: boolean;
-  next_cursor: string | null;
-}
 
 const service = await useService();
 const [ours, theirs] = [await service.organization(), await service.organization()];
 
 describe('erasing a recipient', () => {
   async function erase(email = ADDRESS): Promise<Record<string, number>> {
-    const { status, body, text } = await ours.call('POST', '/v1/erasures', { json: { email } });
-    assert.equal(status, 200, text);
-    const { report, has_more, next_cursor } = body as Answered;
-    assert.deepEqual([has_more, next_cursor], [false, null]);
+    const answer = await ours.call('POST', '/v1/erasures', { json: { email } });
+    const { report, ...rest } = bodyOf<{ report: Record<string, number> }>(answer, 200);
+    assert.deepEqual(rest, { has_more: false, next_cursor: null });
     return report;
   }
 
@@ -108,11 +101,7 @@ describe('erasing a recipient', () => {
   });
 
   it('changes nothing if it is repeated', async () => {
-    const report = await erase();
-    assert.deepEqual(
-      Object.entries(report).filter(([, count]) => count > 0),
-      [],
-    );
+    for (const [what, count] of Object.entries(await erase())) assert.equal(count, 0, what);
   });
 
   it('also removes a report that arrives again afterwards', async () => {
@@ -149,15 +138,14 @@ describe('erasing a recipient', () => {
     assert.equal((await elsewhere.email(foreign)).status, 'sent', 'another organization still sends to the address');
   });
 
-  for (const [json, param] of [
-    [{ email: 'x' }, 'email'],
-    [{}, 'email'],
-    [{ email: ADDRESS, cursor: 'x' }, 'cursor'],
-  ] as const) {
-    it(`returns 422 for ${JSON.stringify(json)}`, async () => {
+  it('returns 422 for an invalid address or cursor', async () => {
+    for (const [json, param] of [
+      [{ email: 'x' }, 'email'],
+      [{ email: ADDRESS, cursor: 'x' }, 'cursor'],
+    ] as const) {
       assertRefused(await ours.call('POST', '/v1/erasures', { json }), 422, 'validation_error', param);
-    });
-  }
+    }
+  });
 
   it('continues with the cursor of an earlier call', async () => {
     const person = 'other.person@example.net';

@@ -12,21 +12,14 @@ const ID = `em_${'0'.repeat(26)}`;
 
 describe('the error body', () => {
   it('{"error":{"code", "message", "param", "request_id"}}', async () => {
-    const { headers, body } = await ours.send({ to: ['a@example.net', 'x'] });
-    assert.deepEqual(body, {
-      error: {
-        code: 'validation_error',
-        message: 'to.1: must be local@domain or Name <local@domain>',
-        param: 'to.1',
-        request_id: headers['x-request-id'],
-      },
-    });
-  });
-
-  it('has no param if the error is not about a parameter', async () => {
-    const { headers, body } = await ours.call('GET', '/v1/nothing');
-    const message = 'there is nothing at this address; /docs lists the addresses of this API';
-    assert.deepEqual(body, { error: { code: 'not_found', message, request_id: headers['x-request-id'] } });
+    const rule = 'must be local@domain or Name <local@domain>';
+    const nothing = 'there is nothing at this address; /docs lists the addresses of this API';
+    for (const [answer, error] of [
+      [await ours.send({ to: ['a', 'x'] }), { code: 'validation_error', message: `to.0: ${rule}`, param: 'to.0' }],
+      [await ours.call('GET', '/v1/nothing'), { code: 'not_found', message: nothing }],
+    ] as const) {
+      assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
+    }
   });
 });
 
@@ -61,27 +54,19 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
     assert.notEqual(headers['x-request-id'], given);
   });
 
-  it('is logged with the ids of the organization and the key', async () => {
-    const { headers } = await ours.send();
-    const { method, route, org, key } = lines().find((line) => line['reqId'] === headers['x-request-id']) ?? {};
+  it('is logged with the ids of the organization, the key and the new email', async () => {
+    const { headers, body } = await ours.send();
+    const { method, route, org, key, made } = lines().find((line) => line['reqId'] === headers['x-request-id']) ?? {};
+    const { id } = body as { id: string };
     const keyId = `key_${ours.key.split('_')[2]}`;
-    assert.deepEqual([method, route, org, key], ['POST', '/v1/emails', ours.id, keyId]);
+    assert.deepEqual([method, route, org, key, made], ['POST', '/v1/emails', ours.id, keyId, id]);
   });
 });
 
 describe('404 not_found for unknown routes', () => {
   for (const path of [
-    ...[
-      '/v1',
-      '/v1/nothing',
-      '/v1/emails/',
-      '/v1/emails/a/b',
-      '/V1/emails',
-      '/v2/emails',
-      '//v1/emails',
-      '/v1//emails',
-    ],
-    ...['/v1%2Femails', '/healthz/', '/callbacks', '/callbacks/unknown', '/.env', '/%ZZ', '/%00', '/v1/%', '/v1/%00'],
+    ...['/v1', '/v1/nothing', '/v1/emails/', '/V1/emails', '//v1/emails', '/v1//emails', '/v1%2Femails'],
+    ...['/healthz/', '/callbacks/unknown', '/%ZZ', '/v1/%00'],
   ]) {
     it(path, async () => {
       assertRefused(await ours.call('GET', path), 404, 'not_found');
@@ -100,11 +85,11 @@ describe('404 not_found for unknown routes', () => {
     });
   }
 
-  for (const path of ['/v2/emails', '/v12', '/V1']) {
-    it(`also without a key for ${path}`, async () => {
+  it('also without a key outside of /v1', async () => {
+    for (const path of ['/v2/emails', '/v12', '/V1']) {
       assertRefused(await service.call('GET', path), 404, 'not_found');
-    });
-  }
+    }
+  });
 
   it('but not for an absolute target of a route (RFC 9112 §3.2.2)', async () => {
     const answer = await speak(service.port, 'GET http://api.test/healthz?x=1 HTTP/1.1\r\nHost: api.test\r\n\r\n');
@@ -156,10 +141,6 @@ describe('405 method_not_allowed with Allow', () => {
   for (const [method, path, allow] of [
     ['HEAD', `/v1/emails/${ID}/cancel`, 'POST'],
     ['DELETE', '/v1/emails', 'POST, GET'],
-    ['OPTIONS', '/v1/emails', 'POST, GET'],
-    ['OPTIONS', '/v1/emails/tags', 'GET'],
-    ['PROPFIND', '/v1/emails', 'POST, GET'],
-    ['PUT', `/v1/emails/${ID}`, 'GET, PATCH'],
     ['POST', '/v1/emails/a%2Fb', 'GET, PATCH'],
     ['DELETE', `/v1/emails/${ID}/cancel?x=1`, 'POST'],
     ['POST', '/healthz', 'GET'],
@@ -193,16 +174,6 @@ describe('a request that is not HTTP', () => {
       assert.equal(answer.closed, true);
     });
   }
-
-  it('does not disturb other requests', async () => {
-    await Promise.all(Array.from({ length: 20 }, () => speak(service.port, 'nonsense\r\n\r\n')));
-    assert.equal((await ours.send()).status, 202);
-  });
-
-  it('has a minute for its head and five for the rest', () => {
-    const { headersTimeout, requestTimeout } = service.server;
-    assert.deepEqual([headersTimeout, requestTimeout], [60_000, 300_000]);
-  });
 
   for (const end of ['destroySoon', 'resetAndDestroy'] as const) {
     it(`is logged without an error if the caller hangs up, by ${end}, and delays no other request`, async () => {

@@ -1,57 +1,39 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { after, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
-import { type ApiProcess, post, startApi } from './api-process.ts';
+import { useDatabase } from '../support/database.ts';
+import { post, startApi } from './api-process.ts';
 import { inFuture } from './service.ts';
 import { dial, head } from './socket.ts';
 
-/** Words that stand for what nobody may find in a log, each in a place of its own. */
-const CANARY = {
-  local: 'canarylocal',
-  name: 'Canaryname',
-  recipient: 'canaryrecipient',
-  copy: 'canarycopy',
-  blind: 'canaryblind',
-  reply: 'canaryreply',
-  subject: 'canarysubject',
-  html: 'canaryhtml',
-  text: 'canarytext',
-  header: 'canaryheader',
-  field: 'canaryfield',
-  path: 'canarypath',
-  query: 'canaryquery',
-  agent: 'canaryagent',
-  password: 'canarypassword',
-};
+/** Words that no log may contain, one for each place of a request. */
+const PLACES = [
+  ...['local', 'name', 'recipient', 'copy', 'blind', 'reply', 'subject', 'html', 'text', 'header'],
+  ...['field', 'path', 'query', 'agent', 'password'],
+] as const;
+const CANARY = Object.fromEntries(PLACES.map((place) => [place, `canary${place}`])) as Record<
+  (typeof PLACES)[number],
+  string
+>;
 
-let database: TestDatabase;
-let api: ApiProcess;
-let key: string;
-let domain: string;
-before(async () => {
-  database = await testDatabase();
-  const organization = await createOrganization(database.pool, 'logs');
-  key = organization.api_key;
-  domain = 'canarydomain.example';
-  await addDomain(database.pool, organization.id, domain, true);
-  // Fails with an error that quotes the whole row.
-  await database.pool.query(`ALTER TABLE emails ADD CONSTRAINT unlucky CHECK (subject NOT LIKE '%unlucky%')`);
-  await database.pool.query(`ALTER TABLE email_bodies ADD CONSTRAINT unlucky CHECK (body_bytes < 100000)`);
-  api = await startApi({
-    DATABASE_URL: database.url,
-    LOG_LEVEL: 'trace',
-    POSTMARK_WEBHOOK_USER: 'postmark',
-    POSTMARK_WEBHOOK_PASSWORD: CANARY.password,
-  });
+const database = await useDatabase();
+const organization = await createOrganization(database.pool, 'logs');
+const { api_key: key } = organization;
+const domain = 'canarydomain.example';
+await addDomain(database.pool, organization.id, domain, true);
+// Fails with an error that quotes the whole row.
+await database.pool.query(`ALTER TABLE emails ADD CONSTRAINT unlucky CHECK (subject NOT LIKE '%unlucky%')`);
+await database.pool.query(`ALTER TABLE email_bodies ADD CONSTRAINT unlucky CHECK (body_bytes < 100000)`);
+const api = await startApi({
+  DATABASE_URL: database.url,
+  LOG_LEVEL: 'trace',
+  POSTMARK_WEBHOOK_USER: 'postmark',
+  POSTMARK_WEBHOOK_PASSWORD: CANARY.password,
 });
-after(async () => {
-  api.child.kill('SIGKILL');
-  await database.drop();
-});
+after(() => api.child.kill('SIGKILL'));
 
 function mail(fields: object = {}): object {
   return {
@@ -77,7 +59,7 @@ async function id(fields: object = {}): Promise<string> {
   return ((await body.json()) as { id: string }).id;
 }
 
-it('logs hold no address, subject, body, key or password, at any level and whatever goes wrong', async () => {
+it('logs contain no address, subject, body, key or password, at any level and with any error', async () => {
   const emails = `${api.url}/v1/emails`;
   const ours = { authorization: `Bearer ${key}` };
   const basic = { authorization: `Basic ${Buffer.from(`postmark:${CANARY.password}`).toString('base64')}` };
@@ -113,7 +95,7 @@ it('logs hold no address, subject, body, key or password, at any level and whate
     ...[200, 200, 401],
   ]);
 
-  // What is no HTTP, and what is broken off.
+  // Requests that are not HTTP or break off.
   const { port } = new URL(api.url);
   const json = JSON.stringify(mail());
   for (const bytes of [
@@ -129,10 +111,10 @@ it('logs hold no address, subject, body, key or password, at any level and whate
     socket.destroy();
   }
 
-  // The database goes away.
-  await database.pool.query('ALTER TABLE emails RENAME TO emails_away');
+  // The database fails.
+  await database.pool.query('ALTER TABLE emails RENAME TO hidden');
   assert.equal(await post(emails, mail(), ours), 500);
-  await database.pool.query('ALTER TABLE emails_away RENAME TO emails');
+  await database.pool.query('ALTER TABLE hidden RENAME TO emails');
   await database.pool.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
   );

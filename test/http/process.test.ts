@@ -85,7 +85,7 @@ for (const [what, env, message] of [
       () => '',
       (error: unknown) => (error as Error).message,
     );
-    const [, line, ...more] = reason.split(/served: |\n/);
+    const [, line, ...more] = reason.split(/requests: |\n/);
     assert.ok(line?.startsWith(message), reason);
     assert.deepEqual(more, ['']);
   });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
@@ -7,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { startApi } from './api-process.ts';
-import { CALLBACK, startService, useService } from './service.ts';
+import { startApi, watchMemory } from './api-process.ts';
+import { POSTMARK_AUTHORIZATION, startService, useService } from './service.ts';
 import { dial, head, speak } from './socket.ts';
 
 const MB = 1_048_576;
-const BASIC = `Authorization: Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
+const BASIC = `Authorization: ${POSTMARK_AUTHORIZATION}`;
 const META = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`;
 const TWILIO = `X-Twilio-Signature: ${'A'.repeat(27)}=`;
 const FORM = 'Content-Type: application/x-www-form-urlencoded';
@@ -140,12 +139,7 @@ describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
       META_APP_SECRET: 'a secret of Meta',
     });
     t.after(() => api.end('SIGKILL'));
-    let peak = 0;
-    const watching = setInterval(() => {
-      peak = Math.max(peak, Number(execFileSync('ps', ['-o', 'rss=', '-p', String(api.child.pid)])) * 1_024);
-    }, 100);
-    t.after(() => clearInterval(watching));
-
+    const peakBytes = watchMemory(api);
     const port = Number(new URL(api.url).port);
     const body = Buffer.alloc(MB - 1, 'a');
     let closed = 0;
@@ -166,8 +160,8 @@ describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
     });
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     await eventually('each post is refused or has been sent', () => closed + written >= POSTS);
-    // Longer than a post waits for its budget.
+    // Longer than a post waits for capacity.
     await sleep(7_000);
-    assert.ok(peak > 50 * MB && peak < 500 * MB, `${Math.round(peak / MB)} MB`);
+    assert.ok(peakBytes() > 50 * MB && peakBytes() < 500 * MB, `${Math.round(peakBytes() / MB)} MB`);
   });
 });

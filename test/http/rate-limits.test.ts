@@ -73,21 +73,13 @@ describe('a limit of 5 requests a second', () => {
     for (const answer of [
       await ours.send({ subject: '' }),
       await ours.call('GET', '/v1/nothing'),
-      await ours.call('DELETE', '/v1/emails'),
-      await ours.call('POST', '/v1/emails', { raw: '{', headers: { 'content-type': 'application/json' } }),
       await call('POST', '/v1/emails', { key, json: {} }),
     ]) {
       assert.ok(answer.status >= 400, answer.text);
       assert.ok(limitsOf(answer).every(Boolean), `${answer.status}: ${answer.text}`);
     }
-    for (const answer of [
-      await call('GET', '/v1/emails'),
-      await call('GET', '/v1/emails', { key: 'x' }),
-      await call('GET', '/healthz', { key: ours.key }),
-      await call('GET', '/nothing'),
-    ]) {
-      assert.deepEqual(limitsOf(answer), NO_HEADERS);
-    }
+    assert.deepEqual(limitsOf(await call('GET', '/v1/emails', { key: 'x' })), NO_HEADERS);
+    assert.deepEqual(limitsOf(await call('GET', '/healthz', { key: ours.key })), NO_HEADERS);
   });
 
   it('returns 429 after 401 and 403 for the scope, and before any other error', async () => {
@@ -102,11 +94,9 @@ describe('a limit of 5 requests a second', () => {
     for (const [otherwise, request] of [
       ['413', () => speak(port, long)],
       ['404', () => ours.call('GET', '/v1/nothing')],
-      ['405', () => ours.call('DELETE', '/v1/emails')],
       ['415', () => post('x', 'text/plain')],
       ['400', () => post('{')],
       ['422', () => ours.send({ subject: '' })],
-      ['403', () => ours.send({ from: 'a@nobody.example' })],
       ['chat-app 422', () => ours.call('POST', '/v1/chatapp', { json: {} })],
     ] as const) {
       // A token may have been added meanwhile.
@@ -137,10 +127,12 @@ describe('a limit of 5 emails a second', () => {
     await assertRemaining(60);
     await ours.sent();
     await assertRemaining(59);
-    const invalid = [...emails(ours, 39), ours.mail({ from: 'a@nobody.example' })];
+    const invalid = [...emails(ours, 39), ours.mail({ from: 'a@unregistered.example' })];
     await assertStatus(403, ours.call('POST', '/v1/emails/batch', { json: { emails: invalid } }));
     // As many as are not added meanwhile.
-    await Promise.all(Array.from({ length: 30 }, () => assertStatus(403, ours.send({ from: 'a@nobody.example' }))));
+    await Promise.all(
+      Array.from({ length: 30 }, () => assertStatus(403, ours.send({ from: 'a@unregistered.example' }))),
+    );
     await assertStatus(422, ours.send({ subject: '' }));
     await assertStatus(422, withFile('a.exe'));
     await assertRemaining(59);
@@ -188,11 +180,10 @@ describe('a limit of 5 emails a second', () => {
     assert.equal((await sendBatch(ours, 1_000)).status, 202);
     const past = inFuture({ hours: -1 });
     const attachments = [{ filename: 'a.exe', content: 'SGk=' }];
-    assertRefused(await ours.send({ subject: '' }), 422, 'validation_error', 'subject');
     assertRefused(await ours.send({ scheduled_at: past }), 422, 'validation_error', 'scheduled_at');
-    assertRefused(await ours.send({ from: 'a@nobody.example' }), 403, 'domain_not_found', 'from');
+    assertRefused(await ours.send({ from: 'a@unregistered.example' }), 403, 'domain_not_found', 'from');
     assertRefused(await ours.send({ attachments }), 422, 'invalid_attachment', 'attachments.0.filename');
-    const json = { emails: [ours.mail(), ours.mail({ from: 'a@nobody.example' })] };
+    const json = { emails: [ours.mail(), ours.mail({ from: 'a@unregistered.example' })] };
     assertRefused(await ours.call('POST', '/v1/emails/batch', { json }), 403, 'domain_not_found', 'emails.1.from');
     const emptyKey = { headers: { 'idempotency-key': '' }, json: ours.mail() };
     assertRefused(await ours.call('POST', '/v1/emails', emptyKey), 400, 'invalid_idempotency_key');

@@ -1,27 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { request } from 'undici';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { createKey, endKey } from '../../src/accounts/keys.ts';
-import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type ApiProcess, post, startApi } from './api-process.ts';
+import { post, startApi } from './api-process.ts';
 
-let database: TestDatabase;
-let orgId: string;
-let owner: string;
-let processes: ApiProcess[];
-before(async () => {
-  database = await testDatabase();
-  ({ id: orgId, api_key: owner } = await createOrganization(database.pool, 'revocation'));
-  await addDomain(database.pool, orgId, 'a.example', true);
-  const env = { DATABASE_URL: database.url, RATE_LIMIT_RPS: '5000', RATE_LIMIT_MAILS_PER_SECOND: '1' };
-  processes = await Promise.all([startApi(env), startApi(env)]);
-});
+const database = await useDatabase();
+const { id: orgId, api_key: owner } = await createOrganization(database.pool, 'revocation');
+await addDomain(database.pool, orgId, 'a.example', true);
+const env = { DATABASE_URL: database.url, RATE_LIMIT_RPS: '5000', RATE_LIMIT_MAILS_PER_SECOND: '1' };
+const processes = await Promise.all([startApi(env), startApi(env)]);
 after(async () => {
   for (const api of processes) assert.deepEqual(await api.end(), [0, null]);
-  await database.drop();
 });
 
 const at = (index: number): string => processes[index]?.url ?? '';
@@ -51,13 +44,13 @@ describe('two processes', () => {
   }
 
   it('share the limits of an organization', async () => {
-    // A machine that stalls for a second pays the debt of a burst meanwhile: then another organization is tried.
+    // While a machine stalls for a second, the tokens of a burst are added: then another organization is tried.
     let last = 0;
     for (let i = 0; i < 5 && last !== 429; i++) last = await sendAfterBothRefused(`limits-${i}`);
     assert.equal(last, 429);
   });
 
-  /** Sends until each process has refused. @returns the first one's next status, with the other one's burst owed */
+  /** Sends until each process has refused. @returns the next status of the first one */
   async function sendAfterBothRefused(name: string): Promise<number> {
     const { api_key: key, id } = await createOrganization(database.pool, name);
     await addDomain(database.pool, id, `${name}.example`, true);

@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { pino } from 'pino';
-import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
-import { makeProviderPauses } from '../../src/delivery/pauses.ts';
-import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { postmark } from '../../src/providers/postmark/postmark.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
+import { harness } from '../delivery/harness.ts';
 import { httpServer } from '../providers/servers.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { site } from '../public-fetch/web.ts';
 import { useService } from './service.ts';
 
-/** Checks the bytes that a provider gets for what interface.md hides from recipients. */
+/** No bytes that a provider receives contain what interface.md hides from recipients. */
 const service = await useService();
 const ours = await service.organization();
+const largeEmails = makeLargeEmails(service.files, pino({ level: 'silent' }));
 
-/** A provider, and all bytes that it got. */
+/** A provider, and all bytes that it received. */
 type Wire = (t: TestContext) => Promise<{ provider: EmailProvider; bytes: () => string }>;
 
 const WIRES: Readonly<Record<string, Wire>> = {
@@ -37,31 +36,12 @@ const WIRES: Readonly<Record<string, Wire>> = {
   },
 };
 
-/** Sends an email by the API and delivers it as a worker does. @returns the bytes that the provider got */
+/** Sends an email by the API and delivers it as a worker does. @returns the bytes that the provider received */
 async function send(t: TestContext, wire: Wire, fields: Record<string, unknown>): Promise<string> {
   const { provider, bytes } = await wire(t);
   const id = await ours.sent({ subject: 'Seen by all', ...fields });
-  const log = pino({ level: 'silent' });
-  const [result] = await deliver(
-    {
-      pool: service.pool,
-      contents: service.deps.contents,
-      providers: [provider],
-      maxIntervalMs: 1_000,
-      ambiguousSend: 'retry',
-      ambiguousSendMaxRepeats: 1,
-      confirmNotFoundAfterMs: 60_000,
-      largeEmails: makeLargeEmails(service.files, log),
-      pauses: makeProviderPauses(service.pool, log),
-      accountRetryForMs: 72 * 3_600_000,
-      recorder: makeAttemptRecorder(service.pool, log),
-      stopping: new AbortController().signal,
-      sendingDomains: async () => () => ({ signer: null }),
-      unsubscribeUrl: () => 'https://mail.example/unsubscribe',
-      log,
-    },
-    [{ id, version: 0 }],
-  );
+  const settings = { contents: service.deps.contents, providers: [provider], largeEmails };
+  const result = await harness(service.pool, ours.id, [], settings).deliverOne({ id, version: 0 });
   assert.deepEqual(result, { id, state: 'ended', status: 'sent', provider: provider.name });
   assert.match(bytes(), /Seen by all/);
   return bytes();

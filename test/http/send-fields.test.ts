@@ -59,15 +59,12 @@ await sendTable({
       [`${field}.0 is an array`, { [field]: [['a@example.net']] }, [`${field}.0`, STRINGS]],
       [`${field}.1 is no address`, { [field]: ['a@example.net', 'nobody'] }, [`${field}.1`, ADDRESS]],
       [`${field} is no address`, { [field]: 'nobody' }, [field, ADDRESS]],
-      [`${field} holds two addresses`, { [field]: 'a@example.net, b@example.net' }, [field, 'must be']],
       [`${field} is one address`, { [field]: 'Ada <a@example.net>' }],
     ],
   ),
   'parts of tags and headers': [
     ['a tag is a string', { tags: ['a:b'] }, ['tags.0', 'must be an object']],
-    ['a tag is null', { tags: [null] }, ['tags.0', 'must be an object']],
     ['the name of a tag is left out', { tags: [{ value: 'b' }] }, ['tags.0.name', 'is required']],
-    ['the value of a tag is left out', { tags: [TAG, { name: 'b' }] }, ['tags.1.value', 'is required']],
     ['the name of a tag is a number', { tags: [{ name: 5, value: 'b' }] }, ['tags.0.name', STRINGS]],
     ['the value of a tag is null', { tags: [{ name: 'a', value: null }] }, ['tags.0.value', STRINGS]],
     ['the value of a header is null', { headers: { 'X-A': null } }, ['headers.X-A', STRINGS]],
@@ -78,10 +75,8 @@ await sendTable({
   'unknown body fields are refused with 422 that names them': [
     ['in the email', { reply: 'a@example.net' }, ['reply', UNKNOWN]],
     ['in another case', { Subject: 'x' }, ['Subject', UNKNOWN]],
-    ['null', { unknown: null }, ['unknown', UNKNOWN]],
     ['in a tag', { tags: [TAG, { name: 'b', value: 'c', x: 1 }] }, ['tags.1.x', UNKNOWN]],
     ['named like a member of objects', { toString: 1 }, ['toString', UNKNOWN]],
-    ['with a dot, a slash and a tilde', { 'a.0/b~c': 1 }, ['a.0/b~c', UNKNOWN]],
     ['too long to be repeated', { ['x'.repeat(100_000)]: 1 }, ['x'.repeat(200), UNKNOWN]],
   ],
   // test/security/fuzz-routes.test.ts puts every control character into every field; here each field is refused once.
@@ -102,7 +97,5 @@ await sendTable({
     ['a lone surrogate in html', { html: 'a\uD83Db' }, ['html', 'must be well-formed Unicode']],
     ['a lone surrogate in text', { text: 'a\uDE00' }, ['text', 'must be well-formed Unicode']],
     ['line breaks, tabs and other controls', text('a\r\nb\nc\rd\t\x01\x1B\x7F\u0085')],
-    ['separators, bidirectional and zero-width characters', text('\u2028\u2029\uFEFF\u200B\u202E')],
-    ['surrogate pairs and non-characters', text('😀\uFFFE\uFFFF')],
   ],
 });

