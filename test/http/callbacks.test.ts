@@ -4,7 +4,15 @@ import { makeMetadataSigner } from '../../src/domain/email/metadata-signature.ts
 import { project } from '../../src/projection/emails.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, OPEN, SUBSCRIPTION_CHANGE } from '../providers/postmark-records.ts';
-import { assertRefused, CALLBACK, POSTMARK_AUTHORIZATION, SECRET_KEY, startService, useService } from './service.ts';
+import {
+  allPages,
+  assertRefused,
+  CALLBACK,
+  POSTMARK_AUTHORIZATION,
+  SECRET_KEY,
+  startService,
+  useService,
+} from './service.ts';
 
 /** Callbacks of Postmark. What each record means is tested in test/providers/postmark-callbacks.test.ts. */
 const service = await useService();
@@ -49,12 +57,9 @@ async function keptOf(record: unknown): Promise<string[]> {
   return rows.map((row) => row.body);
 }
 
-async function suppressed(address: string): Promise<string[]> {
-  const { rows } = await service.pool.query<{ origin: string }>(
-    'SELECT origin FROM suppressions WHERE org_id = $1 AND email = $2 ORDER BY origin',
-    [ours.id, address],
-  );
-  return rows.map(({ origin }) => origin);
+async function suppressed(address: string): Promise<unknown[]> {
+  const list = await allPages(ours, `/v1/suppressions?email=${address}`, 50);
+  return list.map(({ origin }) => origin).sort();
 }
 
 describe('POST /callbacks/postmark requires its user and password (RFC 7617)', () => {
@@ -75,9 +80,8 @@ describe('POST /callbacks/postmark requires its user and password (RFC 7617)', (
   }
 
   it('401 for every request without credentials in the settings', async (t) => {
-    const { pool } = service;
     const postmarkCallbacks = { credentials: null, broadcastStream: 'broadcast' };
-    const unset = await startService({ pool, postmarkCallbacks });
+    const unset = await startService({ pool: service.pool, postmarkCallbacks });
     t.after(() => unset.close());
     for (const each of [authorization, basic('', ''), basic('null', 'null'), basic('undefined', 'undefined')]) {
       const answer = await unset.call('POST', PATH, { json: {}, headers: { authorization: each } });
@@ -271,7 +275,7 @@ describe('a malformed request returns', () => {
     ['400 for no body', 'invalid_json', '', JSON_TYPE, PATH],
     ['400 for a body that is not JSON', 'invalid_json', '{', JSON_TYPE, PATH],
     ['413 for more than 1 MB', 'payload_too_large', large, JSON_TYPE, PATH],
-    ['415 for a form', 'unsupported_media_type', 'RecordType=Delivery', 'application/x-www-form-urlencoded', PATH],
+    ['415 for a form', 'unsupported_media_type', 'RecordType=Delivery', 'text/plain', PATH],
     ['422 for a key that reaches an object prototype', 'validation_error', '{"a":{"__proto__":{}}}', JSON_TYPE, PATH],
     ['422 for a query parameter', 'validation_error', '{}', JSON_TYPE, `${PATH}?x=1`],
   ] as const) {

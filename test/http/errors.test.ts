@@ -106,25 +106,29 @@ describe('hints for first requests', () => {
     assert.equal(answer.headers['location'], '/dashboard');
   });
 
-  it('413 names the limit', async () => {
-    const message = 'the request body is too large; at most 43 MB, 45,088,768 bytes are allowed';
-    const type = 'Content-Type: application/json';
-    const request = head('/v1/emails', ours.key, type, 'Content-Length: 45088769');
-    assertRefused(await speak(service.port, request), 413, 'payload_too_large', undefined, message);
-  });
-
-  it('415 names the header to send', async () => {
-    const message = 'the request body must be JSON; send the header Content-Type: application/json';
-    const answer = await ours.call('POST', '/v1/emails', { raw: '{}', headers: { 'content-type': 'text/plain' } });
-    assertRefused(answer, 415, 'unsupported_media_type', undefined, message);
-    assert.equal(answer.headers['accept-encoding'], undefined);
-  });
-
-  it('422 for an array names the field that wraps it', async () => {
-    const message = 'the request body must be a JSON object; wrap the array: {"emails": […]}';
-    const answer = await ours.call('POST', '/v1/emails/batch', { json: [ours.mail()] });
-    assertRefused(answer, 422, 'validation_error', undefined, message);
-  });
+  const TYPE = 'content-type';
+  for (const [request, status, code, message] of [
+    [
+      () => speak(service.port, head('/v1/emails', ours.key, `${TYPE}: application/json`, 'Content-Length: 45088769')),
+      413,
+      'payload_too_large',
+      'the request body is too large; at most 43 MB, 45,088,768 bytes are allowed',
+    ],
+    [
+      () => ours.call('POST', '/v1/emails', { raw: '{}', headers: { [TYPE]: 'text/plain' } }),
+      415,
+      'unsupported_media_type',
+      'the request body must be JSON; send the header Content-Type: application/json',
+    ],
+    [
+      () => ours.call('POST', '/v1/emails/batch', { json: [ours.mail()] }),
+      422,
+      'validation_error',
+      'the request body must be a JSON object; wrap the array: {"emails": […]}',
+    ],
+  ] as const) {
+    it(`${status}: ${message}`, async () => assertRefused(await request(), status, code, undefined, message));
+  }
 
   it('422 for several addresses in a string suggests an array where one is accepted', async () => {
     const several = 'a@example.net, b@example.net';

@@ -184,12 +184,16 @@ describe('rule 4: same key, another request', () => {
     }
   });
 
-  it('returns 409 for the same key on the other endpoint', async () => {
-    const [single, batch, mail] = [newKey(), newKey(), ours.mail()];
-    assertFirst(await send(single, mail));
-    assertRefused(await sendBatch(single, [mail]), 409, 'invalid_idempotent_request');
-    assertFirst(await sendBatch(batch, [mail]));
-    assertRefused(await send(batch, mail), 409, 'invalid_idempotent_request');
+  it('returns 409 for the same key and body on the other endpoint', async () => {
+    const json = ours.mail();
+    for (const [body, path, other] of [
+      [json, '/v1/emails', '/v1/emails/batch'],
+      [{ emails: [json] }, '/v1/emails/batch', '/v1/emails'],
+    ] as const) {
+      const call = { json: body, headers: { 'idempotency-key': newKey() } };
+      assertFirst(await ours.call('POST', path, call));
+      assertRefused(await ours.call('POST', other, call), 409, 'invalid_idempotent_request');
+    }
   });
 });
 

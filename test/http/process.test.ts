@@ -71,22 +71,12 @@ it('ends when its parent process disconnects', async (t) => {
   assert.deepEqual(await exited, [0, null]);
 });
 
-for (const [what, env, message] of [
-  ['without a database', {}, "DATABASE_URL is missing: URL of Sendwright's Postgres database"],
-  [
-    'with half of the credentials of a callback',
-    { DATABASE_URL: 'postgres://a', POSTMARK_WEBHOOK_USER: 'x' },
-    'POSTMARK_WEBHOOK_PASSWORD is missing: password that Postmark gives',
-  ],
-  ['with a bad port', { DATABASE_URL: 'postgres://a', PORT: 'x' }, 'PORT is malformed: port of the API'],
-] as const) {
-  it(`stops with one line ${what}`, async () => {
-    const reason = await startApi(env).then(
-      () => '',
-      (error: unknown) => (error as Error).message,
-    );
-    const [, line, ...more] = reason.split(/requests: |\n/);
-    assert.ok(line?.startsWith(message), reason);
-    assert.deepEqual(more, ['']);
-  });
-}
+it('stops with one line without a database', async () => {
+  const reason = await startApi({}).then(
+    () => '',
+    (error: unknown) => (error as Error).message,
+  );
+  const [, line, ...more] = reason.split(/requests: |\n/);
+  assert.ok(line?.startsWith("DATABASE_URL is missing: URL of Sendwright's Postgres database"), reason);
+  assert.deepEqual(more, ['']);
+});

@@ -28,7 +28,6 @@ import type { FileStore } from '../../src/store/files/file-store.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
 import type { Preset } from '../../src/store/accounts/keys.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
 import { testDatabase } from '../support/database.ts';
@@ -43,6 +42,8 @@ export const CHAT_CALLBACKS = {
   metaAppSecret: 'a secret of Meta',
   metaVerifyToken: 'a verify token of Meta',
 };
+
+type Json = Record<string, unknown>;
 
 /** An answer of the API; `body` is its JSON, or undefined. */
 export interface Answer {
@@ -60,43 +61,12 @@ export interface Call {
   readonly headers?: Record<string, string>;
 }
 
-/** The API on its own port with its own database. Every answer is checked by `checkAnswer`. */
-export interface Service {
-  readonly url: string;
-  readonly port: number;
-  readonly pool: Pool;
-  readonly databaseUrl: string;
-  readonly deps: HttpDeps;
-  /** The store of attachments, and its folder. */
-  readonly files: FileStore;
-  readonly folder: string;
-  readonly server: Awaited<ReturnType<typeof makeApp>>['server'];
-  /** The lines of the log. */
-  readonly log: string[];
-  /** The number of times that intake woke the relay. */
-  readonly wakes: () => number;
-  readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
-  readonly organization: (name?: string) => Promise<Organization>;
-  readonly close: () => Promise<void>;
-}
-
-/** An organization with a full_access key and a verified domain. */
-export interface Organization {
-  readonly id: string;
-  readonly key: string;
-  readonly domain: string;
-  readonly addDomain: (name: string, verified?: boolean) => Promise<string>;
-  readonly addKey: (preset: Preset, domains?: readonly string[]) => Promise<string>;
-  /** A minimal valid email with these fields changed; undefined omits a field. */
-  readonly mail: (fields?: Record<string, unknown>) => Record<string, unknown>;
-  readonly call: (method: string, path: string, call?: Call) => Promise<Answer>;
-  readonly send: (fields?: Record<string, unknown>) => Promise<Answer>;
-  /** Sends an email. @returns its id */
-  readonly sent: (fields?: Record<string, unknown>) => Promise<string>;
-  readonly email: (id: string) => Promise<Record<string, unknown>>;
-}
-
 let count = 0;
+
+export type Service = Awaited<ReturnType<typeof startService>>;
+/** An organization with a full_access key and a verified domain. */
+export type Organization = Awaited<ReturnType<Service['organization']>>;
+type Ask = (method: string, path: string, call?: Call) => Promise<Answer>;
 
 /** Dependencies of the API, and settings of those that `startService` creates. */
 interface Options extends Partial<HttpDeps & DashboardDeps> {
@@ -104,11 +74,14 @@ interface Options extends Partial<HttpDeps & DashboardDeps> {
   readonly organizationLimits?: Partial<OrganizationLimits>;
 }
 
-/** @param domains dependencies of domain checks; by default there is no DNS */
+/**
+ * Starts the API on its own port with its own database. Every answer is checked by `checkAnswer`.
+ * @param domains dependencies of domain checks; by default there is no DNS
+ */
 export async function startService(
   { perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
   domains: Partial<SenderDomainDeps> = {},
-): Promise<Service> {
+) {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
   const keys = openKeyCache(pool, () => undefined);
@@ -123,7 +96,7 @@ export async function startService(
     },
   });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
-  const files = diskStore(folder);
+  const files: FileStore = diskStore(folder);
   const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
     keys,
@@ -167,7 +140,7 @@ export async function startService(
   const url = `http://127.0.0.1:${port}`;
   const agent = new Agent();
 
-  const call: Service['call'] = async (method, path, { key, json, raw, headers = {} } = {}) => {
+  const call: Ask = async (method, path, { key, json, raw, headers = {} } = {}) => {
     const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
     const response = await request(url + path, {
       method: method as 'GET',
@@ -185,38 +158,34 @@ export async function startService(
     return answer;
   };
 
-  const organization: Service['organization'] = async (name = `organization ${++count}`) => {
+  const organization = async (name = `organization ${++count}`) => {
     const { id, api_key: key } = await createOrganization(database.pool, name);
     const domain = `o${++count}.example.com`;
     await addDomain(database.pool, id, domain, true);
-    const mail: Organization['mail'] = (fields = {}) => ({
+    /** A minimal valid email with these fields changed; undefined omits a field. */
+    const mail = (fields: Json = {}): Json => ({
       from: `Sender <hello@${domain}>`,
       to: `person${++count}@example.net`,
       subject: 'Hello',
       text: 'Hi there.',
       ...fields,
     });
-    const ours: Organization['call'] = (method, path, given) => call(method, path, { key, ...given });
-    const send: Organization['send'] = (fields) => ours('POST', '/v1/emails', { json: mail(fields) });
+    const ours: Ask = (method, path, given) => call(method, path, { key, ...given });
+    const send = (fields?: Json) => ours('POST', '/v1/emails', { json: mail(fields) });
     return {
       id,
       key,
       domain,
-      addDomain: async (domainName, verified = true) => (await addDomain(database.pool, id, domainName, verified)).id,
-      addKey: async (preset, domains = []) => (await createKey(database.pool, id, preset, domains)).api_key,
+      addDomain: async (domainName: string, verified = true) =>
+        (await addDomain(database.pool, id, domainName, verified)).id,
+      addKey: async (preset: Preset, domains: readonly string[] = []) =>
+        (await createKey(database.pool, id, preset, domains)).api_key,
       mail,
       call: ours,
       send,
-      sent: async (fields) => {
-        const answer = await send(fields);
-        assert.equal(answer.status, 202, answer.text);
-        return (answer.body as { id: string }).id;
-      },
-      email: async (emailId) => {
-        const answer = await ours('GET', `/v1/emails/${emailId}`);
-        assert.equal(answer.status, 200, answer.text);
-        return answer.body as Record<string, unknown>;
-      },
+      /** Sends an email. @returns its id */
+      sent: async (fields?: Json) => bodyOf<{ id: string }>(await send(fields), 202).id,
+      email: async (emailId: string) => bodyOf(await ours('GET', `/v1/emails/${emailId}`), 200),
     };
   };
 
@@ -226,10 +195,13 @@ export async function startService(
     pool: database.pool,
     databaseUrl: database.url,
     deps,
+    /** The store of attachments, and its folder. */
     files,
     folder,
     server: app.server,
+    /** The lines of the log. */
     log,
+    /** The number of times that intake woke the relay. */
     wakes: () => wakes,
     call,
     organization,
@@ -335,6 +307,7 @@ export async function allPages<T = Record<string, unknown>>(
     const { has_more, next_cursor, ...list } = bodyOf<{ has_more: boolean; next_cursor: string | null }>(answer, 200);
     const page = Object.values(list).flat() as T[];
     items.push(...page);
+    assert.ok(page.length > 0 || cursor === '', 'only a first page is empty');
     assert.equal(has_more, next_cursor !== null);
     if (next_cursor === null) return items;
     assert.equal(page.length, limit);

@@ -69,52 +69,15 @@ describe('an address that we accept', () => {
   });
 });
 
-const WORD = '=?utf-8?q?a=40c.example?=@b.example';
-
-describe('addresses that other parsers accept are refused', () => {
-  /** A text, and the mailboxes that nodemailer and the grammar find in it; null means refused. */
-  const DIFFERENCES: readonly (readonly [text: string, loose: readonly string[], strict: readonly string[] | null])[] =
-    [
-      ['a@b@c.example', ['a@b@c.example'], null],
-      ['a@b.example.', ['a@b.example.'], null],
-      ['a@-b.example', ['a@-b.example'], ['a@-b.example']],
-      ['a@[127.0.0.1]', ['a@[127.0.0.1]'], ['a@[127.0.0.1]']],
-      ['ä@b.example', ['ä@b.example'], ['ä@b.example']],
-      // email-addresses drops the quotes, which results in another mailbox.
-      ['"a@evil.example"@b.example', ['"a@evil.example"@b.example'], ['a@evil.example@b.example']],
-      ['=?utf-8?q?a=40c.example?=@b.example', [WORD], [WORD]],
-      ['a@b.example, c@d.example', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
-      ['Friends: a@b.example, c@d.example;', ['a@b.example', 'c@d.example'], ['a@b.example', 'c@d.example']],
-      ['a@b.example;', ['a@b.example'], null],
-      ['(x)a@b.example', ['a@b.example'], ['a@b.example']],
-      ['Ada (eve@evil.example) <a@b.example>', ['a@b.example'], ['a@b.example']],
-      ['<@evil.example:a@b.example>', ['a@b.example'], ['a@b.example']],
-      ['"Ada" "King" <a@b.example>', ['a@b.example'], ['a@b.example']],
-      ['eve@evil.example <a@b.example>', ['a@b.example'], null],
-      ['<a@b.example> eve@evil.example', ['a@b.example'], null],
-      ['Ada <a@b.example', ['a@b.example'], null],
-      // A naive sender would put this into its envelope.
-      ['a@b.example\r\nRCPT TO:<evil@x.example>', ['evil@x.example'], null],
-    ];
-  for (const [text, loose, strict] of DIFFERENCES) {
-    it(JSON.stringify(text), () => {
-      assert.equal(typeof parseMailbox(text), 'string');
-      assert.deepEqual(addressesOf(nodemailerParser(text)), loose);
-      assert.deepEqual(strictly(text), strict);
-    });
+it('refuses texts in which other parsers find an address', () => {
+  for (const text of [
+    ...['a@b@c.example', 'a@b.example.', 'a@-b.example', 'a@[127.0.0.1]', 'ä@b.example', 'a@b.example;'],
+    ...['"a@evil.example"@b.example', '=?utf-8?q?a=40c.example?=@b.example', 'a@b.example, c@d.example'],
+    ...['Friends: a@b.example, c@d.example;', '(x)a@b.example', 'Ada (eve@evil.example) <a@b.example>'],
+    ...['<@evil.example:a@b.example>', '"Ada" "King" <a@b.example>', 'eve@evil.example <a@b.example>'],
+    ...['<a@b.example> eve@evil.example', 'Ada <a@b.example', 'a@b.example\r\nRCPT TO:<evil@x.example>'],
+  ]) {
+    assert.equal(typeof parseMailbox(text), 'string', text);
+    assert.ok(nodemailerParser(text).length > 0, text);
   }
 });
-
-function addressesOf(found: readonly object[]): string[] {
-  return found.flatMap((each) =>
-    'group' in each ? addressesOf(each.group as object[]) : [(each as { address: string }).address],
-  );
-}
-
-function strictly(text: string): string[] | null {
-  const read = addresses({ input: text, rfc6532: true });
-  return (
-    read &&
-    read.addresses.flatMap((each) => (each.type === 'group' ? each.addresses : [each])).map((each) => each.address)
-  );
-}
