@@ -73,7 +73,7 @@ describe('POST /v1/chatapp', () => {
     assert.equal(accepted['country'], 'DE');
     const { to } = await shown(accepted.id);
     assert.equal(to, userId);
-    const { messages } = body<{ messages: Json[] }>(await ours.call('GET', `/v1/chatapp?to=${userId}`), 200);
+    const { messages } = bodyOf<{ messages: Json[] }>(await ours.call('GET', `/v1/chatapp?to=${userId}`), 200);
     assert.deepEqual(
       messages.map(({ id }) => id),
       [accepted.id],
