@@ -4,8 +4,8 @@ import { Sendwright, SendwrightError } from '../../client/index.ts';
 import { operationsOf, type Described } from '../http/described.ts';
 import { inFuture, REQUEST_ID, useService } from '../http/service.ts';
 
-/** Operations without a method: a link that needs no key, and the health checks of load balancers. */
-const LEFT_OUT = ['GET /v1/emails/{id}/attachments/{attachmentId}/download', 'GET /healthz', 'GET /readyz'];
+/** Operations without a method: links that need no key, and the health checks of load balancers. */
+const LEFT_OUT = /\/download$|\/(?:healthz|readyz)$/;
 
 const service = await useService();
 const ours = await service.organization();
@@ -98,11 +98,11 @@ describe('the client', () => {
     await sendwright.keys.delete(key.id);
 
     const operations = operationsOf((await service.call('GET', '/openapi.json')).body as Described);
-    const missing = operations.filter(({ name }) => !requests.some((request) => isCallOf(name, request)));
-    assert.deepEqual(
-      missing.map(({ name }) => name),
-      LEFT_OUT,
-    );
+    for (const { name } of operations.filter(({ path }) => !LEFT_OUT.test(path)))
+      assert.ok(
+        requests.some((request) => isCallOf(name, request)),
+        name,
+      );
   });
 
   it('iterates over a list page by page, requests no page beyond what is read, and returns a single page', async () => {
