@@ -89,9 +89,15 @@ export interface ChatDue {
   readonly at: number;
 }
 
-export function chatReportsOf({ channel, to, received_at }: InboxChat, after: number): ChatDue[] {
-  const { reports } = channel === 'sms' ? smsMagicOf(to) : chatMagicOf(to);
-  return reports.map((kind, i) => ({ kind, at: Date.parse(received_at) + after * (i + 1) }));
+/** Whether the recipient's customer-service window is closed: only templates are delivered. */
+export function isWindowClosed({ channel, to, type }: Pick<InboxChat, 'channel' | 'to' | 'type'>): boolean {
+  return channel !== 'sms' && to.endsWith('0007') && type !== 'template';
+}
+
+export function chatReportsOf(chat: InboxChat, after: number): ChatDue[] {
+  const { reports } = chat.channel === 'sms' ? smsMagicOf(chat.to) : chatMagicOf(chat.to);
+  const kinds = isWindowClosed(chat) ? (['failed'] as const) : reports;
+  return kinds.map((kind, i) => ({ kind, at: Date.parse(chat.received_at) + after * (i + 1) }));
 }
 
 /** The reports with their times, shuffled and repeated as the switches require. */

@@ -7,13 +7,16 @@ import { Inbox, type Keep } from './inbox/inbox.ts';
 import { inboxRoutes } from './inbox/routes.ts';
 import { FailedOnce } from './magic.ts';
 import { MetaReports, type MetaTarget } from './meta/callbacks.ts';
+import { metaInbound as metaPosts } from './meta/inbound.ts';
 import { metaRoutes } from './meta/routes.ts';
 import { type CallbackTarget, makeExpectReports } from './postmark/callbacks.ts';
 import { postmarkRoutes } from './postmark/routes.ts';
 import { Suppressions } from './postmark/suppressions.ts';
 import { Posts } from './posts.ts';
 import { startSmtp } from './smtp/server.ts';
+import { Files, replyAsUser, userRoutes } from './users.ts';
 import { type Account, replyBySms } from './twilio/callbacks.ts';
+import { twilioInbound as twilioPosts } from './twilio/inbound.ts';
 import { twilioRoutes } from './twilio/routes.ts';
 
 export interface SimulatorOptions {
@@ -100,18 +103,25 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const chat = { ...parts, posts, retries: times.callbackRetries };
   const { twilioAccount: account = null, twilioInbound, metaToken: accessToken = null, metaCallback } = options;
   const reports = metaCallback ? new MetaReports(metaCallback, chat) : null;
+  const files = new Files();
+  const postsOf = {
+    twilio: twilioInbound ? twilioPosts(twilioInbound) : null,
+    meta: metaCallback ? metaPosts(metaCallback) : null,
+  };
+  const users = { ...chat, files, postsOf };
 
   const app = Fastify({ forceCloseConnections: true });
   void app.register(async (scope) => postmarkRoutes(scope, parts));
   void app.register(async (scope) => twilioRoutes(scope, { ...chat, account }));
-  void app.register(async (scope) => metaRoutes(scope, { ...chat, accessToken, reports }));
+  void app.register(async (scope) => metaRoutes(scope, { ...chat, accessToken, files, reports }));
   void app.register(async (scope) =>
-    inboxRoutes(scope, inbox, (message, text) =>
-      twilioInbound && 'channel' in message
-        ? replyBySms(message, text, twilioInbound.url, twilioInbound.account, chat)
-        : undefined,
-    ),
+    inboxRoutes(scope, inbox, (message, text) => {
+      if (!('type' in message)) return undefined;
+      if (message.channel !== 'sms') return replyAsUser(users, message, text);
+      return twilioInbound ? replyBySms(message, text, twilioInbound.url, twilioInbound.account, chat) : undefined;
+    }),
   );
+  userRoutes(app, users);
   switchRoutes(app, parts.switches);
 
   await app.listen({ host, port: options.port });

@@ -146,14 +146,14 @@ function chatPage(chat: InboxChat): string {
                 <pre>${JSON.stringify(template, null, 2)}</pre>`
         }
       </article>
-      ${chat.channel === 'sms' ? replyForm(chat) : ''}`,
+      ${replyForm(chat)}`,
   );
 }
 
 function replyForm({ id }: InboxChat): Html {
   return html`<h3>Answer</h3>
     <form method="post" action="/inbox/${encodeURIComponent(id)}/reply">
-      <input name="text" aria-label="Text of the answer" placeholder="STOP" />
+      <input name="text" aria-label="Text of the answer" placeholder="Yes" />
       <button>Send answer</button>
     </form>`;
 }

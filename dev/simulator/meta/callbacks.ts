@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import type { Behaviour } from '../behaviour.ts';
-import { type ChatDue, type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
+import { type ChatDue, type ChatParts, chatReportsOf, isWindowClosed, turnsOf } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { Accepted } from './accept.ts';
 import { CODE } from './errors.ts';
@@ -35,43 +35,43 @@ export class MetaReports {
     posts.add(
       batches.map((batch) => {
         const dues = batch as ChatDue[];
-        const body = encode(
-          notice(
-            message,
-            dues.map((due) => statusOf(message, due, opaque)),
-          ),
-        );
-        const signature = createHmac('sha256', this.#target.appSecret).update(body).digest('hex');
-        const headers = {
-          'content-type': 'application/json',
-          'user-agent': 'facebookexternalua',
-          'x-hub-signature-256': `sha256=${signature}`,
-        };
+        const statuses = dues.map((due) => statusOf(message, due, opaque));
+        const content = signedPost(this.#target.appSecret, valueOf(message, statuses));
         const at = Math.max(...dues.map((due) => due.at));
-        return { id: message.id, url: this.#target.url, at, retries, content: () => ({ headers, body }) };
+        return { id: message.id, url: this.#target.url, at, retries, content: () => content };
       }),
     );
   }
 }
 
 /** https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components */
-function notice({ from }: InboxChat, statuses: readonly object[]): object {
+function valueOf({ from }: InboxChat, statuses: readonly object[]): object {
   const metadata = { display_phone_number: from, phone_number_id: from };
-  const value = { messaging_product: 'whatsapp', metadata, statuses };
-  return {
-    object: 'whatsapp_business_account',
-    entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }],
-  };
+  return { messaging_product: 'whatsapp', metadata, statuses };
 }
 
-function statusOf({ id, to }: InboxChat, { kind, at }: ChatDue, opaque: string | undefined): object {
+/** A post about messages with its signature. */
+export function signedPost(appSecret: string, value: object) {
+  const entry = [{ id: '100000000000001', changes: [{ field: 'messages', value }] }];
+  const body = encode({ object: 'whatsapp_business_account', entry });
+  const signature = createHmac('sha256', appSecret).update(body).digest('hex');
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'facebookexternalua',
+    'x-hub-signature-256': `sha256=${signature}`,
+  };
+  return { headers, body };
+}
+
+function statusOf(chat: InboxChat, { kind, at }: ChatDue, opaque: string | undefined): object {
+  const { id, to } = chat;
   return {
     id,
     status: kind,
     timestamp: String(Math.floor(at / 1_000)),
     ...(isUserId(to) ? { recipient_user_id: to } : { recipient_id: to.slice(1) }),
     ...(opaque !== undefined && { biz_opaque_callback_data: opaque }),
-    ...(kind === 'failed' && { errors: [UNDELIVERABLE] }),
+    ...(kind === 'failed' && { errors: [isWindowClosed(chat) ? REENGAGEMENT : UNDELIVERABLE] }),
   };
 }
 
@@ -81,6 +81,14 @@ const UNDELIVERABLE = {
   message: 'Message undeliverable',
   error_data: { details: 'Message Undeliverable – the recipient’s number is not reachable by WhatsApp.' },
   href: 'https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/',
+};
+
+const REENGAGEMENT = {
+  code: CODE.reengagement,
+  title: 'Re-engagement message',
+  message: 'Re-engagement message',
+  error_data: { details: 'More than 24 hours have passed since the customer last replied to this number.' },
+  href: UNDELIVERABLE.href,
 };
 
 /** JSON as Meta writes it, in ASCII and with its slashes escaped: a signature is over these very bytes. */

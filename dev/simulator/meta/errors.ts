@@ -11,6 +11,7 @@ export const CODE = {
   missing: 131008,
   unavailable: 131016,
   undeliverable: 131026,
+  reengagement: 131047,
 } as const;
 
 /** An answer of Meta's that is an error. */

@@ -6,12 +6,14 @@ import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import { NUMBERS } from '../numbers.ts';
 import type { MetaReports } from './callbacks.ts';
 import { CODE, failure, refuse } from './errors.ts';
+import type { Files } from '../users.ts';
 
 export interface MetaParts extends ChatParts {
   /** The token that callers must give; null accepts any. */
   readonly accessToken: string | null;
   /** Null posts no reports. */
   readonly reports: MetaReports | null;
+  readonly files: Files;
   readonly log: Logger;
 }
 
@@ -30,7 +32,12 @@ export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
     return reply.code(status).send(failure(status, null, error.message));
   });
 
-  app.get<{ Params: { sender: string } }>('/v25.0/:sender', async ({ params }, reply) => {
+  app.get<{ Params: { sender: string } }>('/v25.0/:sender', async ({ params, protocol, host }, reply) => {
+    const file = parts.files.get(params.sender);
+    if (file) {
+      const url = `${protocol}://${host}/simulator/files/${params.sender}`;
+      return { messaging_product: 'whatsapp', url, mime_type: file.content_type, id: params.sender };
+    }
     const number = NUMBERS.find((each) => each === `+${params.sender}`);
     if (number !== undefined) return { display_phone_number: number, id: params.sender };
     const title = 'Unsupported get request. Object with this ID does not exist or cannot be loaded';

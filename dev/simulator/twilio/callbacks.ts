@@ -92,7 +92,7 @@ export function replyBySms(chat: InboxChat, text: string, url: string, account: 
   return id;
 }
 
-function signed(token: string, url: string, params: URLSearchParams) {
+export function signed(token: string, url: string, params: URLSearchParams) {
   const headers = {
     'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
     'user-agent': 'TwilioProxy/1.1',

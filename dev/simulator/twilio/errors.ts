@@ -18,12 +18,16 @@ export const CODE = {
   optedOut: 21610,
   /** Of SMS. */
   switchedOff: 30003,
+  windowClosed: 63016,
   unreachable: 63024,
 } as const;
 
 /** Twilio's messages about an unreachable recipient. */
 export const UNREACHABLE = 'Invalid message recipient';
 export const SWITCHED_OFF = 'Unreachable destination handset';
+
+/** Twilio's message about a text outside the customer-service window. */
+export const WINDOW_CLOSED = 'Failed to send freeform message because you are outside the allowed window';
 
 /** An answer of Twilio's that is an error. */
 export function refuse(status: number, code: number, message: string): ChatAnswer {

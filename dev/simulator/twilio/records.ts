@@ -1,9 +1,9 @@
-import { type ChatDue, chatReportsOf } from '../chat-call.ts';
+import { type ChatDue, chatReportsOf, isWindowClosed } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
 import { CONTENTS, render } from './contents.ts';
 import { sizeOf } from '../../../src/domain/sms/segments.ts';
-import { CODE, SWITCHED_OFF, UNREACHABLE } from './errors.ts';
+import { CODE, SWITCHED_OFF, UNREACHABLE, WINDOW_CLOSED } from './errors.ts';
 
 /** Twilio's own word for what becomes of a message. Chat-app messages that fail are undelivered. */
 export function statusOf({ channel }: InboxChat, kind: ChatReportKind): string {
@@ -11,9 +11,10 @@ export function statusOf({ channel }: InboxChat, kind: ChatReportKind): string {
 }
 
 /** The code and message of a status; undefined if it is no failure. */
-export function errorOf({ channel }: InboxChat, kind: ChatReportKind | undefined) {
+export function errorOf(chat: InboxChat, kind: ChatReportKind | undefined) {
   if (kind !== 'failed' && kind !== 'undelivered') return undefined;
-  return channel === 'sms'
+  if (isWindowClosed(chat)) return { code: CODE.windowClosed, message: WINDOW_CLOSED };
+  return chat.channel === 'sms'
     ? { code: CODE.switchedOff, message: SWITCHED_OFF }
     : { code: CODE.unreachable, message: UNREACHABLE };
 }

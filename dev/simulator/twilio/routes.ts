@@ -84,6 +84,11 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
     return reply.code(status).send(body);
   });
 
+  // Twilio redirects to a host that takes no credentials.
+  app.get<{ Params: { media: string } }>(`${MESSAGES}/:sid/Media/:media`, ({ params }, reply) =>
+    reply.redirect(`/simulator/files/${params.media.replace(/^ME/, '')}`, 307),
+  );
+
   app.get('/v2/Channels/Senders', () => {
     const url = `https://messaging.twilio.com/v2/Channels/Senders?Channel=whatsapp&PageSize=${NUMBERS.length}&Page=0`;
     const page = { page: 0, page_size: NUMBERS.length, previous_page_url: null, next_page_url: null };
