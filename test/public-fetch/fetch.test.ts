@@ -99,6 +99,16 @@ describe('redirects', () => {
     assert.equal(web.requests.length, 8);
   });
 
+  it('get the credentials of the first URL only at its own origin', async (t) => {
+    const other = await site(t, (_, response) => response.end('there'));
+    const web = await site(t, ({ url }, response) => {
+      response.writeHead(302, { location: url === '/' ? '/same' : `${other.url}/` }).end();
+    });
+    assert.equal(String(await fetch(`${web.url}/`, budget(), undefined, 'Bearer token')), 'there');
+    const sent = [...web.requests, ...other.requests].map(({ headers }) => headers['authorization']);
+    assert.deepEqual(sent, ['Bearer token', 'Bearer token', undefined]);
+  });
+
   it('lead nowhere that the first URL may not', async (t) => {
     const seen = await canary(t);
     let location = '';
