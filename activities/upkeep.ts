@@ -3,6 +3,7 @@ import { createdAt } from '../src/domain/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
 import { deleteOldInbound } from '../src/store/chat/inbound.ts';
+import { deleteOldReceived } from '../src/store/sms/opt-outs.ts';
 import { deleteOldCallbacks } from '../src/store/emails/callbacks.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
@@ -129,6 +130,7 @@ function makeTasks(deps: UpkeepDeps) {
       const counts = [
         await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP),
         await deleteOldInbound(deps.pool, DELETED_ROWS_PER_STEP),
+        await deleteOldReceived(deps.pool, DELETED_ROWS_PER_STEP),
       ];
       return toStepOfAll(counts);
     },

@@ -12,6 +12,7 @@ export class Sendwright {
   readonly batches;
   readonly chatapp;
   readonly numbers;
+  readonly sms;
   readonly domains;
   readonly erasures;
   readonly suppressions;
@@ -63,6 +64,11 @@ export class Sendwright {
       get: (id: string) => call('get', '/v1/chatapp/numbers/{id}', { params: { id } }),
       list: (query: Query<'/v1/chatapp/numbers'> = {}) => makeList(call, '/v1/chatapp/numbers', 'numbers', { query }),
       delete: (id: string) => call('delete', '/v1/chatapp/numbers/{id}', { params: { id } }),
+    };
+
+    this.sms = {
+      /** Numbers, short codes and messaging services, which the operator connects. */
+      senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
     };
 
     this.domains = {

@@ -30,6 +30,8 @@ export const EVENT_TYPES = [
   'chatapp.failed',
   /** A user has written to a connected number. */
   'chatapp.received',
+  /** A recipient of SMS has answered a sender, perhaps with a keyword. */
+  'sms.received',
   'domain.created',
   'domain.verified',
   'domain.failed',

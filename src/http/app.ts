@@ -40,6 +40,7 @@ import * as erasures from './routes/erasures.ts';
 import * as health from './routes/health.ts';
 import * as keys from './routes/keys.ts';
 import * as lists from './routes/lists.ts';
+import * as sms from './routes/sms.ts';
 import * as suppressions from './routes/suppressions.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
@@ -82,6 +83,8 @@ export const ROUTES: readonly RouteRow[] = [
   ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove],
   ['GET', '/v1/chatapp/received/:id/download', 'public', chatMedia.download],
   ['GET', '/v1/chatapp/:id', 'read', chatapp.get],
+
+  ['GET', '/v1/sms/senders', 'read', sms.senders],
 
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],

@@ -71,6 +71,11 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
       text: 'Where is my order?',
     }),
   },
+  smsReceived: {
+    operationId: 'onSmsReceived',
+    summary: 'A recipient of SMS has answered',
+    example: event('sms.received', { from: '+14165550123', to: '+12025550142', text: 'Where is my order?' }),
+  },
   domain: {
     operationId: 'onDomainEvent',
     summary: 'Domain event',

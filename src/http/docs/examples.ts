@@ -267,6 +267,21 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
   'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
+  'GET /v1/sms/senders': {
+    answer: {
+      senders: [
+        {
+          id: 'snd_01kajce5q2w4e6r8t0y1u3i5op',
+          number: '+12025550142',
+          messaging_service_sid: null,
+          countries: ['CA', 'US'],
+          created_at: AT,
+        },
+      ],
+      has_more: false,
+      next_cursor: null,
+    },
+  },
   'GET /v1/emails/{id}/content': {
     answer: { subject: email.subject, html: email.html, text: email.text, headers: { 'X-Order': '4711' } },
   },

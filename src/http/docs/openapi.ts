@@ -32,6 +32,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
         { name: 'Attachments', description: 'Files that were sent with an email' },
         { name: 'Chat-app messages', description: 'Send a WhatsApp message and follow it' },
         { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
+        { name: 'SMS', description: 'Text messages, and the numbers that they come from' },
         { name: 'Domains', description: 'Domains that email is sent from, and their DNS records' },
         { name: 'Suppressions', description: 'The suppression list: addresses to which nothing is sent' },
         { name: 'Erasures', description: 'Erase the personal data of a recipient' },

@@ -4,9 +4,15 @@ import type { InboundCallback } from '../../domain/chat/inbound.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { projectChatReports } from '../../projection/chat.ts';
 import { projectInbound } from '../../projection/chat-inbound.ts';
+import { projectInboundSms } from '../../projection/inbound-sms.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta/callbacks.ts';
 import { readMetaInbound } from '../../providers/meta/inbound.ts';
-import { isTwilioSignature, readTwilioCallback } from '../../providers/twilio/callbacks.ts';
+import {
+  type InboundSms,
+  isTwilioSignature,
+  readInboundSms,
+  readTwilioCallback,
+} from '../../providers/twilio/callbacks.ts';
 import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
 import { findNumberOf, type SendingNumber } from '../../store/chat/attempts.ts';
@@ -25,7 +31,7 @@ const TWILIO_SIGNATURE = /^[A-Za-z0-9+/]{27}=$/;
 /** Hexadecimal HMAC-SHA256. */
 const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
 
-const MESSAGE_ID = /^wa_[0-9a-z]{26}$/;
+const MESSAGE_ID = /^(?:wa|sms)_[0-9a-z]{26}$/;
 
 /** Providers may add query parameters. */
 const callback = {
@@ -64,7 +70,10 @@ export const twilio = route(
   SIGNED_FORM,
 );
 
-/** Receives a message of a user, signed with the token of the receiving number. The response is TwiML without instructions. */
+/**
+ * Receives a message of a user or an SMS, signed with the token of the receiving number. The response is TwiML without
+ * instructions.
+ */
 export const twilioInbound = route(
   { ...posted, summary: 'Messages of users through Twilio', response: { 200: Type.String() } },
   async (deps, request, reply) => {
@@ -72,8 +81,11 @@ export const twilioInbound = route(
     const receiver = twilioReceiver(form);
     const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
     requireSignature(deps, number, form, request.originalUrl, request.headers);
-    const inbound = readTwilioInbound(form);
-    if (!inbound || !(await recordInbound(deps, request, [inbound]))) {
+    const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
+    const isKnown = sms
+      ? await recordSms(deps, sms)
+      : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
+    if (!isKnown) {
       await keepCallback(deps.pool, 'twilio', `${request.originalUrl} ${form.toString()}`);
     }
     return reply.type('text/xml').send('<Response/>');
@@ -94,6 +106,12 @@ function requireSignature(
   const url = publicUrl === undefined ? '' : publicUrl + originalUrl;
   const signature = only(headers['x-twilio-signature']);
   if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw unsigned('Twilio');
+}
+
+async function recordSms({ pool, wakeRelay }: RouteDeps, sms: InboundSms): Promise<boolean> {
+  const isKnown = await projectInboundSms(pool, sms);
+  wakeRelay();
+  return isKnown;
 }
 
 /** Records messages of users. @returns whether connected numbers received all of them */

@@ -15,6 +15,7 @@ function eventOf(prefix: string, name: string, data: TProperties) {
   return payloadOf(name, eventTypes(prefix, `${name}EventType`), data);
 }
 
+/** @param type the schema of the event types */
 function payloadOf<T extends TSchema>(name: string, type: T, data: TProperties) {
   return Type.Object(
     {
@@ -117,6 +118,15 @@ export const EVENTS = {
         ),
       ),
       context: Type.Optional(Type.Object(answered, { description: 'The message that it answers' })),
+    },
+  ),
+  smsReceived: payloadOf(
+    'SmsReceived',
+    Type.Enum(['sms.received'] satisfies EventType[], { title: 'SmsReceivedEventType' }),
+    {
+      from: Type.String({ description: 'Who sent it, E.164' }),
+      to: Type.String({ description: 'Your number that received it, E.164 or a short code' }),
+      text: Type.String(),
     },
   ),
   domain: eventOf('domain', 'Domain', {

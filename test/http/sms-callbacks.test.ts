@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { createHmac, randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { addSender } from '../../src/accounts/sms-senders.ts';
+import { assertRefused, CHAT_CALLBACKS, startService, useService } from './service.ts';
+
+const PUBLIC_URL = 'https://mail.example/base';
+const URL = `${PUBLIC_URL}/callbacks/twilio/inbound`;
+const SERVICE = `MG${'0123456789abcdef'.repeat(2)}`;
+const NUMBER = '+12025550142';
+const PHONE = '+14165550123';
+
+const service = await useService({ publicUrl: PUBLIC_URL });
+const ours = await service.organization();
+const theirs = await service.organization();
+await addSender(service.pool, ours.id, NUMBER, []);
+await addSender(service.pool, theirs.id, SERVICE, []);
+for (const { call } of [ours, theirs]) {
+  const webhook = { url: 'https://example.com/hook', events: ['sms.received'] };
+  assert.equal((await call('POST', '/v1/webhooks', { json: webhook })).status, 201);
+}
+
+/** The fields of a callback as Twilio posts it (https://www.twilio.com/docs/messaging/guides/webhook-request). */
+function inbound(text: string, fields: Record<string, string> = {}): Record<string, string> {
+  const sid = `SM${randomBytes(16).toString('hex')}`;
+  return { MessageSid: sid, SmsStatus: 'received', From: PHONE, To: NUMBER, Body: text, ...fields };
+}
+
+function post(fields: Record<string, string>, { token = CHAT_CALLBACKS.twilioAuthToken, url = URL } = {}) {
+  const sorted = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
+  const signature = createHmac('sha1', token)
+    .update(url + sorted.flat().join(''))
+    .digest('base64');
+  return service.call('POST', '/callbacks/twilio/inbound', {
+    raw: new URLSearchParams(fields).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-twilio-signature': signature },
+  });
+}
+
+async function received(text: string, fields?: Record<string, string>): Promise<void> {
+  const { status, headers, text: body } = await post(inbound(text, fields));
+  assert.deepEqual([status, headers['content-type'], body], [200, 'text/xml', '<Response/>']);
+}
+
+/** The data of events, oldest first. */
+async function events(orgId: string): Promise<unknown[]> {
+  const { rows } = await service.pool.query<{ type: string; data: unknown }>(
+    'SELECT type, data FROM webhook_events WHERE org_id = $1 ORDER BY created_at, id',
+    [orgId],
+  );
+  assert.ok(rows.every(({ type }) => type === 'sms.received'));
+  return rows.map(({ data }) => data);
+}
+
+async function optOuts(): Promise<string[]> {
+  const { rows } = await service.pool.query<{ pair: string }>(
+    `SELECT concat_ws(' ', org_id, sender, recipient) AS pair FROM sms_opt_outs ORDER BY 1`,
+  );
+  return rows.map(({ pair }) => pair);
+}
+
+async function kept(): Promise<number> {
+  const { rows } = await service.pool.query<{ count: number }>('SELECT count(*)::int AS count FROM provider_callbacks');
+  return rows[0]?.count ?? 0;
+}
+
+describe('an inbound SMS', () => {
+  it('is reported to the organization of its sender and wakes the relay', async () => {
+    const [before, wakes] = [(await events(ours.id)).length, service.wakes()];
+    await received('Grüße & <more>');
+    const all = await events(ours.id);
+    assert.deepEqual(all.slice(before), [{ from: PHONE, to: NUMBER, text: 'Grüße & <more>' }]);
+    assert.equal(service.wakes(), wakes + 1);
+    await received('Hi.', { To: '+12025550199', MessagingServiceSid: SERVICE });
+    assert.deepEqual(await events(theirs.id), [{ from: PHONE, to: '+12025550199', text: 'Hi.' }]);
+    assert.equal((await events(ours.id)).length, all.length);
+  });
+
+  it('with STOP opts the recipient out of that sender, until START; HELP changes nothing', async () => {
+    await received(' Stop\n');
+    const pair = `${ours.id} ${NUMBER} ${PHONE}`;
+    assert.deepEqual(await optOuts(), [pair]);
+    await received('stopall');
+    await received('HELP');
+    await received('START', { From: '+14165550199' });
+    await received('START', { To: '+12025550199', MessagingServiceSid: SERVICE });
+    assert.deepEqual(await optOuts(), [pair]);
+    await received('Unstop');
+    assert.deepEqual(await optOuts(), []);
+  });
+
+  it('counts once, however often and late its callback is repeated', async () => {
+    const [stop, before] = [inbound('STOP'), (await events(ours.id)).length];
+    const answers = await Promise.all(Array.from({ length: 5 }, () => post(stop)));
+    assert.ok(answers.every(({ status }) => status === 200));
+    await received('START');
+    assert.equal((await post(stop)).status, 200);
+    assert.deepEqual(await optOuts(), []);
+    assert.equal((await events(ours.id)).length, before + 2);
+  });
+
+  it('is kept when no organization has the sender, or when it is none', async () => {
+    const before = await kept();
+    await received('STOP', { To: '+12025550198' });
+    await received('Hi.', { From: `whatsapp:${PHONE}` });
+    assert.equal(await kept(), before + 2);
+    assert.deepEqual(await optOuts(), []);
+  });
+
+  it('is refused unless it is signed with the token of the settings for this URL', async () => {
+    const fields = inbound('STOP');
+    assertRefused(await post(fields, { token: 'another' }), 401, 'unauthorized');
+    assertRefused(await post(fields, { url: `${PUBLIC_URL}/callbacks/twilio` }), 401, 'unauthorized');
+    assertRefused(await service.call('POST', '/callbacks/twilio/inbound', { raw: 'Body=STOP' }), 401, 'unauthorized');
+    const bare = await startService({
+      publicUrl: PUBLIC_URL,
+      chatCallbacks: { ...CHAT_CALLBACKS, twilioAuthToken: undefined },
+    });
+    try {
+      const signed = { 'x-twilio-signature': `${'A'.repeat(27)}=` };
+      assertRefused(
+        await bare.call('POST', '/callbacks/twilio/inbound', { raw: 'Body=STOP', headers: signed }),
+        401,
+        'unauthorized',
+      );
+    } finally {
+      await bare.close();
+    }
+    assert.deepEqual(await optOuts(), []);
+  });
+});
+
+describe('GET /v1/sms/senders', () => {
+  it('lists the senders of the organization page by page, newest first', async () => {
+    const more = await service.organization();
+    for (const [sender, countries] of [
+      ['12345', ['US']],
+      ['+12025550160', []],
+      [SERVICE.replace('0', '1'), ['DE', 'AT']],
+    ] as const)
+      await addSender(service.pool, more.id, sender, countries);
+    type Page = { senders: Record<string, unknown>[]; has_more: boolean; next_cursor: string | null };
+    const page = async (query: string) => (await more.call('GET', `/v1/sms/senders${query}`)).body as Page;
+    const first = await page('?limit=2');
+    assert.deepEqual(
+      first.senders.map(({ id, created_at, ...rest }) => {
+        assert.match(String(id), /^snd_/);
+        assert.match(String(created_at), /Z$/);
+        return rest;
+      }),
+      [
+        { number: null, messaging_service_sid: SERVICE.replace('0', '1'), countries: ['DE', 'AT'] },
+        { number: '+12025550160', messaging_service_sid: null, countries: [] },
+      ],
+    );
+    assert.equal(first.has_more, true);
+    const second = await page(`?limit=2&cursor=${first.next_cursor ?? ''}`);
+    assert.deepEqual([second.senders.map(({ number }) => number), second.next_cursor], [['12345'], null]);
+  });
+});
