@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { groupBy } from '../lib/group.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
+import { wakeDomain } from '../store/domains/domains.ts';
 import { putBackChats } from '../store/chat/stuck.ts';
 import {
   findAlmostDue,
@@ -8,7 +9,6 @@ import {
   findOverdue,
   scheduleNextCheck,
   putBackEmails,
-  wakeDomainWorkflow,
 } from '../store/emails/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
@@ -93,7 +93,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     rescued.publish({ kind: 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
-  if (type === 'watchDomain') await wakeDomainWorkflow(deps.pool, id);
+  if (type === 'watchDomain') await wakeDomain(deps.pool, id);
 }
 
 /** @returns how many emails were open */

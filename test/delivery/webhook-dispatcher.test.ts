@@ -25,9 +25,9 @@ let respond: (post: Post) => Promise<number>;
 const ending: (() => Promise<void>)[] = [];
 
 /** Starts a worker. */
-function startWorker(worker = 'first', settings: Partial<WebhookDeps> = {}) {
+function startWorker(worker = 'first', pollIntervalMs?: number) {
   const stopping = new AbortController();
-  const dispatcher = startWebhookDispatcher({
+  const deps: WebhookDeps = {
     pool,
     seal: webhookSeal(SECRET_KEY),
     openLine: (url) => ({
@@ -41,8 +41,8 @@ function startWorker(worker = 'first', settings: Partial<WebhookDeps> = {}) {
     idleTimeoutMs: 50,
     stopping: stopping.signal,
     log: pino({ level: 'silent' }),
-    ...settings,
-  });
+  };
+  const dispatcher = startWebhookDispatcher(deps, pollIntervalMs);
   const stop = async () => {
     stopping.abort();
     await dispatcher.stop();
@@ -95,6 +95,20 @@ describe('webhook workers', () => {
     await mail();
     await eventually('both get the second one', () => posts.length === 4);
     await eventually('all are recorded', async () => (await pendingCount()) === 0);
+  });
+
+  test('post what is due when they are woken, without waiting for the next poll', async () => {
+    await endpoint('a');
+    const { wake } = startWorker('first', 3_600_000);
+    await eventually('it has polled in vain', async () => {
+      const { rows } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE '%FROM pending%'`,
+      );
+      return rows.length > 0;
+    });
+    await mail();
+    wake();
+    await eventually('it is posted', () => posts.length === 1);
   });
 
   test('serve the other endpoints while one hangs and has many deliveries', async () => {
@@ -166,9 +180,11 @@ describe('webhook workers', () => {
     await eventually('the lease is renewed', () => isLeasedFor(11));
     await pool.query(`UPDATE webhook_endpoints SET leased_until = now() - interval '1 s' WHERE id = $1`, [id]);
     await eventually('it is leased again after it has lapsed', () => isLeasedFor(1));
+    await mail();
+    await eventually('the next one is posted', () => new Set(posts.map((post) => post.id)).size === 2);
     release();
-    await eventually('it is recorded', async () => (await pendingCount()) === 0);
-    assert.equal(posts.length, 1);
+    await eventually('both are recorded', async () => (await pendingCount()) === 0);
+    assert.equal(posts.length, 2, 'the one in flight is not posted again');
   });
 
   test('start no attempt after their lease may have lapsed', async (t) => {

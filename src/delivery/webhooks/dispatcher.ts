@@ -29,7 +29,7 @@ export interface WebhookDispatcher {
  * turn, and posts their deliveries. Any number of workers may share the endpoints. If one dies, its leases lapse, and what it
  * had not recorded is posted again.
  */
-export function startWebhookDispatcher(deps: WebhookDeps): WebhookDispatcher {
+export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_INTERVAL_MS): WebhookDispatcher {
   const holder = randomUUID();
   /** When our lease on an endpoint lapses, in milliseconds of the monotonic clock. */
   const leases = new Map<string, number>();
@@ -80,7 +80,7 @@ export function startWebhookDispatcher(deps: WebhookDeps): WebhookDispatcher {
     await renew();
     if (await lease()) return;
     const interrupted = AbortSignal.any([signal, waking.signal]);
-    await sleep(POLL_INTERVAL_MS, undefined, { signal: interrupted }).catch(() => undefined);
+    await sleep(pollIntervalMs, undefined, { signal: interrupted }).catch(() => undefined);
   };
   const stopLoop = startLoop(MIN_POLL_INTERVAL_MS, step, (error) =>
     deps.log.warn({ err: error }, 'webhook deliveries could not be leased'),

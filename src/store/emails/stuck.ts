@@ -178,12 +178,3 @@ export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise
     values: [ids],
   });
 }
-
-/** Makes the relay start or wake the workflow of a domain. */
-export async function wakeDomainWorkflow(db: Db, id: string): Promise<void> {
-  await db.query({
-    name: 'wake_domain_workflow',
-    text: `INSERT INTO outbox (message_id, action) VALUES ($1, 'domain')`,
-    values: [id],
-  });
-}
