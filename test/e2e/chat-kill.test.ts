@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { emptyHome, startSendwright } from '../support/start.ts';
-import { start as startSimulator } from '../dev/simulator/start.ts';
+import { simulator } from '../providers/simulator.ts';
 import { ended, killBeforeTheAnswer, numbers, taken } from './chats.ts';
 
 const TO = '+4915123456001';
@@ -21,7 +21,7 @@ describe('a worker killed before the provider has answered, and no report comes'
     ['fail', 'failed', 1],
   ] as const) {
     test(`Meta cannot be asked: AMBIGUOUS_SEND=${policy} decides, it has it ${times === 1 ? 'once' : 'twice'}`, async (t) => {
-      const { postmarkUrl, inboxUrl } = await startSimulator(t);
+      const { postmarkUrl, inboxUrl } = await simulator(t);
       const meta = { META_ACCESS_TOKEN: 'token', META_BASE_URL: postmarkUrl, AMBIGUOUS_SEND: policy };
       const dev = await (await startSendwright(t, await emptyHome(), meta)).dev();
       const id = await killBeforeTheAnswer(dev, inboxUrl, (await numbers(dev)).meta, TO);

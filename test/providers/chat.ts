@@ -1,12 +1,11 @@
 import type { TestContext } from 'node:test';
-import { pino } from 'pino';
 import type { ChatContent, OutgoingChat } from '../../src/domain/chat/chat.ts';
 import { metaProvider } from '../../src/providers/meta/meta.ts';
 import { twilioProvider, type TwilioSettings } from '../../src/providers/twilio/twilio.ts';
 import { fetchTwilioTemplates } from '../../src/providers/twilio/templates.ts';
 import type { InboxChat } from '../../dev/simulator/inbox/message.ts';
-import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
-import { type SimulatorOptions, startSimulator } from '../../dev/simulator/simulator.ts';
+import type { SimulatorOptions } from '../../dev/simulator/simulator.ts';
+import { simulator } from './simulator.ts';
 
 export const ACCOUNT = { accountSid: `AC${'0'.repeat(32)}`, authToken: 'auth-token' };
 export const ACCESS_TOKEN = 'access-token';
@@ -52,26 +51,10 @@ export function metaAt(baseUrl: string, timeout = 5, accessToken = ACCESS_TOKEN)
 
 /** Simulated chat providers with these credentials; they end with the test. */
 export async function chatSimulator(t: TestContext, options: Partial<SimulatorOptions> = {}) {
-  const simulator = await startSimulator({
-    host: '127.0.0.1',
-    port: 0,
-    smtpPort: 0,
-    folder: null,
-    serverToken: null,
-    deliveryCallback: null,
+  const { chatUrl, inboxUrl, inbox, behave } = await simulator(t, {
     twilioAccount: { sid: ACCOUNT.accountSid, token: ACCOUNT.authToken },
     metaToken: ACCESS_TOKEN,
-    log: pino({ level: 'silent' }),
     ...options,
-    times: { report: 20, callbackRetries: [20, 20, 20, 20, 20, 20], ...options.times },
   });
-  t.after(() => simulator.close());
-  const { chatUrl, inboxUrl } = simulator;
-  return {
-    chatUrl,
-    inboxUrl,
-    /** What arrived, newest first. */
-    inbox: async () => (await (await fetch(`${inboxUrl}/messages`)).json()) as InboxChat[],
-    behave: (behaviour: object) => setBehaviour(chatUrl, behaviour),
-  };
+  return { chatUrl, inboxUrl, behave, inbox: () => inbox<InboxChat>() };
 }

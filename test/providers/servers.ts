@@ -45,6 +45,7 @@ export async function closedPort(): Promise<number> {
 
 /** An HTTP answer; a body that is no text is written as JSON. */
 export interface Answer {
+  /** 0 breaks the connection. */
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -53,7 +54,10 @@ export interface Answer {
 /** A listener that sends this answer after the request was read. */
 export function answering({ status = 200, body = '', headers = {} }: Answer): RequestListener {
   return (request, response) => {
-    const send = () => response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+    const send = () => {
+      if (status === 0) request.socket.destroy();
+      else response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+    };
     if (request.readableEnded) send();
     else request.resume().once('end', send);
   };

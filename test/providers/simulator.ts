@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { postmark } from '../../src/providers/postmark/postmark.ts';
 import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
 import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
-import { startSimulator } from '../../dev/simulator/simulator.ts';
+import { type SimulatorOptions, startSimulator } from '../../dev/simulator/simulator.ts';
 
 export const TOKEN = 'server-token';
 /** The name of a call. */
@@ -16,9 +16,9 @@ export function at(baseUrl: string, timeout = 600, serverToken = TOKEN) {
   return postmark({ serverToken, baseUrl, ...streams, timeout, now: () => 0 });
 }
 
-/** Simulated providers on free ports that end with the test. */
-export async function simulator(t: TestContext) {
-  const started = await startSimulator({
+/** Simulated providers on free ports with short delays; they end with the test. */
+export async function simulator(t: TestContext, options: Partial<SimulatorOptions> = {}) {
+  const { postmarkUrl, smtpUrl, chatUrl, inboxUrl, ...started } = await startSimulator({
     host: '127.0.0.1',
     port: 0,
     smtpPort: 0,
@@ -26,15 +26,23 @@ export async function simulator(t: TestContext) {
     serverToken: TOKEN,
     deliveryCallback: null,
     log: pino({ level: 'silent' }),
-    times: { slow: 400, report: 20, callbackRetries: [] },
+    ...options,
+    times: { slow: 400, report: 20, callbackRetries: [20, 40], ...options.times },
   });
-  t.after(() => started.close());
-  const { postmarkUrl, smtpUrl, inboxUrl } = started;
+  let closed: Promise<void> | undefined;
+  const close = () => (closed ??= started.close());
+  t.after(close);
   return {
     postmarkUrl,
     smtpUrl,
-    /** What arrived, newest first. */
-    inbox: async () => (await (await fetch(`${inboxUrl}/messages`)).json()) as InboxMessage[],
+    chatUrl,
+    inboxUrl,
+    close,
+    /** What arrived, latest first: for one address, or all of it. */
+    inbox: async <Message = InboxMessage>(to?: string): Promise<Message[]> => {
+      const answer = await fetch(`${inboxUrl}/messages${to === undefined ? '' : `?to=${encodeURIComponent(to)}`}`);
+      return (await answer.json()) as Message[];
+    },
     /** Sets its behaviour; switches that are not named are off. */
     behave: (behaviour: object) => setBehaviour(postmarkUrl, behaviour),
   };

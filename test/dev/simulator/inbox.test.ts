@@ -10,7 +10,7 @@ const files = (folder: string) =>
     .sort()
     .map((name) => join(folder, name));
 
-test('lists messages newest first, up to the limit', async (t) => {
+test('lists messages latest first, up to the limit', async (t) => {
   const { inboxUrl, postmark, inbox } = await start(t);
   await postmark.sendEmailBatch(Array.from({ length: 60 }, (_, i) => mail({ To: 'one@example.net', Subject: `${i}` })));
   assert.equal((await inbox()).length, 50);

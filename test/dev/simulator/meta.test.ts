@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { isMetaSignature, readMetaCallback } from '../../../src/providers/meta/callbacks.ts';
 import { ACCESS_TOKEN, chat, chatSimulator, metaAt, PHONE_NUMBER_ID } from '../../providers/chat.ts';
-import { receiver, settled } from './chat.ts';
+import { receiver, settled } from './receiver.ts';
 
 const SECRET = 'app-secret';
 const MESSAGES = `/v25.0/${PHONE_NUMBER_ID}/messages`;
@@ -22,19 +22,6 @@ async function reporting(t: TestContext, report = 20) {
 }
 
 describe('Meta’s API', { concurrency: true }, () => {
-  test('answers with the id of the message', async (t) => {
-    const { chatUrl, inbox } = await chatSimulator(t);
-    const { status, body } = await post(chatUrl + MESSAGES, text);
-    const id = (await inbox())[0]?.id;
-    assert.match(id ?? '', /^wamid\./);
-    assert.equal(status, 200);
-    assert.deepEqual(body, {
-      messaging_product: 'whatsapp',
-      contacts: [{ input: '+4915112345678', wa_id: '4915112345678' }],
-      messages: [{ id, message_status: 'accepted' }],
-    });
-  });
-
   for (const [change, code] of [
     [{ to: 'nobody' }, 100],
     [{ text: undefined }, 131008],

@@ -2,11 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mail, start } from './start.ts';
 
-interface Refused {
-  ErrorCode: number;
-  Message: string;
-}
-
 test('answers a message as Postmark does and shows it in the inbox as it was sent', async (t) => {
   const { postmark, inbox } = await start(t);
   const answer = await postmark.sendEmail({
@@ -24,53 +19,28 @@ test('answers a message as Postmark does and shows it in the inbox as it was sen
   });
   assert.match(answer.MessageID, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.match(answer.SubmittedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$/);
-  assert.deepEqual(
-    { ...answer, MessageID: '', SubmittedAt: '' },
-    {
-      To: 'one@example.net, "Two, jr." <Two@example.net>',
-      Cc: 'three@example.net',
-      Bcc: 'four@example.net',
-      SubmittedAt: '',
-      MessageID: '',
-      ErrorCode: 0,
-      Message: 'OK',
-    },
-  );
+  const { MessageID, ErrorCode, To } = answer;
+  assert.deepEqual([ErrorCode, To], [0, 'one@example.net, "Two, jr." <Two@example.net>']);
 
   for (const address of ['one@example.net', 'TWO@example.net', 'three@example.net', 'four@example.net']) {
-    const [message, ...more] = await inbox(address);
+    const [{ received_at: at, ...message } = assert.fail(address), ...more] = await inbox(address);
     assert.equal(more.length, 0);
-    assert.match(message?.received_at ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    assert.deepEqual(
-      { ...message, received_at: '' },
-      {
-        provider: 'postmark',
-        id: answer.MessageID,
-        from: '"Sender, the" <sender@example.com>',
-        to: ['one@example.net', '"Two, jr." <Two@example.net>'],
-        cc: ['three@example.net'],
-        bcc: ['four@example.net'],
-        subject: 'Grüße',
-        text: 'text',
-        html: '<p>html</p>',
-        headers: { 'Reply-To': 'reply@example.com', 'Message-ID': '<id@example.com>' },
-        attachments: [{ filename: 'ü.txt', content_type: 'text/plain', size: 5, content_id: '1' }],
-        received_at: '',
-      },
-    );
+    assert.match(at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.deepEqual(message, {
+      provider: 'postmark',
+      id: MessageID,
+      from: '"Sender, the" <sender@example.com>',
+      to: ['one@example.net', '"Two, jr." <Two@example.net>'],
+      cc: ['three@example.net'],
+      bcc: ['four@example.net'],
+      subject: 'Grüße',
+      text: 'text',
+      html: '<p>html</p>',
+      headers: { 'Reply-To': 'reply@example.com', 'Message-ID': '<id@example.com>' },
+      attachments: [{ filename: 'ü.txt', content_type: 'text/plain', size: 5, content_id: '1' }],
+    });
   }
   assert.deepEqual(await inbox('ne@example.net'), []);
-});
-
-test('checks the token before anything else', async (t) => {
-  const { post, postmarkUrl, inbox } = await start(t);
-  for (const token of ['', 'wrong', 'server-tokeN']) {
-    const answer = await post('/email', 'no json', { 'x-postmark-server-token': token });
-    assert.equal(answer.status, 401);
-    assert.equal(((await answer.json()) as Refused).ErrorCode, 10);
-  }
-  assert.equal((await fetch(`${postmarkUrl}/messages/outbound?count=1&offset=0`)).status, 401);
-  assert.deepEqual(await inbox(), []);
 });
 
 const addresses = (count: number) => Array.from({ length: count }, (_, i) => `p${i}@example.net`).join(', ');
@@ -85,33 +55,16 @@ test('refuses with the codes of Postmark', async (t) => {
     ['forbidden attachment', 411, { Attachments: [{ Name: 'a.pdf.EXE', Content: '', ContentType: 'x/y' }] }],
   ];
   for (const [what, code, fields] of cases) {
-    const answer = await post('/email', JSON.stringify(mail(fields)));
-    const body = (await answer.json()) as Refused;
-    assert.deepEqual([answer.status, body.ErrorCode], [422, code], `${what}: ${body.Message}`);
-    assert.notEqual(body.Message, '', what);
+    const answer = await post('/email', mail(fields));
+    assert.deepEqual([answer.status, ((await answer.json()) as { ErrorCode: number }).ErrorCode], [422, code], what);
   }
   assert.deepEqual(await inbox(), []);
-});
-
-test('answers each message of a batch, in its order', async (t) => {
-  const { postmark, inbox } = await start(t);
-  const mails = Array.from({ length: 500 }, (_, i) =>
-    mail({ Subject: `Number ${i}`, ...(i === 7 && { To: 'nobody' }) }),
-  );
-  const answers = await postmark.sendEmailBatch(mails);
-  assert.equal(answers.length, 500);
-  assert.equal(answers[7]?.ErrorCode, 300);
-  for (const i of [0, 6, 8, 499]) {
-    const [message] = await inbox(mails[i]?.To);
-    assert.deepEqual([message?.id, message?.subject], [answers[i]?.MessageID, `Number ${i}`]);
-    assert.equal(answers[i]?.To, mails[i]?.To);
-  }
 });
 
 test('fail-once@ fails the first call with a message, which its metadata name, or its address and subject', async (t) => {
   const { post, inbox } = await start(t);
   const To = 'Fail-Once@example.net';
-  const statusOf = async (fields: object) => (await post('/email', JSON.stringify(mail({ To, ...fields })))).status;
+  const statusOf = async (fields: object) => (await post('/email', mail({ To, ...fields }))).status;
   assert.equal(await statusOf({ Metadata: { email: 'em_1' } }), 500);
   assert.equal(await statusOf({ Metadata: { email: 'em_1' } }), 200);
   assert.equal(await statusOf({ Metadata: { email: 'em_1' } }), 200);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postmarkSuppressions } from '../../../src/providers/postmark/suppressions.ts';
-import { httpServer } from '../../providers/servers.ts';
-import { mail, start, TOKEN } from './start.ts';
+import { recordingServer } from '../../providers/servers.ts';
+import { TOKEN } from '../../providers/simulator.ts';
+import { mail, start } from './start.ts';
 
 const settings = (baseUrl: string) => {
   return { serverToken: TOKEN, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast' };
@@ -15,7 +16,7 @@ test('refuses an address that bounced permanently or complained', async (t) => {
     const To = `${local}@refused.example`;
     await postmark.sendEmail(mail({ To }));
     await settled();
-    const answer = await post('/email', JSON.stringify(mail({ To: To.toUpperCase() })));
+    const answer = await post('/email', mail({ To: To.toUpperCase() }));
     const body = (await answer.json()) as { ErrorCode: number; Message: string };
     assert.deepEqual([answer.status, body.ErrorCode], [422, 406]);
     assert.match(body.Message, new RegExp(`Found inactive addresses: ${To.toUpperCase().replace('+', '\\+')}\\.`));
@@ -57,20 +58,14 @@ test('fails to remove a suppression if the provider cannot be reached', async (t
 });
 
 test('treats a stream that does not exist as an empty suppression list', async (t) => {
-  const requests: unknown[] = [];
-  const url = await httpServer(t, (request, response) => {
-    requests.push(request.url);
-    const isMissing = request.url?.includes('/broadcast/');
-    response.statusCode = isMissing ? 422 : 200;
-    response.end(
-      JSON.stringify(
-        isMissing ? { ErrorCode: 1226, Message: 'No such stream.' } : { Suppressions: [{ Status: 'Deleted' }] },
-      ),
-    );
-  });
+  const { url, requests } = await recordingServer(t, ({ url: path }) =>
+    path.includes('/broadcast/')
+      ? { status: 422, body: { ErrorCode: 1226, Message: 'No such stream.' } }
+      : { body: { Suppressions: [{ Status: 'Deleted' }] } },
+  );
   assert.equal(await postmarkSuppressions(settings(url)).removeSuppression('a@example.net'), true);
-  assert.deepEqual(requests, [
-    '/message-streams/outbound/suppressions/delete',
-    '/message-streams/broadcast/suppressions/delete',
-  ]);
+  assert.deepEqual(
+    requests.map(({ url: path }) => path),
+    ['/message-streams/outbound/suppressions/delete', '/message-streams/broadcast/suppressions/delete'],
+  );
 });
