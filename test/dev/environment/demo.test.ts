@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { endKey } from '../../../src/accounts/keys.ts';
 import { trySignIn } from '../../dashboard/try-sign-in.ts';
@@ -13,63 +10,66 @@ import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
 import { addresses } from '../../../dev/environment/welcome.ts';
 import { deleteDomain, findDomains } from '../../../src/store/domains/domains.ts';
 import { listNumbers } from '../../../src/store/chat/numbers.ts';
+import { recordingServer } from '../../providers/servers.ts';
 import { useDatabase } from '../../support/database.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const { pool, url } = await useDatabase();
 
-test('the demonstration has an organization with a verified domain, the same one at every start', async (t) => {
+/** A folder for secrets, and the demonstration of a start with them. */
+async function home(t: TestContext) {
   const path = join(await temporaryFolder(t), 'secrets.json');
-  const first = await demoOrganization(url, path, await readSecrets(path));
+  const start = async () => demoOrganization(url, path, await readSecrets(path));
+  return { path, start, first: await start() };
+}
+
+const signIn = ({ email, password }: { email: string; password: string }) => trySignIn(pool, email, password);
+
+test('the demonstration has a verified domain, a number and a dashboard user, the same ones at every start', async (t) => {
+  const { start, first } = await home(t);
   assert.equal(first.domain, 'demo.sendwright.example');
   const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
   assert.equal(domain?.status, 'verified');
   const [number] = await listNumbers(pool, first.organization_id, null, 1);
   assert.equal(number?.number, '+12025550142');
   assert.equal(first.sms_from, '+12025550143');
-  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), first);
+  assert.equal(await signIn(first.dashboard), 'in');
+  assert.deepEqual(await start(), first);
 });
 
 test('a deleted key and a deleted domain of the demonstration are made again in the same organization', async (t) => {
-  const path = join(await temporaryFolder(t), 'secrets.json');
-  const first = await demoOrganization(url, path, await readSecrets(path));
+  const { start, first } = await home(t);
   await endKey(pool, first.api_key);
-  const second = await demoOrganization(url, path, await readSecrets(path));
+  const second = await start();
   assert.notEqual(second.api_key, first.api_key);
   assert.deepEqual({ ...second, api_key: first.api_key }, first);
 
   const [domain] = await findDomains(pool, first.organization_id, [first.domain]);
   await deleteDomain(pool, first.organization_id, domain?.id ?? '');
-  const third = await demoOrganization(url, path, await readSecrets(path));
+  const third = await start();
   const [replacement] = await findDomains(pool, first.organization_id, [third.domain]);
   assert.equal(replacement?.status, 'verified');
   assert.deepEqual({ ...third, domain: second.domain }, second);
-  assert.deepEqual(await demoOrganization(url, path, await readSecrets(path)), third);
+  assert.deepEqual(await start(), third);
 });
 
 test('the demonstration gets a new organization in a database that does not hold the last one', async (t) => {
-  const path = join(await temporaryFolder(t), 'secrets.json');
-  const first = await demoOrganization(url, path, await readSecrets(path));
+  const { path, start, first } = await home(t);
   const { demo, ...others } = await readSecrets(path);
   assert.ok(demo);
   await writeSecrets(path, { ...others, demo: { ...demo, organization_id: 'org_of_another_database' } });
-  const second = await demoOrganization(url, path, await readSecrets(path));
+  const second = await start();
   assert.notEqual(second.organization_id, first.organization_id);
   assert.match(second.domain, /^[0-9a-f]{8}\.demo\.sendwright\.example$/);
 });
 
-test('the demonstration has a dashboard user, whose password stays the same, also in a home from before there was one', async (t) => {
-  const path = join(await temporaryFolder(t), 'secrets.json');
-  const { dashboard, ...older } = await demoOrganization(url, path, await readSecrets(path));
-  const signsIn = ({ email, password }: { email: string; password: string }) => trySignIn(pool, email, password);
-  assert.equal(await signsIn(dashboard), 'in');
-  assert.deepEqual((await demoOrganization(url, path, await readSecrets(path))).dashboard, dashboard);
-
+test('the demonstration gets another dashboard user where the password of the first one is lost', async (t) => {
+  const { path, start, first } = await home(t);
+  const { dashboard, ...older } = first;
   await writeSecrets(path, { ...(await readSecrets(path)), demo: older });
-  const { dashboard: later } = await demoOrganization(url, path, await readSecrets(path));
-  // The password of the first user is lost.
+  const { dashboard: later } = await start();
   assert.notEqual(later.email, dashboard.email);
-  assert.equal(await signsIn(later), 'in');
+  assert.equal(await signIn(later), 'in');
 });
 
 const DEMO = {
@@ -80,30 +80,21 @@ const DEMO = {
   dashboard: { email: 'owner@demo.example', password: 'a password' },
 };
 
-/** An API that takes an email and then tells one status after another. */
-async function fakeApi(statuses: string[]) {
-  const requests: string[] = [];
-  const server = createServer((request, response) => {
-    requests.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`);
-    const status = request.method === 'POST' ? 'queued' : (statuses.shift() ?? 'sent');
-    response.statusCode = status === 'refused' ? 403 : 200;
-    response.end(JSON.stringify({ id: 'em_1', to: ['you@example.com'], status, error: null, events: [] }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  after(() => server.close());
-  return { requests, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-test('the demonstration email is followed until it is delivered', async () => {
-  const { requests, baseUrl } = await fakeApi(['queued', 'queued', 'sent', 'delivered']);
+test('the demonstration email is followed until it is delivered', async (t) => {
+  const statuses = ['queued', 'queued', 'sent', 'delivered'];
+  const { url: baseUrl, requests } = await recordingServer(t, ({ method }) => ({
+    body: { id: 'em_1', status: method === 'POST' ? 'queued' : statuses.shift() },
+  }));
   const { status } = await sendDemo(baseUrl, DEMO, new AbortController().signal);
   assert.equal(status, 'delivered');
-  assert.equal(requests[0], 'POST /v1/emails Bearer sw_live_1');
-  assert.deepEqual(requests.slice(1), Array(4).fill('GET /v1/emails/em_1 Bearer sw_live_1'));
+  assert.deepEqual(
+    requests.map(({ method, url: path, headers }) => `${method} ${path} ${headers.authorization}`),
+    ['POST /v1/emails Bearer sw_live_1', ...Array<string>(4).fill('GET /v1/emails/em_1 Bearer sw_live_1')],
+  );
 });
 
-test('prints a curl command that works', async () => {
-  const { requests, baseUrl } = await fakeApi([]);
+test('prints a curl command that works', async (t) => {
+  const { url: baseUrl, requests } = await recordingServer(t, {});
   const stack = {
     baseUrl,
     databaseUrl: 'postgres://localhost/sendwright',
@@ -127,7 +118,10 @@ test('prints a curl command that works', async () => {
     assert.ok(text.includes(address), address);
   }
   await promisify(execFile)('/bin/sh', ['-c', text.slice(text.indexOf('curl ')).replace('curl', 'curl -sf')]);
-  assert.deepEqual(requests, ['POST /v1/emails Bearer sw_live_1']);
+  assert.deepEqual(
+    requests.map(({ method, url: path, headers }) => [method, path, headers.authorization]),
+    [['POST', '/v1/emails', 'Bearer sw_live_1']],
+  );
   assert.ok(!text.includes('/callbacks/postmark'));
 
   const postmarkWebhook = { url: 'https://mail.example/callbacks/postmark', user: 'postmark', password: 'a secret' };

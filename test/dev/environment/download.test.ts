@@ -1,27 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { run } from '../../../dev/environment/command.ts';
 import { download } from '../../../dev/environment/download.ts';
+import { httpServer } from '../../providers/servers.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ARTIFACT = { name: 'cli', version: 'v1.8.2', query: { format: 'tar.gz' } } as const;
-
-async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 async function attempt(t: TestContext, origin: string) {
   const folder = await temporaryFolder(t);
@@ -38,7 +26,7 @@ test('extracts the program from the archive and reports megabytes', async (t) =>
   await promisify(execFile)('tar', ['-czf', join(folder, 'a.tgz'), '-C', folder, 'inner']);
   const archive = await readFile(join(folder, 'a.tgz'));
   const requests: string[] = [];
-  const origin = await serve(t, (request, response) => {
+  const origin = await httpServer(t, (request, response) => {
     requests.push(request.url ?? '');
     if (request.url === '/archive') return response.end(archive);
     const archiveUrl = `http://${request.headers.host ?? ''}/archive`;
@@ -51,7 +39,7 @@ test('extracts the program from the archive and reports megabytes', async (t) =>
 });
 
 test('fails if the archive breaks off', async (t) => {
-  const origin = await serve(t, (request, response) => {
+  const origin = await httpServer(t, (request, response) => {
     if (request.url !== '/archive') {
       const archiveUrl = `http://${request.headers.host ?? ''}/archive`;
       response.end(JSON.stringify({ archiveUrl, fileToExtract: 'temporal' }));

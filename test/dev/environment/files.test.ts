@@ -3,47 +3,11 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeAtomically } from '../../../dev/environment/atomic-file.ts';
-import { removeDevFile, writeDevFile } from '../../../dev/environment/dev-file.ts';
-import { type DevFile, readDevFile } from '../../../src/main/dev-file.ts';
 import { trimLogs } from '../../../dev/environment/logs.ts';
 import { Problem } from '../../../dev/environment/problem.ts';
-import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
+import { readSecrets } from '../../../dev/environment/secrets.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-
-const DEV: DevFile = {
-  base_url: 'http://127.0.0.1:3000',
-  api_key: 'a key',
-  organization_id: 'org_1',
-  from: 'hello@demo.example',
-  domain: 'demo.example',
-  sms_from: '+12025550143',
-  dashboard_url: 'http://127.0.0.1:3000/dashboard',
-  dashboard_email: 'owner@demo.example',
-  dashboard_password: 'a password',
-  temporal_address: '127.0.0.1:7233',
-  temporal_namespace: 'default',
-  temporal_ui_url: null,
-  database_url: 'postgres://localhost',
-  inbox_url: null,
-  processes: { api: 1, worker: 2 },
-};
-
-async function mode(path: string): Promise<string> {
-  return ((await stat(path)).mode & 0o777).toString(8);
-}
-
-test('writes dev.json for its owner only, and removes it', async (t) => {
-  const path = join(await temporaryFolder(t), 'dev.json');
-  assert.equal(await readDevFile(path), undefined);
-  await writeDevFile(path, DEV);
-  assert.deepEqual(JSON.parse(await readFile(path, 'utf8')), DEV);
-  assert.deepEqual(await readDevFile(path), DEV);
-  assert.equal(await mode(path), '600');
-  await removeDevFile(path);
-  await removeDevFile(path);
-  assert.equal(await readDevFile(path), undefined);
-});
 
 test('a reader never finds half of a file that is being replaced', async (t) => {
   const folder = await temporaryFolder(t);
@@ -60,22 +24,15 @@ test('a reader never finds half of a file that is being replaced', async (t) => 
   assert.deepEqual(await readdir(folder), ['file']);
 });
 
-test('generates secrets once, for their owner only', async (t) => {
+test('generates secrets once, for their owner only, and those that an older file lacks', async (t) => {
   const path = join(await temporaryFolder(t), 'secrets.json');
   const first = await readSecrets(path);
   assert.deepEqual(await readSecrets(path), first);
-  assert.equal(await mode(path), '600');
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
   const values = Object.values(first) as string[];
   assert.equal(new Set(values).size, values.length);
   assert.match(first.database_password, /^[\w-]{32}$/);
 
-  const demo = { organization_id: 'org_1', api_key: 'key', domain: 'demo.example' };
-  await writeSecrets(path, { ...first, demo });
-  assert.deepEqual(await readSecrets(path), { ...first, demo });
-});
-
-test('generates a secret that is missing in an older file', async (t) => {
-  const path = join(await temporaryFolder(t), 'secrets.json');
   await writeFile(path, '{"database_password":"old"}');
   const completed = await readSecrets(path);
   assert.equal(completed.database_password, 'old');

@@ -48,7 +48,7 @@ test('a home has the same ports at every start, and others than its neighbours',
   }
 });
 
-test('a taken port is seen in what Node, Go and Postgres say of it', () => {
+test('a taken port is recognized in the errors of Node, Go and Postgres', () => {
   for (const output of [
     'Error: listen EADDRINUSE: address already in use 127.0.0.1:3000',
     "can't set frontend port 7233: listen tcp4 127.0.0.1:7233: bind: address already in use",

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import type { PartSpec } from '../../../dev/environment/part.ts';
 
-/** What a script in place of a real part may use. */
+/** Functions for scripts that replace real parts. */
 const PRELUDE = `
   const { appendFileSync, existsSync } = require('node:fs');
   const { spawn } = require('node:child_process');
-  const say = (text) => console.log(text);
+  const print = (text) => console.log(text);
   const ready = (facts) => process.send({ ready: true, ...facts });
   const live = () => setInterval(() => {}, 1000);
   process.on('disconnect', () => process.exit());
 `;
 
-/** A part that is a few lines of JavaScript. It serves when it calls `ready()`. */
+/** A part that runs some lines of JavaScript. It serves after `ready()`. */
 export function scripted<Facts = unknown>(
   folder: string,
   name: string,

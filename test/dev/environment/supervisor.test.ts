@@ -28,7 +28,7 @@ async function setUp(t: TestContext, backOff = QUICK) {
 
 test('restarts a part that dies and reports its new process id', async (t) => {
   const { folder, supervisor, lines, pids } = await setUp(t);
-  await supervisor.start('api', scripted(folder, 'api', `say('so far so good'); ready(); live()`));
+  await supervisor.start('api', scripted(folder, 'api', `print('so far so good'); ready(); live()`));
   const [first = 0] = pids();
   process.kill(first, 'SIGKILL');
   const second = await eventually('a second process', () => pids()[1]);
@@ -47,7 +47,7 @@ test('doubles the pause between restarts up to the longest', async (t) => {
 
 test('does not restart a part that ends before it serves, and throws its last output', async (t) => {
   const { folder, supervisor, pids } = await setUp(t);
-  const script = `for (let i = 0; i < 40; i++) say('line ' + i); process.exit(2)`;
+  const script = `for (let i = 0; i < 40; i++) print('line ' + i); process.exit(2)`;
   await assert.rejects(
     supervisor.start('api', scripted(folder, 'api', script)),
     (error: unknown) =>
@@ -73,7 +73,7 @@ test('starts a part again on another port if its port is taken', async (t) => {
   await assert.rejects(
     onFreePorts(async () => {
       port++;
-      return supervisor.start('worker', scripted(folder, 'worker', `say('address already in use'); process.exit(1)`));
+      return supervisor.start('worker', scripted(folder, 'worker', `print('address already in use'); process.exit(1)`));
     }),
     PartFailed,
   );

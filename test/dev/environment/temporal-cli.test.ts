@@ -9,7 +9,7 @@ import { findTemporalCli } from '../../../dev/environment/temporal-cli.ts';
 import { findTimeSkippingServer } from '../../../dev/environment/time-skipping.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-/** A program that says it is some version of the Temporal CLI, and nothing else. */
+/** A program that prints a version of the Temporal CLI. */
 async function fakeCli(path: string, version: string): Promise<string> {
   await writeFile(path, `#!/bin/sh\necho "temporal version ${version} (Server 1.31.2, UI 2.50.1)"\n`, { mode: 0o755 });
   return path;

@@ -7,7 +7,7 @@ import { provided } from '../../support/provided.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { testNamespace } from '../../support/temporal.ts';
 
-test('a database that never came to serve is made anew, and one that did is kept', async (t) => {
+test('a database whose server never served is created again, and one that did is kept', async (t) => {
   const folder = join(await temporaryFolder(t), 'temporal');
   const first = await temporalDatabase(folder);
   await writeFile(first.path, 'half a schema');
@@ -28,7 +28,7 @@ test('a database that never came to serve is made anew, and one that did is kept
   assert.equal(finished, 1);
 });
 
-test('closed workflows of a namespace are kept as long as it is told', async (t) => {
+test('setRetention sets how long a namespace keeps closed workflows', async (t) => {
   const { address, namespace, connection, close } = await testNamespace();
   t.after(close);
   await setRetention(provided('TEMPORAL_CLI_PATH'), address, namespace, '168h');
@@ -36,7 +36,7 @@ test('closed workflows of a namespace are kept as long as it is told', async (t)
   assert.equal(Number(config?.workflowExecutionRetentionTtl?.seconds), 168 * 3_600);
 });
 
-test('the server is known by its database, and told nothing of another server', () => {
+test('the server is identified by its database and gets no settings of another server', () => {
   const { args, mark } = temporalPart(
     { cli: '/bin/t', port: 1, uiPort: 2, database: '/d/t.db', namespaces: ['n'] },
     'log',
