@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** From who connects, or back to him. */
+/** `request` comes from the side that connects. */
 export type Direction = 'request' | 'response';
 export type Watcher = (direction: Direction, data: Buffer) => void;
 
-/** A proxy from one process to another by TCP, on which everything that networks do can happen. */
+/** A TCP proxy between two processes that can fail as networks do. */
 export interface TcpProxy {
   readonly port: number;
   /** Breaks all connections; new ones pass. */
   readonly cut: () => void;
-  /** Breaks all connections, and new ones at once, until `open`. */
+  /** Breaks all connections and each new one until `open`. */
   readonly shut: () => void;
   readonly open: () => void;
-  /** Lets nothing pass in this direction, and tells nobody, until `release`. */
+  /** Holds all data of this direction back until `release`. */
   readonly hold: (direction: Direction) => void;
   readonly release: () => void;
   /**
@@ -21,7 +21,7 @@ export interface TcpProxy {
    * closed, as when a host loses its power. New connections pass.
    */
   readonly strand: (ms: number) => void;
-  /** Sees all that comes before it goes on; may hold it. @returns a function that ends it */
+  /** Calls `watcher` with all data before it is forwarded; it may hold it back. @returns a function that ends this */
   readonly watch: (watcher: Watcher) => () => void;
   readonly close: () => Promise<void>;
 }
@@ -34,7 +34,7 @@ interface Lane {
 }
 
 /** Opens a proxy on loopback to a port. */
-export async function startProxy(target: number): Promise<TcpProxy> {
+export async function startProxy(target: number, host = '127.0.0.1'): Promise<TcpProxy> {
   const lanes = new Set<Lane>();
   const stranded = new Set<Lane>();
   const watchers = new Set<Watcher>();
@@ -47,7 +47,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       near.destroy();
       return;
     }
-    const far = connect({ port: target, host: '127.0.0.1', noDelay: true });
+    const far = connect({ port: target, host, noDelay: true });
     far.on('error', () => undefined);
     proxyTo({ direction: 'request', from: near, to: far, kept: [] });
     proxyTo({ direction: 'response', from: far, to: near, kept: [] });
@@ -65,7 +65,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
     from.once('close', () => {
       if (stranded.has(lane)) return;
       lanes.delete(lane);
-      // What was sent before the end arrives; what was held has gone with the connection.
+      // Data that was sent before the end arrives; held data is lost with the connection.
       to.end();
       to.destroySoon();
     });
@@ -78,7 +78,8 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   const cut = () => {
     for (const { from } of lanes) from.destroy();
   };
-  server.listen(0, '127.0.0.1');
+  // It does not keep a process alive.
+  server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,

@@ -4,10 +4,10 @@ import { newId } from '../../src/domain/ids.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { acceptEmails, findEmail, type NewEmail, type Refusal } from '../../src/store/emails/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
-import { lockEmails, readBodies } from '../../src/store/emails/attempts.ts';
+import { lockEmails } from '../../src/store/emails/attempts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
-import { accept, acceptOne, DOMAIN, inMs, newEmail, organization } from './mail.ts';
+import { accept, acceptOne, DOMAIN, inInterval, inMs, newEmail, organization } from './mail.ts';
 
 const contents = makeEmailContents('a secret key for tests, and long enough');
 
@@ -42,11 +42,11 @@ describe('accepting emails', () => {
       assert.equal(email.created_at, now?.created_at);
       const { rows } = await pool.query(`SELECT action, tries, retry_at FROM outbox WHERE message_id = $1`, [id]);
       assert.deepEqual(rows, [{ action: 'start', tries: 0, retry_at: null }]);
-      const { rows: carried } = await pool.query(
+      const { rows: states } = await pool.query(
         `SELECT workflow_id, schedule_version, provider FROM emails WHERE id = $1`,
         [id],
       );
-      assert.deepEqual(carried, [{ workflow_id: id, schedule_version: 0, provider: null }]);
+      assert.deepEqual(states, [{ workflow_id: id, schedule_version: 0, provider: null }]);
     }
   });
 
@@ -80,40 +80,20 @@ describe('accepting emails', () => {
       assert.deepEqual(await stored(ids), { emails: n, bodies: n, events: n, outbox: n });
     });
 
-  test('of a key for one domain is taken from that domain', async () => {
-    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM domains WHERE org_id = $1 AND name = $2`, [
-      orgId,
-      DOMAIN,
-    ]);
-    const [answer] = await acceptEmails(pool, orgId, ['dm_pending', rows[0]?.id as string], [newEmail()]);
-    assert.equal(answer?.refusal, null);
-  });
-
-  for (const timezone of ['UTC', 'Europe/Berlin', 'America/New_York'])
+  for (const timezone of ['UTC', 'Europe/Berlin'])
     test(`accepts times later than now and at most 30 × 24 hours ahead, to the millisecond (in ${timezone})`, async () => {
       await transaction(pool, async (client) => {
-        // now() is the same in the whole transaction.
         await client.query(`SET LOCAL timezone = '${timezone}'`);
-        const at = async (interval: string) => {
-          const { rows } = await client.query<{ at: string }>(
-            `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',
-                            'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at`,
-            [interval],
-          );
-          return rows[0]?.at as string;
-        };
-        const refusalAt = async (interval: string) => {
-          const email = newEmail({ scheduled_at: await at(interval) });
-          return (await acceptEmails(client, orgId, null, [email]))[0]?.refusal;
-        };
         for (const [interval, refusal] of [
           ['-1 millisecond', 'past'],
           ['0', 'past'],
           ['1 millisecond', null],
           ['720 hours', null],
           ['720 hours 1 millisecond', 'far'],
-        ] as const)
-          assert.equal(await refusalAt(interval), refusal, interval);
+        ] as const) {
+          const email = newEmail({ scheduled_at: await inInterval(client, interval) });
+          assert.equal((await acceptEmails(client, orgId, null, [email]))[0]?.refusal, refusal, interval);
+        }
       });
     });
 
@@ -135,7 +115,7 @@ describe('accepting emails', () => {
       });
   });
 
-  test('stores every field as it was given', async () => {
+  test('stores every field unchanged', async () => {
     const email = newEmail({
       batch_id: 'bt_1',
       from: '"Ä, B" <hello@acme.example>',
@@ -165,23 +145,6 @@ describe('accepting emails', () => {
     const [locked] = await lockEmails(pool, [email.id]);
     for (const name of [...FIELDS, 'html', 'text'] as const) assert.deepEqual(locked?.[name], email[name], name);
     assert.deepEqual(Object.entries(locked?.headers ?? {}), Object.entries(email.headers));
-  });
-
-  test('distinguishes null from an empty list', async () => {
-    const email = newEmail({ cc: [], bcc: null, reply_to: [] });
-    await accept(pool, orgId, [email]);
-    const found = await findEmail(pool, contents, orgId, email.id);
-    assert.deepEqual([found?.cc, found?.bcc, found?.reply_to, found?.batch_id], [[], null, [], null]);
-  });
-
-  test('stores bodies of a million characters each', async () => {
-    const html = '👋ü'.repeat(500_000);
-    const text = '漢'.repeat(1_000_000);
-    const id = await acceptOne(pool, orgId, { html, text });
-    const [locked] = await lockEmails(pool, [id]);
-    assert.deepEqual([locked?.html, locked?.text, locked?.body_bytes], [null, null, 6_000_000]);
-    const [bodies] = await readBodies(pool, [id]);
-    assert.ok(bodies?.html === html && bodies.text === text);
   });
 
   test('a duplicate id stores nothing of the request', async () => {

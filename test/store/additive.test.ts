@@ -62,7 +62,7 @@ describe('a migration', () => {
     `COMMENT ON TABLE t IS 'RENAME'`,
     '-- DROP TABLE t',
     'CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM o; RETURN NULL; END $$',
-    '-- on purpose: the table is new and nobody has it yet\nDROP TABLE t',
+    '-- on purpose: the table is new and no database has it yet\nDROP TABLE t',
   ]) {
     test(`may ${sql.slice(0, 100)}`, () => assert.deepEqual(wrong(sql), []));
   }

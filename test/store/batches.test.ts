@@ -57,7 +57,7 @@ describe('the moves of a batch', () => {
   });
 });
 
-describe('folding', () => {
+describe('foldBatchMoves', () => {
   test('leaves one row for each pair of statuses, and changes no count', async () => {
     const { id, members } = await batch(60);
     for (const member of members) await project(pool, 'claimed', [member]);
@@ -79,7 +79,7 @@ describe('folding', () => {
     assert.equal(after.status, 'completed');
   });
 
-  test('skips moves of the last minute and folded rows', async () => {
+  test('skips moves of the last minute and aggregated rows', async () => {
     await aMinuteLater();
     while ((await foldBatchMoves(pool, 1_000)) > 0);
     const { id } = await batch(2);
@@ -87,7 +87,7 @@ describe('folding', () => {
     assert.equal(await moves(id), 2);
   });
 
-  test('counts exactly while members move and several processes fold', async () => {
+  test('counts exactly while members move and several processes call it', async () => {
     const { id, members } = await batch(200);
     await Promise.all([
       ...members.map(async (member) => {
@@ -95,9 +95,9 @@ describe('folding', () => {
         await project(pool, 'sent', [member]);
       }),
       ...Array.from({ length: 10 }, async () => {
-        const folding = aMinuteLater().then(() => foldBatchMoves(pool, 1_000));
-        await folding.catch((error: unknown) => {
-          // A deadlock; the next round folds these rows.
+        const step = aMinuteLater().then(() => foldBatchMoves(pool, 1_000));
+        await step.catch((error: unknown) => {
+          // A deadlock; the next round aggregates these rows.
           if ((error as { code?: string }).code !== '40P01') throw error;
         });
       }),

@@ -4,7 +4,8 @@ import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';
 import { APART, FIRST_AT, LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
-import { explaining, flat, type PlanNode, rowsOf } from '../support/plans.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
+import { explainEach, type PlanNode, rowsOf } from '../support/plans.ts';
 
 const ROWS = 100_000;
 /** The longest page, and the row that shows that there is a next page. */
@@ -42,36 +43,27 @@ const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
 const DEEP: Cursor = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
 
 describe('no list reads more rows than its page needs', () => {
-  for (const mode of ['force_generic_plan', 'force_custom_plan']) {
-    for (const vacuumed of [false, true]) {
-      it(`with ${mode}, ${vacuumed ? 'after' : 'before'} VACUUM`, async () => {
-        if (vacuumed) await pool.query('VACUUM ANALYZE');
-        const client = await pool.connect();
-        try {
-          await client.query(`SET plan_cache_mode = ${mode}`);
-          for (const { name, filters } of FILTERS) {
-            for (const from of [null, DEEP]) {
-              const plans: PlanNode[] = [];
-              await listEmails(explaining(client, plans), LARGE, filters, from, PAGE - 1);
-              assert.ok(plans.length > 0);
-              assertCheap(plans, `${name}; ${from ? 'deep' : 'first'} page`);
-            }
-          }
-        } finally {
-          client.release(true);
-        }
-      });
-    }
+  const works = FILTERS.flatMap(({ name, filters }) =>
+    [null, DEEP].map((from) => [name, (db: Db) => listEmails(db, LARGE, filters, from, PAGE - 1)] as const),
+  );
+  // Without statistics, plans for values may be worse; Postgres gathers them within a minute.
+  for (const [when, modes] of [
+    ['before VACUUM', ['generic']],
+    ['after VACUUM', ['generic', 'custom']],
+  ] as const) {
+    it(when, async () => {
+      if (when === 'after VACUUM') await pool.query('VACUUM ANALYZE');
+      await explainEach(pool, works, assertCheap, modes);
+    });
   }
 
-  function assertCheap(plans: readonly PlanNode[], what: string): void {
-    for (const node of plans.flatMap(flat)) {
-      const plan = `${what}: ${JSON.stringify(plans, null, 1)}`;
-      if (node['Relation Name']) assert.notEqual(node['Node Type'], 'Seq Scan', plan);
-      assert.doesNotMatch(node['Node Type'], /Bitmap|Gather|Hash Join|Merge Join/, plan);
+  function assertCheap(steps: readonly PlanNode[], message: string): void {
+    for (const node of steps) {
+      if (node['Relation Name']) assert.notEqual(node['Node Type'], 'Seq Scan', message);
+      assert.doesNotMatch(node['Node Type'], /Bitmap|Gather|Hash Join|Merge Join/, message);
       if (/Sort/.test(node['Node Type'])) {
         const sorted = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0);
-        assert.ok(sorted <= PAGE, plan);
+        assert.ok(sorted <= PAGE, message);
       }
     }
   }
@@ -79,35 +71,27 @@ describe('no list reads more rows than its page needs', () => {
 
 describe('a list', () => {
   it('returns what reading every row would return, page by page', async () => {
-    const { rows: all } = await pool.query<Cursor & { tags: unknown; status: string; batch_id: string | null }>(
-      `SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`,
-      [LARGE],
-    );
+    const { rows: all } = await pool.query<
+      Cursor & { tags: EmailFilters['tags']; status: string; batch_id: string | null }
+    >(`SELECT id, created_at, tags, status, batch_id FROM emails WHERE org_id = $1 ORDER BY created_at DESC, id DESC`, [
+      LARGE,
+    ]);
     for (const { name, filters } of FILTERS) {
-      const wanted = filters.tags.map((tag) => JSON.stringify(tag));
-      const expected = all.filter((email) => {
-        const has = (email.tags as { name: string; value: string }[]).map((tag) =>
-          JSON.stringify({ name: tag.name, value: tag.value }),
-        );
-        return (
-          wanted.every((tag) => has.includes(tag)) &&
+      const expected = all.filter(
+        (email) =>
+          filters.tags.every(({ name, value }) => email.tags.some((tag) => tag.name === name && tag.value === value)) &&
           (filters.status === null || email.status === filters.status) &&
-          (filters.batch_id === null || email.batch_id === filters.batch_id)
-        );
-      });
-      const most = 350;
-      const found: string[] = [];
-      let place: Cursor | null = null;
-      do {
-        const page = await listEmails(pool, LARGE, filters, place, PAGE - 1);
-        found.push(...page.emails.map(({ id }) => id));
-        place = page.next;
-      } while (place && found.length < most);
-      assert.deepEqual(
-        found.slice(0, most),
-        expected.slice(0, most).map(({ id }) => id),
-        name,
+          (filters.batch_id === null || email.batch_id === filters.batch_id),
       );
+      const found: string[] = [];
+      let next: Cursor | null = null;
+      do {
+        const page = await listEmails(pool, LARGE, filters, next, PAGE - 1);
+        found.push(...page.emails.map(({ id }) => id));
+        next = page.next;
+      } while (next && found.length < 350);
+      const ids = expected.map(({ id }) => id);
+      assert.deepEqual(found, next ? ids.slice(0, found.length) : ids, name);
     }
   });
 });

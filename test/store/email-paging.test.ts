@@ -77,14 +77,14 @@ describe('paging while emails arrive anywhere in the list', () => {
 
           const found: string[] = [];
           const all = [...first];
-          let place: Cursor | null = null;
-          for (let page = 0; page === 0 || place; page++) {
+          let from: Cursor | null = null;
+          for (let page = 0; page === 0 || from; page++) {
             assert.ok(page <= 50, 'it comes to an end');
             const limit = limits[page % limits.length] ?? 1;
-            const { emails, next }: Page = await listEmails(pool, orgId, asked, place, limit);
+            const { emails, next }: Page = await listEmails(pool, orgId, asked, from, limit);
             assert.ok(next ? emails.length === limit : emails.length <= limit);
             found.push(...emails.map(({ id }) => id));
-            place = next;
+            from = next;
             const wave = (arriving[page] ?? []).map((each) => ours(each, page + 1));
             await store(orgId, wave);
             all.push(...wave);
@@ -99,7 +99,7 @@ describe('paging while emails arrive anywhere in the list', () => {
           assert.deepEqual(
             places,
             places.toSorted((a, b) => a - b),
-            'newest first',
+            'latest first',
           );
           for (const id of found) assert.ok(wanted(all.find((email) => email.id === id) as Row));
         },
@@ -142,10 +142,10 @@ describe('a filter by two frequent tags that hardly any email has both of', () =
       const asked = { tags: TAGS, status, batch_id: null };
       const found: string[] = [];
       let pages = 0;
-      for (let place: Cursor | null = null; pages === 0 || place; pages++) {
-        const page: Page = await listEmails(pool, ORG, asked, place, 10);
+      for (let from: Cursor | null = null; pages === 0 || from; pages++) {
+        const page: Page = await listEmails(pool, ORG, asked, from, 10);
         found.push(...page.emails.map(({ id }) => id));
-        place = page.next;
+        from = page.next;
       }
       assert.deepEqual(found, [`em_${'0'.repeat(26)}`]);
       assert.equal(pages, expected);

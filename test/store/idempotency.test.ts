@@ -10,7 +10,7 @@ import { newEmail, organization } from './mail.ts';
 const { pool, url } = await useDatabase(10);
 const orgId = await organization(pool);
 
-const once = (key: string): IdempotencyKey => ({ key, fingerprint: Buffer.alloc(32, key) });
+const keyed = (key: string): IdempotencyKey => ({ key, fingerprint: Buffer.alloc(32, key) });
 
 async function locks(): Promise<number> {
   const { rowCount } = await pool.query(
@@ -108,12 +108,12 @@ describe('an idempotency key', () => {
   test('returns the stored answer and the fingerprint of its request, and cannot be stored twice', async () => {
     const keys = makeKeyHolder(pool);
     const email = newEmail();
-    const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, idempotency: once('g') }]);
+    const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, idempotency: keyed('g') }]);
     const { refusal, has_quota, ...expected } = answer ?? {};
     assert.deepEqual([refusal, has_quota], [null, false]);
-    assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: once('g').fingerprint, answer: expected });
+    assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: keyed('g').fingerprint, answer: expected });
     assert.equal(await locks(), 0);
-    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once('g') }]), {
+    await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: keyed('g') }]), {
       code: '23505',
     });
   });
@@ -127,7 +127,7 @@ test('deleteExpiredKeys deletes keys older than 24 hours, oldest first, and no o
     ['older', '25 hours'],
     ['oldest', '9 days'],
   ] as const) {
-    await acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: once(key) }]);
+    await acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: keyed(key) }]);
     await pool.query('UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1', [key, age]);
   }
   const left = async () => {

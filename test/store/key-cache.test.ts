@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
-import { insertKey, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
+import { findKey, insertKey, recordUses, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -13,21 +13,48 @@ import { databaseProxy } from './proxy.ts';
 const database = await useDatabase(10);
 await insertOrganization(database.pool, 'org_a', 'A');
 
-describe('the API key cache', () => {
-  let count = 0;
-  async function newKey(expiresAt: string | null = null, allowedIps: string[] | null = null): Promise<string> {
-    const id = `key_${++count}`;
-    const rest = { org_id: 'org_a', name: null, preset: 'full_access', domain_ids: null } as const;
-    await insertKey(database.pool, {
-      ...rest,
-      id,
-      expires_at: expiresAt,
-      allowed_ips: allowedIps,
-      sha256: Buffer.alloc(32, 7),
-    });
-    return id;
-  }
+let count = 0;
+async function newKey(expiresAt: string | null = null, allowedIps: string[] | null = null): Promise<string> {
+  const id = `key_${++count}`;
+  const rest = { org_id: 'org_a', name: null, preset: 'full_access', domain_ids: null } as const;
+  await insertKey(database.pool, {
+    ...rest,
+    id,
+    expires_at: expiresAt,
+    allowed_ips: allowedIps,
+    sha256: Buffer.alloc(32, 7),
+  });
+  return id;
+}
 
+const lastUsed = async (id: string) => (await showKey(database.pool, 'org_a', id))?.last_used_at ?? undefined;
+
+test('a revoked or expired key is not found, and the first revocation stays', async () => {
+  const [revoked, expired] = [await newKey(), await newKey()];
+  const revokedAt = async () =>
+    (await database.pool.query<object>('SELECT revoked_at FROM api_keys WHERE id = $1', [revoked])).rows;
+  await revokeKey(database.pool, revoked);
+  const first = await revokedAt();
+  assert.equal(await revokeKey(database.pool, revoked), true);
+  assert.deepEqual(await revokedAt(), first);
+  await database.pool.query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [expired]);
+  for (const id of [revoked, expired]) assert.equal(await findKey(database.pool, id), undefined);
+  assert.equal((await showKey(database.pool, 'org_a', expired))?.id, expired, 'its owner still sees it');
+});
+
+test('two processes that record uses of the same keys do not wait for each other', async () => {
+  const ids = [await newKey(), await newKey()] as const;
+  const client = await database.pool.connect();
+  await client.query('BEGIN');
+  await recordUses(client, ids.slice(0, 1));
+  await recordUses(database.pool, ids.toReversed());
+  assert.deepEqual([await lastUsed(ids[0]), typeof (await lastUsed(ids[1]))], [undefined, 'string']);
+  await client.query('COMMIT');
+  client.release();
+  assert.ok(await lastUsed(ids[0]));
+});
+
+describe('the API key cache', () => {
   /** Opens a cache that counts its queries. */
   async function open(t: TestContext, pool: Pool = database.pool) {
     let queries = 0;
@@ -129,8 +156,6 @@ describe('the API key cache', () => {
       ),
     );
   });
-
-  const lastUsed = async (id: string) => (await showKey(database.pool, 'org_a', id))?.last_used_at ?? undefined;
 
   test('records uses about a second later, once a minute', async (t) => {
     const [one, two] = [await newKey(), await newKey()];

@@ -61,6 +61,16 @@ export function inMs(milliseconds: number): string {
   return new Date(Date.now() + milliseconds).toISOString();
 }
 
+/** A time relative to now() of the transaction, in whole milliseconds. */
+export async function inInterval(db: Db, interval: string): Promise<string> {
+  const { rows } = await db.query<{ at: string }>(
+    `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',
+                    'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at`,
+    [interval],
+  );
+  return rows[0]?.at as string;
+}
+
 /** Sets the status of an email, with the columns that the table requires for it. */
 export async function force(db: Db, id: string, status: EmailStatus): Promise<void> {
   await db.query(

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { whyUnmoved } from '../../src/store/emails/emails.ts';
-import { type Db, transaction } from '../../src/store/postgres/pool.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
-import { acceptOne, emailRow, force, inMs, organization, timeline } from './mail.ts';
+import { acceptOne, emailRow, force, inInterval, inMs, organization, timeline } from './mail.ts';
 
 const { pool } = await useDatabase();
 const orgId = await organization(pool);
@@ -66,7 +66,7 @@ describe('rescheduling', () => {
         const id = await scheduled();
         await transaction(pool, async (client) => {
           await client.query(`SET LOCAL timezone = '${timezone}'`);
-          const time = await later(client, interval);
+          const time = await inInterval(client, interval);
           const moved = await projectReschedule(client, orgId, id, time);
           assert.equal(moved, problem === undefined ? time : undefined, interval);
           if (problem !== undefined) assert.equal(await whyUnmoved(client, orgId, id, time), problem);
@@ -92,13 +92,3 @@ describe('rescheduling', () => {
     assert.equal(Date.parse((await emailRow(pool, id)).last_event_at), Date.parse(last_event_at) + 1);
   });
 });
-
-/** A time relative to the transaction's now(), in whole milliseconds. */
-async function later(db: Db, interval: string): Promise<string> {
-  const { rows } = await db.query<{ at: string }>(
-    `SELECT to_char((date_trunc('milliseconds', now()) + $1::interval) AT TIME ZONE 'UTC',
-                    'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at`,
-    [interval],
-  );
-  return rows[0]?.at as string;
-}

@@ -132,11 +132,11 @@ describe('the outbox', () => {
     assert.deepEqual(await ready(), [first, second]);
   });
 
-  const joining = async (group: string, ids?: readonly string[]) =>
+  const rowsFor = async (group: string, ids?: readonly string[]) =>
     (await lockOutbox(pool, 1_000))
       .filter(({ message_id }) => !ids || ids.includes(message_id))
       .map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group }));
-  const carrierOf = async (id: string) =>
+  const workflowOf = async (id: string) =>
     (await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails WHERE id = $1', [id])).rows[0]
       ?.workflow_id;
 
@@ -144,7 +144,7 @@ describe('the outbox', () => {
     const due = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
-    await groupOutboxRows(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await rowsFor('grp_1'));
     assert.deepEqual(await lockOutbox(pool, 10), []);
     const [group, ...others] = await lockGroups(pool, 10);
     assert.deepEqual(others, []);
@@ -162,7 +162,7 @@ describe('the outbox', () => {
       traceparents: [],
       due_at: due,
     });
-    for (const id of ids) assert.equal(await carrierOf(id), 'grp_1');
+    for (const id of ids) assert.equal(await workflowOf(id), 'grp_1');
   });
 
   test('groupOutboxRows stores several groups; a mixed group has no common organization, batch or time', async () => {
@@ -172,8 +172,8 @@ describe('the outbox', () => {
     await accept(pool, other, [three]);
     const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
     await groupOutboxRows(pool, [
-      ...(await joining('grp_1', [one, two])),
-      ...(await joining('grp_2', [three.id, four])),
+      ...(await rowsFor('grp_1', [one, two])),
+      ...(await rowsFor('grp_2', [three.id, four])),
     ]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
@@ -187,8 +187,8 @@ describe('the outbox', () => {
 
   test('lockGroups returns groups of single emails before groups of batches', async () => {
     const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
-    await groupOutboxRows(pool, await joining('grp_1', [bulk]));
-    await groupOutboxRows(pool, await joining('grp_2', [single]));
+    await groupOutboxRows(pool, await rowsFor('grp_1', [bulk]));
+    await groupOutboxRows(pool, await rowsFor('grp_2', [single]));
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id }) => message_id),
@@ -201,14 +201,14 @@ describe('the outbox', () => {
     const ids: string[] = [];
     for (let i = 0; i < 4; i++) ids.push(await acceptOne(pool, orgId, { scheduled_at }));
     const [moved, canceled, ended, stays] = ids as [string, string, string, string];
-    const read = await joining('grp_1');
+    const read = await rowsFor('grp_1');
     await projectReschedule(pool, orgId, moved, inMs(7_200_000));
     await project(pool, 'canceled', [{ id: canceled }]);
     await force(pool, ended, 'sent');
     await groupOutboxRows(pool, read);
     const [group] = await lockGroups(pool, 10);
     assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
-    assert.equal(await carrierOf(moved), moved);
+    assert.equal(await workflowOf(moved), moved);
     const kept = (await lockOutbox(pool, 10)).map(({ message_id, action }) => `${action} ${message_id}`);
     assert.deepEqual(
       kept.sort(),
@@ -218,7 +218,7 @@ describe('the outbox', () => {
 
   test('groupOutboxRows stores no group without members', async () => {
     const id = await acceptOne(pool, orgId);
-    const read = await joining('grp_1');
+    const read = await rowsFor('grp_1');
     await force(pool, id, 'sent');
     await groupOutboxRows(pool, read);
     assert.deepEqual(await lockGroups(pool, 10), []);
@@ -226,31 +226,31 @@ describe('the outbox', () => {
 
   test('a reschedule detaches an email from its group', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    await groupOutboxRows(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await rowsFor('grp_1'));
     assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
-    assert.equal(await carrierOf(id), id);
+    assert.equal(await workflowOf(id), id);
   });
 
   test('detachFromGroup detaches emails after a wait, and only those that the group still delivers', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
     const [soon, late, gone] = ids as [string, string, string];
-    await groupOutboxRows(pool, await joining('grp_1'));
+    await groupOutboxRows(pool, await rowsFor('grp_1'));
     await pool.query('DELETE FROM outbox');
     await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
-    const leavers = [
+    const members = [
       { id: soon, wait: 0 },
       { id: late, wait: 60_000 },
       { id: gone, wait: 0 },
     ];
-    await detachFromGroup(pool, 'grp_1', leavers);
-    await detachFromGroup(pool, 'grp_1', leavers);
+    await detachFromGroup(pool, 'grp_1', members);
+    await detachFromGroup(pool, 'grp_1', members);
     assert.deepEqual(
       (await lockOutbox(pool, 10)).map(({ message_id, action }) => [message_id, action]),
       [[soon, 'leave']],
     );
     assert.equal(await count(), 2);
-    for (const id of ids) assert.equal(await carrierOf(id), id);
+    for (const id of ids) assert.equal(await workflowOf(id), id);
     await pool.query(`UPDATE outbox SET retry_at = retry_at - interval '60 s'`);
     assert.equal((await lockOutbox(pool, 10)).length, 2);
   });

@@ -25,7 +25,7 @@ const additions = async (): Promise<number> => {
 };
 
 describe('counts of tags', () => {
-  it('are the same before, during and after folding', async () => {
+  it('are the same before, during and after aggregation', async () => {
     const { orgId, from } = await newOrganization();
     const one = { name: 'n', value: '1' };
     await accept(database.pool, orgId, [
@@ -47,7 +47,7 @@ describe('counts of tags', () => {
     assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 3 }, expected[1]]);
   });
 
-  it('are exact for every reader while many send and several fold', async () => {
+  it('are exact for every reader while many send and several aggregate', async () => {
     const { orgId, from } = await newOrganization();
     let sent = 0;
     let sending = true;
@@ -57,7 +57,7 @@ describe('counts of tags', () => {
         sent++;
       }
     };
-    const fold = async () => {
+    const aggregate = async () => {
       while (sending) await aggregateTags(database.pool, 7);
     };
     const read = async () => {
@@ -69,7 +69,7 @@ describe('counts of tags', () => {
         assert.ok(found >= before && found <= sent + 4, `${found} counted, ${before} to ${sent} sent`);
       }
     };
-    const others = [fold(), fold(), read(), read()];
+    const others = [aggregate(), aggregate(), read(), read()];
     await Promise.all([send(), send(), send(), send()]).finally(() => (sending = false));
     await Promise.all(others);
     assert.deepEqual(await listTags(database.pool, orgId, null, 100), [{ ...KIND, count: 240 }]);
@@ -77,17 +77,17 @@ describe('counts of tags', () => {
 });
 
 describe('accepting', () => {
-  it('an email does not wait for a transaction with the same tags, nor for folding', async () => {
+  it('an email does not wait for a transaction with the same tags, nor for aggregation', async () => {
     const { orgId, from } = await newOrganization();
     await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
     await transaction(database.pool, async (batch) => {
       await accept(batch, orgId, [newEmail({ ...from, tags: [KIND] })]);
-      await transaction(database.pool, async (folding) => {
-        await aggregateTags(folding, 100);
+      await transaction(database.pool, async (aggregating) => {
+        await aggregateTags(aggregating, 100);
         await transaction(database.pool, async (single) => {
           await single.query('SET LOCAL lock_timeout = 1');
           await acceptOne(single, orgId, { ...from, tags: [KIND] });
-          assert.equal(await aggregateTags(single, 100), 0, 'only one transaction folds');
+          assert.equal(await aggregateTags(single, 100), 0, 'only one transaction aggregates');
           assert.deepEqual(await listTags(single, orgId, null, 100), [{ ...KIND, count: 2 }]);
         });
       });
@@ -97,7 +97,7 @@ describe('accepting', () => {
 });
 
 describe('startFoldingCounts', () => {
-  it('folds additions until it is stopped', async () => {
+  it('aggregates additions until it is stopped', async () => {
     const { orgId, from } = await newOrganization();
     const errors: unknown[] = [];
     const stop = startFoldingCounts(database.pool, (error) => errors.push(error));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { readDue, readOutbox, type WaitingRow } from '../../src/store/emails/waiting.ts';
 import { useDatabase } from '../support/database.ts';
-import { explaining, flat, type PlanNode } from '../support/plans.ts';
+import { explainEach } from '../support/plans.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase();
@@ -99,23 +99,17 @@ describe('the backlog of due work', () => {
       Array.from({ length: 2_000 }, () => newEmail(domain)),
     );
     await pool.query('ANALYZE emails, outbox');
-    const client = await pool.connect();
-    const plans: PlanNode[] = [];
-    try {
-      for (const mode of ['force_generic_plan', 'force_custom_plan']) {
-        await client.query(`SET plan_cache_mode = ${mode}`);
-        await readOutbox(explaining(client, plans));
-        await readDue(explaining(client, plans));
-      }
-    } finally {
-      client.release(true);
-    }
-    assert.equal(plans.length, 4);
-    const scans = plans.flatMap(flat).filter((node) => node['Node Type'] === 'Seq Scan');
-    const whole = new Set(scans.map((node) => node['Relation Name']));
-    // These tables are small, and an index is scanned once for each row.
-    whole.delete('webhook_endpoints');
-    whole.delete('organizations');
-    assert.deepEqual([...whole], [], 'tables that are read sequentially');
+    const works = [
+      ['the outbox', readOutbox],
+      ['due work', readDue],
+    ] as const;
+    await explainEach(pool, works, (steps, message) => {
+      const scans = steps.filter((node) => node['Node Type'] === 'Seq Scan');
+      const whole = new Set(scans.map((node) => node['Relation Name']));
+      // These tables are small, and an index is scanned once for each row.
+      whole.delete('webhook_endpoints');
+      whole.delete('organizations');
+      assert.deepEqual([...whole], [], message);
+    });
   });
 });

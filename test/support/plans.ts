@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import pg from 'pg';
-import type { Db } from '../../src/store/postgres/pool.ts';
+import type { Db, Pool } from '../../src/store/postgres/pool.ts';
 
-/** A step of a plan that was carried out, as EXPLAIN (ANALYZE) tells it. */
+/** A step of an executed plan, as EXPLAIN (ANALYZE) reports it. */
 export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -12,11 +13,39 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
+/** Work whose statements are explained, with its name. */
+type Explained = readonly [what: string, work: (db: Db) => Promise<unknown>];
+
 /**
- * Runs each statement as it is and notes its plan: the one that Postgres keeps (generic) or makes for its values
- * (custom), as the client's `plan_cache_mode` says.
+ * Passes the steps of the plans of each work to `check`: with the generic plan that Postgres keeps, and with plans for the
+ * values. Changes are rolled back.
  */
-export function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
+export async function explainEach(
+  pool: Pool,
+  works: readonly Explained[],
+  check: (steps: readonly PlanNode[], message: string) => void,
+  modes: readonly ('generic' | 'custom')[] = ['generic', 'custom'],
+): Promise<void> {
+  for (const mode of modes) {
+    const client = await pool.connect();
+    try {
+      await client.query(`SET plan_cache_mode = force_${mode}_plan`);
+      for (const [what, work] of works) {
+        const plans: PlanNode[] = [];
+        await client.query('BEGIN');
+        await work(explaining(client, plans));
+        await client.query('ROLLBACK');
+        assert.ok(plans.length > 0, what);
+        check(plans.flatMap(flat), `${what} with a ${mode} plan: ${JSON.stringify(plans, null, 1)}`);
+      }
+    } finally {
+      client.release(true);
+    }
+  }
+}
+
+/** Executes each statement and collects its plan. */
+function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
   const query = async ({ text, values }: pg.QueryConfig) => {
     const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
     await client.query(`PREPARE explained AS ${text}`);
@@ -30,7 +59,7 @@ export function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
   return { query } as unknown as Db;
 }
 
-/** Runs each statement by the plan that its connection has kept of it, notes how that went, and gives no rows. */
+/** Executes each statement by the plan that its connection has cached, collects that plan, and returns no rows. */
 export function explainingKept(client: pg.PoolClient, plans: PlanNode[]): Db {
   const query = async ({ name, values }: pg.QueryConfig) => {
     const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
@@ -57,12 +86,12 @@ export function flat(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(flat)];
 }
 
-/** Rows that a step has given. */
+/** Rows that a step returned. */
 export function rowsOf(node: PlanNode): number {
   return node['Actual Rows'] * node['Actual Loops'];
 }
 
-/** Rows that a step has looked at, also in vain. */
+/** Rows that a step read, with those that it filtered out. */
 export function readBy(node: PlanNode): number {
   return rowsOf(node) + (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops'];
 }
