@@ -15,18 +15,18 @@ import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** WCAG 2.2 at level AA, and what axe's authors hold to be good besides. Frames hold what customers wrote. */
+/** WCAG 2.2 at level AA and axe's best practices. Frames contain emails of customers and are not checked. */
 const OPTIONS: RunOptions = {
   runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
   resultTypes: ['violations'],
   iframes: false,
 };
 
-/** What is serious or worse, each with the elements that have it. */
-async function faults(page: Page): Promise<string[]> {
+/** Serious and critical violations, each with its elements. */
+async function violations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(OPTIONS)})`);
-  return violations
+  const { violations: found } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(OPTIONS)})`);
+  return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}\n  ${failureSummary}`));
 }
@@ -49,7 +49,7 @@ test('axe finds nothing serious on any page, light or dark, wide or narrow', asy
   await inviteElsewhere(dev);
   const tab = await openTab(t, browser);
   await signIn(tab, dev, '/members');
-  // An invitation's link is shown once, to who invites.
+  // The link of an invitation is shown once.
   await tab.getByLabel('Email').fill('new@example.com');
   await tab.getByRole('button', { name: 'Make an invitation link' }).click();
   const invitation = await tab.locator('code', { hasText: '/dashboard/invitations/' }).first().textContent();
@@ -58,48 +58,48 @@ test('axe finds nothing serious on any page, light or dark, wide or narrow', asy
   const finder = visitor({ url: dev.base_url });
   await finder.signIn(dev.dashboard_email, dev.dashboard_password);
   const found = await findPages(finder);
-  const strangers = ['/dashboard/sign-in', new URL(invitation ?? '', dev.base_url).pathname];
+  const publicPaths = ['/dashboard/sign-in', new URL(invitation ?? '', dev.base_url).pathname];
 
   await t.test('every page was found', () => {
-    const known = [...found.keys(), ...strangers.map(patternOf)];
+    const known = [...found.keys(), ...publicPaths.map(patternOf)];
     const missing = PATTERNS.filter((pattern) => !known.includes(pattern));
-    assert.deepEqual(missing, [], 'no page that content.ts has filled links to these');
+    assert.deepEqual(missing, [], 'no page links to these');
   });
 
-  const pages: [pattern: string, path: string, isForAnybody: boolean][] = [
-    ...strangers.map((path) => [patternOf(path) ?? '', path, true] as [string, string, boolean]),
-    // Files, and frames with what customers wrote, are not ours to judge.
+  const pages: [pattern: string, path: string, isPublic: boolean][] = [
+    ...publicPaths.map((path) => [patternOf(path) ?? '', path, true] as [string, string, boolean]),
+    // Files, and frames with emails of customers, are not checked.
     ...[...found].flatMap(([pattern, { path, isWhole }]) =>
       isWhole ? [[pattern, path, false] as [string, string, boolean]] : [],
     ),
   ];
   for (const viewport of [DESKTOP, PHONE]) {
     const member = await openTab(t, browser, { viewport, storageState });
-    const stranger = await openTab(t, browser, { viewport });
-    for (const [pattern, path, isForAnybody] of pages) {
-      const page = isForAnybody ? stranger : member;
+    const visitorTab = await openTab(t, browser, { viewport });
+    for (const [pattern, path, isPublic] of pages) {
+      const page = isPublic ? visitorTab : member;
       let status: number | undefined;
-      // Loaded once: who changes to dark does not load it anew either.
+      // A change of the color scheme does not reload the page.
       for (const colorScheme of ['light', 'dark'] as const) {
         await t.test(`${pattern}, ${colorScheme}, ${viewport.width} px`, async () => {
           await page.emulateMedia({ colorScheme });
           status ??= (await page.goto(dev.base_url + path))?.status();
           assert.equal(status, 200);
           assert.equal(await page.evaluate(`matchMedia('(prefers-color-scheme: ${colorScheme})').matches`), true);
-          assert.deepEqual(await faults(page), []);
+          assert.deepEqual(await violations(page), []);
           const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-          assert.ok(width <= viewport.width, `it scrolls sideways: ${width} px`);
+          assert.ok(width <= viewport.width, `the page is ${width} px wide`);
         });
       }
     }
   }
 
-  await t.test('it would be told', async () => {
+  await t.test('axe reports an input without a label', async () => {
     await tab.setContent('<html lang="en"><title>x</title><main><h1>x</h1><input></main>');
-    const told = await faults(tab);
+    const found = await violations(tab);
     assert.ok(
-      told.some((fault) => fault.startsWith('label: ')),
-      told.join('\n'),
+      found.some((violation) => violation.startsWith('label: ')),
+      found.join('\n'),
     );
   });
 });

@@ -1,54 +1,26 @@
-import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
+import { recordingServer } from '../providers/servers.ts';
 import { eventually } from '../support/eventually.ts';
+import { call } from '../support/start.ts';
 
-/** What a customer's server was posted. */
+/** The requests to a webhook receiver. */
 export interface Hook {
   readonly url: string;
   readonly posts: { readonly id: string; readonly body: string }[];
-  /** What it answers from now on; 200 at first. */
+  /** Its answer to further requests; 200 at first. */
   status: number;
 }
 
-/** A customer's server that takes events. Ends with the test. */
+/** A webhook receiver. It ends with the test. */
 export async function listenToHooks(t: TestContext): Promise<Hook> {
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => {
-      hook.posts.push({ id: String(request.headers['webhook-id']), body });
-      response.writeHead(hook.status).end(hook.status < 300 ? 'thanks' : 'the order system is being updated');
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  const hook: Hook = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
-    posts: [],
-    status: 200,
-  };
-  return hook;
-}
-
-/** A request to the API with the key of `npm start`, or another one. @throws AssertionError when it is refused */
-export async function call<T = Record<string, unknown>>(
-  { base_url, api_key }: Pick<DevFile, 'base_url' | 'api_key'>,
-  method: string,
-  path: string,
-  json?: unknown,
-): Promise<T> {
-  const response = await fetch(base_url + path, {
-    method,
-    headers: { authorization: `Bearer ${api_key}`, ...(json !== undefined && { 'content-type': 'application/json' }) },
-    ...(json !== undefined && { body: JSON.stringify(json) }),
+  const posts: Hook['posts'] = [];
+  const { url } = await recordingServer(t, ({ headers, body }) => {
+    posts.push({ id: String(headers['webhook-id']), body: body.toString() });
+    return { status: hook.status, body: hook.status < 300 ? 'thanks' : 'the order system is being updated' };
   });
-  const text = await response.text();
-  assert.ok(response.ok, `${method} ${path}: ${text}`);
-  return (text === '' ? {} : JSON.parse(text)) as T;
+  const hook: Hook = { url: `${url}/hooks`, posts, status: 200 };
+  return hook;
 }
 
 /** A valid email of the organization of `npm start`. */
@@ -74,7 +46,7 @@ const HTML = `<div style="font-family: sans-serif; max-width: 32rem; margin: 2re
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 const receipt = [{ name: 'kind', value: 'receipt' }];
 
-/** Emails of every fate, by what the simulator makes of the address. */
+/** Emails with every outcome, by the simulator's addresses. */
 const EMAILS: readonly Record<string, unknown>[] = [
   {
     to: 'clicked+grace@example.com',
@@ -97,8 +69,8 @@ const EMAILS: readonly Record<string, unknown>[] = [
 ];
 
 /**
- * Fills the organization of `npm start` with what a small shop may have: emails of every fate, a batch, chat messages, a
- * webhook endpoint that works and one that does not, suppressions, a domain that waits for its records, keys. The newest email has all that an email can have.
+ * Fills the organization of `npm start` as a small shop would: emails with every outcome, a batch, chat-app messages, a webhook
+ * endpoint that works and one that fails, suppressions, a pending domain, keys. The latest email has every field.
  */
 export async function fillOrganization(t: TestContext, dev: DevFile): Promise<void> {
   const [works, fails] = [await listenToHooks(t), await listenToHooks(t)];
@@ -128,7 +100,7 @@ export async function fillOrganization(t: TestContext, dev: DevFile): Promise<vo
       mail(dev, { to: `${name}@example.com`, subject: `June at Northwind, no. ${n + 1}` }),
     ),
   });
-  const newest = await sendMail(dev, {
+  const latest = await sendMail(dev, {
     to: ['Ada Lovelace <ada@example.com>', 'opened+charles@example.com'],
     cc: 'office@example.com',
     html: HTML,
@@ -136,13 +108,13 @@ export async function fillOrganization(t: TestContext, dev: DevFile): Promise<vo
     attachments: [{ filename: 'invoice-4711.txt', content: Buffer.from('1 book').toString('base64') }],
   });
   await eventually(
-    'the newest email is delivered',
+    'the latest email is delivered',
     async () => {
-      const { status } = await call(dev, 'GET', `/v1/emails/${newest}`);
+      const { status } = await call(dev, 'GET', `/v1/emails/${latest}`);
       return status === 'opened' || status === 'delivered';
     },
     30_000,
   );
-  await eventually('the endpoint was told', () => works.posts.some(({ body }) => body.includes(newest)), 30_000);
-  await eventually('the other one too', () => fails.posts.length > 0, 30_000);
+  await eventually('the endpoint is notified', () => works.posts.some(({ body }) => body.includes(latest)), 30_000);
+  await eventually('the other endpoint is notified', () => fails.posts.length > 0, 30_000);
 }

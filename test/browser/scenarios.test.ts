@@ -4,9 +4,9 @@ import type { Browser, Page } from 'playwright-core';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, signIn } from './browser.ts';
-import { call, listenToHooks, sendMail } from './content.ts';
+import { listenToHooks, sendMail } from './content.ts';
 
 /** User scenarios in the dashboard of `npm start`, in a browser. */
 test('in a browser', async (t) => {
@@ -37,8 +37,8 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.keyboard.type('not the password');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').filter({ hasText: 'not right' }).waitFor();
-    assert.equal(await page.getByLabel('Email').inputValue(), dev.dashboard_email, 'what was typed stays');
-    assert.equal(await page.getByLabel('Password').inputValue(), '', 'but for the password');
+    assert.equal(await page.getByLabel('Email').inputValue(), dev.dashboard_email, 'the typed email stays');
+    assert.equal(await page.getByLabel('Password').inputValue(), '', 'the password does not stay');
     await email.waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.type(dev.dashboard_password);
@@ -88,7 +88,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await signIn(page, dev);
     const figure = page.locator('figure[data-chart]').first();
     await figure.locator('canvas').waitFor();
-    // What has just happened is in the last bar.
+    // Recent events are in the last bar.
     const { width = 0, height = 0 } = (await figure.locator('.u-over').boundingBox()) ?? {};
     await figure.locator('.u-over').hover({ position: { x: width - 2, y: height / 2 } });
     await figure.locator('.reading', { hasText: /clicked [1-9]/ }).waitFor();
@@ -210,7 +210,7 @@ function inSeconds(seconds: number): string {
   return new Date(Date.now() + seconds * 1_000).toISOString();
 }
 
-/** Notes something in the page that is gone when it is loaded anew. */
+/** Sets a mark in the page that a reload removes. */
 async function mark(page: Page): Promise<void> {
   await page.evaluate('window.isMarked = true');
 }
@@ -219,7 +219,7 @@ async function isMarked(page: Page): Promise<boolean> {
   return page.evaluate<boolean>('window.isMarked === true');
 }
 
-/** What the keyboard is at, in the words that people read; empty when it has left the page. */
+/** The text of the focused element; empty when none has the focus. */
 async function focused(page: Page): Promise<string> {
   return page.evaluate<string>(`(() => {
     const { activeElement: at, body } = document;
@@ -227,7 +227,7 @@ async function focused(page: Page): Promise<string> {
   })()`);
 }
 
-/** Presses Tab until something with this text has the focus. */
+/** Presses Tab until an element with this text has the focus. */
 async function tabTo(page: Page, text: string): Promise<void> {
   for (let n = 0; n < 80; n++) {
     await page.keyboard.press('Tab');

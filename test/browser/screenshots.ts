@@ -12,12 +12,12 @@ import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
 
 /**
- * `npm run screenshots`: a picture of each page for docs/, of an organization with plausible content. Those that are there
- * are replaced, for a picture of a page that is gone shall not stay.
+ * `npm run screenshots`: a picture of each page for docs/, of an organization with plausible content. It replaces all pictures,
+ * so that none of a removed page stays.
  */
 const FOLDER = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url));
-const COLOURS = 96;
-/** Pages that are shown otherwise too. */
+const COLORS = 96;
+/** Pages with a second picture. */
 const DARK = '/dashboard';
 const ON_A_PHONE = '/dashboard/emails/:id';
 
@@ -28,9 +28,9 @@ test('a picture of each page', async (t) => {
   await storePast(dev);
   await mkdir(FOLDER, { recursive: true });
   for (const name of await readdir(FOLDER)) if (name.endsWith('.png')) await rm(FOLDER + name);
-  const stranger = await openTab(t, browser);
-  await stranger.goto(`${dev.dashboard_url}/sign-in`);
-  await take(stranger, 'sign-in');
+  const signedOut = await openTab(t, browser);
+  await signedOut.goto(`${dev.dashboard_url}/sign-in`);
+  await take(signedOut, 'sign-in');
   const member = await openTab(t, browser);
   await signIn(member, dev);
   const storageState = await member.context().storageState();
@@ -57,17 +57,17 @@ function nameOf(pattern: string): string {
   return words.map((word) => (word.startsWith(':') ? 'one' : word)).join('-') || 'overview';
 }
 
-/** Writes what the window shows, with so few colours that all pictures together stay small. */
+/** Writes a picture of the window with few colors, so that the files stay small. */
 async function take(page: Page, name: string): Promise<void> {
   const { buffer } = new Uint8Array(await page.screenshot({ animations: 'disabled' }));
   const image = upng.decode(buffer);
   await writeFile(
     `${FOLDER}${name}.png`,
-    Buffer.from(upng.encode(upng.toRGBA8(image), image.width, image.height, COLOURS)),
+    Buffer.from(upng.encode(upng.toRGBA8(image), image.width, image.height, COLORS)),
   );
 }
 
-/** Counts of a day that nobody has lived, so that the overview's chart has something to show: more by day than by night. */
+/** Stores counts for the chart of the overview, more by day than by night. */
 async function storePast(dev: DevFile): Promise<void> {
   const pool = makePool(dev.database_url, 'screenshots', 1, () => undefined);
   try {

@@ -14,16 +14,16 @@ import { compose } from '../support/composed.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
-/** Milliseconds that the provider takes for an answer, so that calls are under way when the backup is made. */
+/** Milliseconds until the provider answers, so that calls are in flight during the backup. */
 const SLOW = 25_000;
-/** Until the later scheduled emails are due: after the backup, and after the restore. */
+/** Milliseconds until the scheduled emails are due: after the backup, and after the restore. */
 const DUE = { soon: 12_000, late: 90_000 };
 const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email', 'worker-chat'];
 
 /**
- * docs/operating.md, "Backup and restore": a copy of Postgres is made while messages are on their way, the service goes on,
- * then all is lost and the copy comes back.
- * @param temporal `empty`: it knows of nothing, as the guide has it; `ahead`: it lived on, and knows of more than the copy
+ * docs/operating.md, "Backup and restore": Postgres is copied while messages are in flight, the service continues, then all is
+ * lost and the copy is restored.
+ * @param temporal `empty`: without workflows, as in the guide; `ahead`: with workflows that are newer than the copy
  */
 export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ahead'): Promise<void> {
   await built();
@@ -60,26 +60,26 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   const inMs = (ms: number) => ({ scheduled_at: new Date(Date.now() + ms).toISOString() });
   const many = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}-${i}@example.net`);
 
-  // Under way when the backup is made: the attempt is in it, and its end is not.
-  const flying = many('flying', 10);
+  // In flight during the backup, which contains the attempts without their outcomes.
+  const inFlight = many('in-flight', 10);
   await setBehaviour(first.simulatorUrl, { latency_ms: SLOW });
-  for (const to of flying) await post('/v1/emails', email(to));
+  for (const to of inFlight) await post('/v1/emails', email(to));
   const openAttempts = async () => {
     const { rows } = await pool.query<{ count: number }>(
       'SELECT count(*)::int AS count FROM attempts WHERE outcome IS NULL',
     );
     return rows[0]?.count;
   };
-  await eventually('the provider is called', async () => (await openAttempts()) === flying.length, SLOW);
+  await eventually('the provider is called', async () => (await openAttempts()) === inFlight.length, SLOW);
 
-  // Not begun when the backup is made: nothing in it tells that they are sent afterwards.
+  // Not begun at the backup, and sent after it.
   const workers = [...first.containers('worker-email'), ...first.containers('worker-chat')];
   const ended = Promise.all(workers.map((worker) => worker.stop()));
-  // So that they have asked for work for the last time.
+  // Until their last poll for tasks has ended.
   await sleep(1_000);
-  const waiting = [...many('single', 20), ...many('batch', 200)];
-  for (const to of waiting.slice(0, 20)) await post('/v1/emails', email(to));
-  await post('/v1/emails/batch', { emails: waiting.slice(20).map((to) => email(to)) });
+  const pending = [...many('single', 20), ...many('batch', 200)];
+  for (const to of pending.slice(0, 20)) await post('/v1/emails', email(to));
+  await post('/v1/emails/batch', { emails: pending.slice(20).map((to) => email(to)) });
   const copies = many('copy', 3);
   await post('/v1/emails', email('', { to: copies, marketing: true }));
   const chats = Array.from({ length: 3 }, (_, i) => `+49151000000${i}9`);
@@ -88,52 +88,52 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   await post('/v1/emails', email('late@example.net', inMs(DUE.late)));
   const backup = join(folder, 'backup');
   await baseBackup(lost.adminUrl, join(lost.home.postgres, 'data'), backup);
-  assert.equal(await openAttempts(), flying.length, 'still under way after the backup');
+  assert.equal(await openAttempts(), inFlight.length, 'still in flight after the backup');
   t.diagnostic(
-    `backup made of ${flying.length} calls under way and ${waiting.length + chats.length + 3} messages that wait`,
+    `backup of ${inFlight.length} calls in flight and ${pending.length + chats.length + 3} pending messages`,
   );
 
-  // The service goes on.
+  // The service continues.
   assert.deepEqual(await ended, [0, 0, 0]);
   await setBehaviour(first.simulatorUrl, {});
   for (const worker of workers) await worker.start();
   const since = many('since', 5);
   for (const to of since) await post('/v1/emails', email(to));
-  const before = [...flying, ...chats, ...waiting, ...copies, 'soon@example.net'];
+  const before = [...inFlight, ...chats, ...pending, ...copies, 'soon@example.net'];
   const provider = readProvider(first.inbox);
   const arrived = (to: string) => provider.read().get(to)?.length ?? 0;
   await eventually('all is sent', () => [...before, ...since].every((to) => arrived(to) > 0), 60_000);
   assert.equal(arrived('late@example.net'), 0, 'not due yet');
 
-  // All is lost but the backup, the secrets and the files, and what the provider knows.
+  // Only the backup, the secrets, the files and the provider's data remain.
   await first.kill();
   await pool.end();
   const restored = await makeHomeFolder();
   for (const kept of ['secrets', 'volumes']) await cp(join(folder, kept), join(restored, kept), { recursive: true });
   await restoreBackup(backup, join(restored, 'postgres', 'data'));
   if (temporal === 'empty') await lost.stop();
-  const ground = await startOwnServers(restored);
-  after(() => ground.stop());
-  const { temporalAddress } = temporal === 'empty' ? ground : lost;
-  const second = await compose({ folder: restored, ...ground, temporalAddress, settings, simulator });
+  const restoredServers = await startOwnServers(restored);
+  after(() => restoredServers.stop());
+  const { temporalAddress } = temporal === 'empty' ? restoredServers : lost;
+  const second = await compose({ folder: restored, ...restoredServers, temporalAddress, settings, simulator });
   after(() => second.kill());
-  const database = makePool(ground.databaseUrl, 'test', 3, () => undefined);
+  const database = makePool(restoredServers.databaseUrl, 'test', 3, () => undefined);
   after(() => database.end());
   await second.start('migrate', 'simulator');
   const { rows } = await database.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM emails WHERE status IN ('queued', 'scheduled')`,
   );
-  const open = flying.length + waiting.length + 3;
+  const open = inFlight.length + pending.length + 3;
   assert.equal(rows[0]?.count, open, 'emails that are open in the backup');
-  const told: object = await second.admin('after-restore');
-  assert.deepEqual(told, { emails: open, messages: chats.length, asked: 'postmark' });
+  const report: object = await second.admin('after-restore');
+  assert.deepEqual(report, { emails: open, messages: chats.length, asked: 'postmark' });
   await second.start(...SENDING.slice(2));
   await assert.rejects(() => second.admin('after-restore'), /stop the API and the workers first/);
 
   const again = readProvider(second.inbox);
   const began = Date.now();
   await eventually(
-    'every message is at its end',
+    'every message has ended',
     async () => {
       const { rowCount } = await database.query(
         `SELECT FROM emails WHERE status IN ('queued', 'scheduled')
@@ -143,7 +143,7 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
     },
     120_000,
   );
-  t.diagnostic(`all at their end ${((Date.now() - began) / 1_000).toFixed(1)} s after the start`);
+  t.diagnostic(`all ended ${((Date.now() - began) / 1_000).toFixed(1)} s after the start`);
   const ledger = again.read();
   const wanted = [...before, ...since, 'late@example.net'];
   const wrong = wanted.flatMap((to) => {
@@ -151,9 +151,9 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
     return times === 1 ? [] : `${to}: ${times} times`;
   });
   assert.deepEqual(wrong, [], 'everything is at the provider exactly once');
-  assert.equal(ledger.size, wanted.length, 'and nothing else is');
+  assert.equal(ledger.size, wanted.length, 'the provider has no other message');
   const { rows: statuses } = await database.query(
     `SELECT DISTINCT status FROM emails WHERE status NOT IN ('sent', 'delivered')`,
   );
-  assert.deepEqual(statuses, [], 'and the API says so');
+  assert.deepEqual(statuses, [], 'the API reports them as sent');
 }

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
@@ -11,12 +8,13 @@ import type { DevFile } from '../../src/main/dev-file.ts';
 import { inFuture } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { httpServer } from '../providers/servers.ts';
+import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 
 /**
- * Words that stand for what is nobody else's business, each in a place of its own, are sent through everything that a
- * message may come to. None of them may then be in a log of ours, nor in anything that Temporal keeps.
+ * Words for private data, each in its own field, which are sent through every state of a message. None of them may be in
+ * our logs or in Temporal.
  */
 const WORDS = {
   name: 'canaryname',
@@ -60,18 +58,18 @@ test('no log and no workflow holds an address, a body, a file or a secret', asyn
   const secrets: Record<string, string> = { ...WORDS, ...(await send(t, dev, home)) };
   const client = await temporalClient(t, dev);
   await eventually(
-    'nothing is under way but what waits for a day',
+    'no message is in flight but one that is due in a day',
     async () => {
       const { count } = await client.workflow.count(
         `ExecutionStatus = 'Running' AND WorkflowType IN ('deliverGroup', 'deliverChat')`,
       );
-      const left = await statusCount(dev, 'queued');
-      return count === 0 && left === 0;
+      const { emails } = await call<{ emails: unknown[] }>(dev, 'GET', '/v1/emails?status=queued');
+      return count === 0 && emails.length === 0;
     },
     90_000,
   );
 
-  // All that Temporal tells of every workflow: events, payloads, summaries, memo, attributes, failures.
+  // All that Temporal stores of every workflow: events, payloads, summaries, memo, attributes, failures.
   const kept: Buffer[] = [];
   const types = new Set<string>();
   for await (const { workflowId, type } of client.workflow.list()) {
@@ -85,7 +83,7 @@ test('no log and no workflow holds an address, a body, a file or a secret', asyn
     assert.ok(types.has(type), `no workflow was a ${type}: ${[...types].join()}`);
   }
   const shown = { masked: 'c***@canaryhost.example', workflow: 'deliverEmail' };
-  assert.deepEqual(foundIn(written, shown), Object.keys(shown), 'what is shown by intent is found');
+  assert.deepEqual(foundIn(written, shown), Object.keys(shown), 'data that is stored on purpose is found');
 
   assert.equal(await launched.end(), 0);
   const folder = join(home, 'temporal');
@@ -97,24 +95,32 @@ test('no log and no workflow holds an address, a body, a file or a secret', asyn
     assert.deepEqual(linesWith(log, secrets), [], `${part}.log`);
     if (part === 'api') assert.ok(log.split('\n').length > 50, `only this was logged: ${log}`);
   }
-  // It shows its own user's password and key, as it must.
+  // `npm start` prints the password and key of its user.
   const others = Object.fromEntries(
     Object.entries(secrets).filter(([name]) => !/^(?:dashboardPassword|apiKey)$/.test(name)),
   );
-  assert.deepEqual(linesWith(launched.output(), others), [], 'what was printed');
+  assert.deepEqual(linesWith(launched.output(), others), [], 'the output of npm start');
 });
 
-/** Sends everything. @returns secrets that were made on the way */
+/** Sends messages of every kind. @returns the created secrets */
 async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<string, string>> {
-  const hook = await endpoint(t);
-  const { secret } = await call(dev, '/v1/webhooks', { url: `${hook}/${WORDS.hook}?key=${WORDS.hook}` });
-  const { api_key: other } = await call(dev, '/v1/keys', { preset: 'read_only' });
-  await call(dev, '/v1/suppressions', { email: WORDS.suppressed });
-  // A provider that has lost its way.
+  let requests = 0;
+  // Fails once, and answers with a word that must not be logged.
+  const hook = await httpServer(t, (_, response) => {
+    response.writeHead(++requests === 1 ? 500 : 200).end(WORDS.hookAnswer);
+  });
+  const { secret } = await call(dev, 'POST', '/v1/webhooks', { url: `${hook}/${WORDS.hook}?key=${WORDS.hook}` });
+  const { api_key: other } = await call(dev, 'POST', '/v1/keys', { preset: 'read_only' });
+  await call(dev, 'POST', '/v1/suppressions', { email: WORDS.suppressed });
+  // Ambiguous answers of the provider.
   for (const behaviour of [{ reset_after_accept: 1 }, { garbage: 1 }, { fail_next: 1 }]) {
     await setBehaviour(dev.inbox_url ?? '', behaviour);
     const id = await email(dev, {});
-    await eventually('it is sent', async () => (await call(dev, `/v1/emails/${id}`))['status'] !== 'queued', 30_000);
+    await eventually(
+      'it is sent',
+      async () => (await call(dev, 'GET', `/v1/emails/${id}`))['status'] !== 'queued',
+      30_000,
+    );
   }
   await setBehaviour(dev.inbox_url ?? '', {});
 
@@ -123,34 +129,29 @@ async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<
   await email(dev, { marketing: true, to: WORDS.marketed, html: `${WORDS.html} {{{unsubscribe_url}}}` });
   for (const to of [WORDS.bounced, WORDS.complained, WORDS.failedOnce, WORDS.failed]) await email(dev, { to });
   const late = await email(dev, { to: WORDS.late, scheduled_at: inFuture({ days: 1 }) });
-  await call(dev, `/v1/emails/${late}`, { scheduled_at: inFuture({ days: 2 }) }, 'PATCH');
+  await call(dev, 'PATCH', `/v1/emails/${late}`, { scheduled_at: inFuture({ days: 2 }) });
   const canceled = await email(dev, { scheduled_at: inFuture({ days: 1 }) });
-  await call(dev, `/v1/emails/${canceled}/cancel`, {});
-  await call(
-    dev,
-    '/v1/emails',
-    mail(dev, { attachments: [{ filename: 'a', path: `http://127.0.0.1/${WORDS.path}` }] }),
-    'POST',
-    422,
-  );
+  await call(dev, 'POST', `/v1/emails/${canceled}/cancel`, {});
+  const attachments = [{ filename: 'a', path: `http://127.0.0.1/${WORDS.path}` }];
+  await call(dev, 'POST', '/v1/emails', mail(dev, { attachments }), 422);
   const emails = Array.from({ length: 120 }, () => ({ ...mail(dev, { to: WORDS.member }), attachments: undefined }));
-  await call(dev, '/v1/emails/batch', { emails });
+  await call(dev, 'POST', '/v1/emails/batch', { emails });
 
   const meta = { number: '+12025550199', provider: 'meta', phone_number_id: '12025550199', access_token: 'a-token' };
-  await call(dev, '/v1/chatapp/numbers', meta);
+  await call(dev, 'POST', '/v1/chatapp/numbers', meta);
   const own = {
     number: '+12025550198',
     provider: 'meta',
     phone_number_id: '12025550198',
     access_token: WORDS.numberToken,
   };
-  await call(dev, '/v1/chatapp/numbers', own);
-  await call(dev, '/v1/chatapp', { from: own.number, to: WORDS.number, text: WORDS.chat });
+  await call(dev, 'POST', '/v1/chatapp/numbers', own);
+  await call(dev, 'POST', '/v1/chatapp', { from: own.number, to: WORDS.number, text: WORDS.chat });
   const from = meta.number;
-  await call(dev, '/v1/chatapp', { from, to: WORDS.number, text: WORDS.chat });
-  await call(dev, '/v1/chatapp', { from, to: WORDS.failedNumber, text: WORDS.chat });
+  await call(dev, 'POST', '/v1/chatapp', { from, to: WORDS.number, text: WORDS.chat });
+  await call(dev, 'POST', '/v1/chatapp', { from, to: WORDS.failedNumber, text: WORDS.chat });
   const link = `https://example.com/${WORDS.link}`;
-  await call(dev, '/v1/chatapp', {
+  await call(dev, 'POST', '/v1/chatapp', {
     from,
     to: WORDS.number,
     type: 'document',
@@ -158,9 +159,9 @@ async function send(t: TestContext, dev: DevFile, home: string): Promise<Record<
   });
   const components = [{ type: 'body', parameters: [{ type: 'text', text: WORDS.template }] }];
   const template = { name: 'hello_world', language: 'en_US', components };
-  await call(dev, '/v1/chatapp', { from, to: WORDS.number, type: 'template', template });
+  await call(dev, 'POST', '/v1/chatapp', { from, to: WORDS.number, type: 'template', template });
 
-  await refusedByTheDatabase(dev, join(home, 'logs', 'worker.log'));
+  await sendUnrecordable(dev, join(home, 'logs', 'worker.log'));
   return {
     apiKey: dev.api_key.split('_').at(-1) ?? '',
     otherKey: String(other).split('_').at(-1) ?? '',
@@ -187,48 +188,11 @@ function mail(dev: DevFile, fields: Json): Json {
 }
 
 async function email(dev: DevFile, fields: Json): Promise<string> {
-  return String((await call(dev, '/v1/emails', mail(dev, fields)))['id']);
+  return String((await call(dev, 'POST', '/v1/emails', mail(dev, fields)))['id']);
 }
 
-async function call(
-  dev: DevFile,
-  path: string,
-  body?: Json,
-  method = body ? 'POST' : 'GET',
-  status?: number,
-): Promise<Json> {
-  const response = await fetch(dev.base_url + path, {
-    method,
-    headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as Json;
-  assert.ok(status === undefined ? response.ok : response.status === status, `${path}: ${JSON.stringify(answer)}`);
-  return answer;
-}
-
-async function statusCount(dev: DevFile, status: string): Promise<number> {
-  return ((await call(dev, `/v1/emails?status=${status}`))['emails'] as unknown[]).length;
-}
-
-/** A customer's endpoint that fails once and says what it should not. */
-async function endpoint(t: TestContext): Promise<string> {
-  let asked = 0;
-  const server = createServer((_, response) => {
-    response.statusCode = ++asked === 1 ? 500 : 200;
-    response.end(WORDS.hookAnswer);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** Sends an email of which the database refuses to note that it was sent, with an error that quotes the whole row. */
-async function refusedByTheDatabase(dev: DevFile, log: string): Promise<void> {
+/** Sends an email whose status "sent" the database refuses, with an error that quotes the whole row. */
+async function sendUnrecordable(dev: DevFile, log: string): Promise<void> {
   const client = new pg.Client(dev.database_url);
   await client.connect();
   await client.query(
@@ -246,7 +210,7 @@ async function temporalClient(t: TestContext, dev: DevFile): Promise<Client> {
   return new Client({ connection, namespace: dev.temporal_namespace });
 }
 
-/** Every text and every payload within what Temporal has answered. */
+/** Every text and every payload within an answer of Temporal. */
 function textsIn(value: unknown): Buffer[] {
   if (typeof value === 'string') return [Buffer.from(`${value}\n`)];
   if (value instanceof Uint8Array) return [Buffer.from(value), Buffer.from('\n')];
@@ -254,7 +218,7 @@ function textsIn(value: unknown): Buffer[] {
   return Object.entries(value).flatMap(([key, part]) => [Buffer.from(`${key}\n`), ...textsIn(part)]);
 }
 
-/** The lines that hold a secret, with its name. */
+/** The lines that contain a secret, with its name. */
 function linesWith(log: string, secrets: Readonly<Record<string, string>>): string[] {
   return foundIn(log, secrets).map((name) => {
     const line = log.split('\n').find((each) => foundIn(each, { [name]: secrets[name] ?? '' }).length > 0);

@@ -22,11 +22,11 @@ import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
 const EMAILS = 500;
-/** Milliseconds until all are due: enough for their workflows to be waiting by then. */
+/** Milliseconds until all are due. By then their workflows must wait. */
 const DUE_IN = 30_000;
 /** Milliseconds before and after that instant over which the first cancels are spread. */
 const AROUND = 1_000;
-/** As many of them; the others keep pace with the sending, two for each email that is sent, however fast that goes. */
+/** How many these are. Of the others, two are canceled for each email that is sent. */
 const FIRST = EMAILS / 5;
 const contents = makeEmailContents('a secret key for tests, and long enough');
 const RETRY = { maximumAttempts: 3, initialInterval: 500, maximumInterval: 1_000 };
@@ -38,7 +38,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const temporal = await testNamespace();
   const { pool } = database;
 
-  const taken = new Map<string, number>();
+  const sentById = new Map<string, number>();
   const provider: EmailProvider = {
     name: 'postmark',
     callSize: 500,
@@ -46,7 +46,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     refusal: () => undefined,
     async send(emails) {
       await sleep(Math.random() * 10);
-      for (const { id } of emails) taken.set(id, (taken.get(id) ?? 0) + 1);
+      for (const { id } of emails) sentById.set(id, (sentById.get(id) ?? 0) + 1);
       return emails.map(({ id }) => ({ kind: 'sent', messageId: `provider-${id}` }));
     },
   };
@@ -95,7 +95,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const due = Date.now() + DUE_IN;
   const request = {
     from: 'race@race.example',
-    to: ['somebody@example.com'],
+    to: ['ada@example.com'],
     cc: null,
     bcc: null,
     reply_to: null,
@@ -112,8 +112,8 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   await eventually(
     'all workflows wait',
     async () => {
-      const { rows } = await pool.query<{ left: string }>('SELECT count(*) AS left FROM outbox');
-      return rows[0]?.left === '0';
+      const { rows } = await pool.query<{ rows: string }>('SELECT count(*) AS rows FROM outbox');
+      return rows[0]?.rows === '0';
     },
     DUE_IN,
   );
@@ -129,12 +129,12 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
       .then((status) => answers.push({ id, status }));
   const canceled = () => answers.filter(({ status }) => status === 'canceled').length;
   const asking: Promise<unknown>[] = [];
-  const waiting = accepted.map((email) => ({ email, turn: Math.random() })).sort((a, b) => a.turn - b.turn);
-  while (waiting.length > 0) {
+  const pending = accepted.map((email) => ({ email, turn: Math.random() })).sort((a, b) => a.turn - b.turn);
+  while (pending.length > 0) {
     const first = FIRST * Math.min((Date.now() - due + AROUND) / (2 * AROUND), 1);
-    const isOver = taken.size + canceled() >= EMAILS;
-    const asked = isOver ? EMAILS : first + 2 * taken.size;
-    for (const { email } of waiting.splice(0, Math.max(0, asked - asking.length))) asking.push(cancel(email));
+    const isOver = sentById.size + canceled() >= EMAILS;
+    const asked = isOver ? EMAILS : first + 2 * sentById.size;
+    for (const { email } of pending.splice(0, Math.max(0, asked - asking.length))) asking.push(cancel(email));
     await sleep(5);
   }
   await Promise.all(asking);
@@ -148,13 +148,13 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     },
     60_000,
   );
-  // Whatever is still under way would show by now.
+  // Until calls in flight have ended.
   await sleep(1_000);
 
   const wrong: unknown[] = [];
   for (const { id, status: answer } of answers) {
     const email = await findEmail(pool, contents, organization.id, id);
-    const sent = taken.get(id) ?? 0;
+    const sent = sentById.get(id) ?? 0;
     const events = email?.events.map(({ type }) => type).join(' ');
     const right =
       answer === 'canceled'
@@ -167,5 +167,8 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   }
   assert.deepEqual(wrong, []);
   t.diagnostic(`${canceled()} canceled, ${EMAILS - canceled()} sent`);
-  assert.ok(canceled() > EMAILS / 20 && canceled() < EMAILS - EMAILS / 20, `the race was run: ${canceled()} canceled`);
+  assert.ok(
+    canceled() > EMAILS / 20 && canceled() < EMAILS - EMAILS / 20,
+    `both outcomes occurred: ${canceled()} canceled`,
+  );
 });

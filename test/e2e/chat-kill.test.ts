@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { simulator } from '../providers/simulator.ts';
-import { ended, killBeforeTheAnswer, numbers, taken } from './chats.ts';
+import { ended, killBeforeTheAnswer, numbers, taken } from './chat.ts';
 
 const TO = '+4915123456001';
 

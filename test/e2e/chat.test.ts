@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ChatRequest } from '../../client/index.ts';
-import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
+import type { InboxChat } from '../../dev/simulator/inbox/message.ts';
+import { clientOf, emptyHome, readInbox, runningWorkflows, startSendwright } from '../support/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { ended, killBeforeTheAnswer, nothingRuns, numbers, TIMEOUT_MS, taken } from './chats.ts';
+import { ended, killBeforeTheAnswer, numbers, TIMEOUT_MS, taken } from './chat.ts';
 
-// Side by side: each mostly waits, in a stack of its own.
-describe('messages by chat', { concurrency: true }, () => {
+// Concurrently: each mostly waits, in its own stack.
+describe('chat-app messages', { concurrency: true }, () => {
   test('every type goes out by both providers, up to read, and one fails', async (t) => {
     const dev = await (await startSendwright(t, await emptyHome())).dev();
     const from = await numbers(dev);
@@ -32,14 +33,12 @@ describe('messages by chat', { concurrency: true }, () => {
       const { error, error_code } = await ended(dev, id, 'failed');
       assert.match(String(error), new RegExp(String(error_code)));
     }
-    const inbox = await (await fetch(`${dev.inbox_url ?? ''}/messages?to=%2B4915123450002`)).json();
-    assert.deepEqual(
-      new Set((inbox as { provider: string; type: string }[]).map(({ provider, type }) => `${provider} ${type}`)).size,
-      8,
-    );
+    const inbox = await readInbox<InboxChat>(dev);
+    const received = inbox.filter(({ to }) => to === '+4915123450002');
+    assert.equal(new Set(received.map(({ provider, type }) => `${provider} ${type}`)).size, 8);
   });
 
-  test('a worker killed before a provider has answered: its report tells, and the message arrives once', async (t) => {
+  test('a worker killed before a provider has answered: a report decides, and the message arrives once', async (t) => {
     const started = await startSendwright(t, await emptyHome());
     const dev = await started.dev();
     const inbox = dev.inbox_url ?? '';
@@ -48,12 +47,12 @@ describe('messages by chat', { concurrency: true }, () => {
       [from.twilio, '+4915123456001'],
       [from.meta, '+4915123456002'],
     ] as const) {
-      // The worker is another process after each time.
+      // The worker is another process after each kill.
       const id = await killBeforeTheAnswer(await started.dev(), inbox, sender, to);
       await ended(dev, id, 'delivered');
       assert.equal(await taken(inbox, to), 1);
-      const carried = () => nothingRuns(dev);
-      await eventually('its workflow has ended without sending it again', carried, TIMEOUT_MS);
+      const isDone = async () => (await runningWorkflows(dev)) === 0;
+      await eventually('its workflow has ended without sending it again', isDone, TIMEOUT_MS);
       assert.equal(await taken(inbox, to), 1);
     }
   });

@@ -19,14 +19,14 @@ test('the build needs no development packages, which the image lacks', async () 
     assert.equal(
       packages.size > 0,
       name !== 'health-check',
-      `${name} loads packages, but for what runs every few seconds`,
+      `only the health check, which runs every few seconds, loads no packages`,
     );
   }
 });
 
 /**
- * docker-compose.yml without Docker: its processes with its commands, environments, secrets and volumes, started in its
- * order and judged by its health checks.
+ * docker-compose.yml without Docker: its processes with its commands, environments, secrets and volumes, started in its order,
+ * with its health checks.
  */
 test('the services of docker-compose.yml work together', async (t) => {
   const began = Date.now();
@@ -62,7 +62,7 @@ test('the services of docker-compose.yml work together', async (t) => {
   const email = (to: string, more: object = {}) => {
     return { from: 'Compose <hello@compose.example>', to, subject: 'Compose', text: 'Hello', ...more };
   };
-  const content = Buffer.from('a file that the API keeps and a worker sends').toString('base64');
+  const content = Buffer.from('a file that the API stores and a worker sends').toString('base64');
 
   const sent = Date.now();
   const singles = Array.from({ length: 10 }, (_, i) => `single-${i}@example.net`);
@@ -71,7 +71,7 @@ test('the services of docker-compose.yml work together', async (t) => {
   await post('/v1/emails/batch', { emails: batch.map((to) => email(to)) });
   const soon = new Date(Date.now() + 4_000).toISOString();
   await post('/v1/emails', email('later@example.net', { scheduled_at: soon }));
-  // By both replicas of the API, since either may have the other's volume by mistake.
+  // Through both replicas of the API, which must share their volume.
   const files = ['file-0@example.net', 'file-1@example.net'];
   for (const to of files) await post('/v1/emails', email(to, { attachments: [{ filename: 'a.txt', content }] }));
   await post('/v1/chatapp', { from: number, to: '+4915198765432', text: 'Hello' });
@@ -91,7 +91,7 @@ test('the services of docker-compose.yml work together', async (t) => {
   });
   t.diagnostic(`all sent and reported after ${seconds(sent)} s`);
 
-  const inbox = await taken(composed.simulatorUrl);
+  const inbox = await readSimulator(composed.simulatorUrl);
   assert.deepEqual(inbox.map(({ to }) => to).sort(), [...wanted, '+4915198765432'].sort(), 'each was sent once');
   for (const to of files) {
     const message = inbox.find((one) => one.to === to);
@@ -100,7 +100,7 @@ test('the services of docker-compose.yml work together', async (t) => {
   const later = inbox.find(({ to }) => to === 'later@example.net');
   assert.ok(Date.parse(later?.received_at ?? '') >= Date.parse(soon) - 2, `not before its time: ${later?.received_at}`);
 
-  // The last reports are on their way to endpoints of customers, of which there are none.
+  // Until the last reports are processed.
   await sleep(500);
   const stopping = Date.now();
   const ended = await composed.stop();
@@ -124,15 +124,15 @@ async function list(url: string, headers: object, name: 'emails' | 'chatapp'): P
   return found;
 }
 
-interface Taken {
+interface Received {
   readonly to: string;
   readonly received_at: string;
   readonly attachments?: readonly { readonly filename: string }[];
 }
 
-async function taken(simulatorUrl: string): Promise<Taken[]> {
+async function readSimulator(simulatorUrl: string): Promise<Received[]> {
   const answer = await fetch(`${simulatorUrl}/inbox/messages?limit=1000`);
-  const messages = (await answer.json()) as (Omit<Taken, 'to'> & { to: string | string[] })[];
+  const messages = (await answer.json()) as (Omit<Received, 'to'> & { to: string | string[] })[];
   return messages.map((message) => ({ ...message, to: [message.to].flat().join() }));
 }
 

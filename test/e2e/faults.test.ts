@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { FAULTS } from '../faults/faults.ts';
 import { startHarness } from '../faults/harness.ts';
 
-/** Some of those that take seconds, one of each kind: a process, a connection, a moment, a provider, and the end in good order. */
+/** Faults that take only seconds, of several kinds. */
 const SELECTION = ['api-kill-after-commit', 'postgres-kill', 'shutdown'];
 const SEED = 20_261;
 
-test('nothing is lost, and nothing sent twice', async (t) => {
-  const options = { seconds: 3, minutes: 0, production: false, say: (line: string) => t.diagnostic(line) };
+test('no message is lost or sent twice after a fault', async (t) => {
+  const options = { seconds: 3, minutes: 0, production: false, print: (line: string) => t.diagnostic(line) };
   const harness = await startHarness(options, { proxies: ['api-postgres'] });
   t.after(() => harness.close());
   for (const [index, name] of SELECTION.entries()) {

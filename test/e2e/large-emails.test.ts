@@ -5,12 +5,12 @@ import { eventually } from '../support/eventually.ts';
 import { postmarkSink, smtpSink, startWorkerProcess } from './worker-process.ts';
 
 const HEAP_MB = 512;
-/** A worker without anything to do has some 200 MB. */
+/** An idle worker has about 200 MB. */
 const MAX_RESIDENT_MB = 450;
 const RECIPIENTS = 150;
 const SMALL = 50;
-/** Milliseconds on a machine that does other things too. */
-const TIMEOUT = 300_000;
+/** Long, since the machine may be busy. */
+const TIMEOUT_MS = 300_000;
 
 for (const provider of ['postmark', 'smtp'] as const) {
   test(`a marketing email of ${RECIPIENTS} copies of 2 MB by ${provider} ends no worker and delays no other email`, async (t) => {
@@ -32,15 +32,15 @@ for (const provider of ['postmark', 'smtp'] as const) {
     await accept(pool, other, small);
     worker.startRelay();
 
-    const waiting = async (): Promise<number> => {
+    const pending = async (): Promise<number> => {
       assert.equal(worker.ended(), undefined);
       const { rows } = await pool.query<{ count: number }>(
         `SELECT count(*)::integer AS count FROM emails WHERE status <> 'sent'`,
       );
       return rows[0]?.count ?? NaN;
     };
-    await eventually('all others are sent', async () => (await waiting()) <= 1, TIMEOUT);
-    await eventually('all are sent', async () => (await waiting()) === 0, TIMEOUT);
+    await eventually('all others are sent', async () => (await pending()) <= 1, TIMEOUT_MS);
+    await eventually('all are sent', async () => (await pending()) === 0, TIMEOUT_MS);
     assert.equal(
       sink.requests.reduce((sum, { emails }) => sum + emails, 0),
       RECIPIENTS + SMALL,
@@ -51,7 +51,7 @@ for (const provider of ['postmark', 'smtp'] as const) {
       `SELECT status, count(*)::integer AS copies FROM email_recipients GROUP BY status`,
     );
     assert.deepEqual(rows, [{ status: 'sent', copies: RECIPIENTS }]);
-    t.diagnostic(`the worker had ${Math.round(worker.peakMb())} MB at most`);
+    t.diagnostic(`peak memory of the worker: ${Math.round(worker.peakMb())} MB`);
     assert.ok(worker.peakMb() < MAX_RESIDENT_MB, `the worker had ${worker.peakMb()} MB`);
   });
 }

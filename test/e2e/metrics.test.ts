@@ -1,29 +1,27 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import getPort from 'get-port';
 import { parse } from 'yaml';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { inFuture } from '../http/service.ts';
 import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
+import { answering, httpServer } from '../providers/servers.ts';
 import { eventually } from '../support/eventually.ts';
 import { parsePage, parseQuery } from '../support/prometheus.ts';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { call, emptyHome, startSendwright } from '../support/start.ts';
 
 /**
- * A running service is scraped, and what an operator loads from deploy/ is held to what is found: every metric of the
- * alerts and of the dashboard is there, with its labels.
+ * Scrapes a running service. Every metric and label that the alerts and the dashboard of deploy/ query must exist.
  */
 const fileOf = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 const ALERTS = 'deploy/prometheus/alerts.yml';
 const DASHBOARD = 'deploy/grafana/sendwright.json';
-/** What Prometheus adds to each series. */
+/** Labels that Prometheus adds to each series. */
 const ADDED = ['job', 'instance'];
 
-/** A query of the alerts or the dashboard, and where it stands. */
+/** A query of the alerts or the dashboard, with its place. */
 interface Query {
   readonly where: string;
   readonly expr: string;
@@ -49,7 +47,7 @@ async function panels(): Promise<Query[]> {
   }
   const dashboard = JSON.parse(await fileOf(DASHBOARD)) as { panels: Panel[] };
   return dashboard.panels.flatMap(({ title, targets = [] }) =>
-    // Grafana's own variable, as Grafana fills it in.
+    // Grafana replaces this variable.
     targets.map(({ expr }) => ({ where: title, expr: expr.replaceAll('$__rate_interval', '1m') })),
   );
 }
@@ -61,7 +59,7 @@ test('the metrics of a running service', async (t) => {
     SEND_MAX_ATTEMPTS: '2',
   });
   const dev = await started.dev();
-  await sendEverything(dev);
+  await sendEverything(t, dev);
   const page = async (url: string) => {
     const answer = await fetch(url);
     assert.equal(answer.status, 200, url);
@@ -69,7 +67,7 @@ test('the metrics of a running service', async (t) => {
     return answer.text();
   };
   const pages = await eventually(
-    'all that was sent has come to its end',
+    'all messages have ended',
     async () => {
       const [api, worker] = [await page(`${dev.base_url}/metrics`), await page(`http://127.0.0.1:${port}/metrics`)];
       const isThere = (text: string) => new RegExp(`^sendwright_message_events_total\\{${text}\\} [1-9]`, 'm');
@@ -99,7 +97,7 @@ test('the metrics of a running service', async (t) => {
   }
   const found = parsePage(pages.api, pages.worker);
 
-  await t.test('say what was sent and what became of it', () => {
+  await t.test('count sent messages and their outcomes', () => {
     const api = (sample: string) => assert.ok(pages.api.includes(`\n${sample}`), `${sample} of the API`);
     const worker = (sample: string) => assert.ok(pages.worker.includes(`\n${sample}`), `${sample} of the worker`);
     api('sendwright_messages_accepted_total{kind="email",by="batch"} 120\n');
@@ -116,10 +114,10 @@ test('the metrics of a running service', async (t) => {
       /\nsendwright_provider_outcomes_total\{provider="postmark",operation="send",outcome="unknown"\} [34]\n/,
     );
     worker('sendwright_time_to_provider_seconds_count{kind="chatapp"} 1\n');
-    assert.doesNotMatch(pages.worker, /sendwright_backlog/, 'what the database holds is told by the API');
+    assert.doesNotMatch(pages.worker, /sendwright_backlog/, 'the API reports the backlog');
   });
 
-  await t.test('hold nothing of a caller’s: no address, no id, no organization', () => {
+  await t.test('contain no address, no id and no organization', () => {
     const text = `${pages.api}\n${pages.worker}`;
     for (const word of [dev.organization_id, dev.domain, dev.api_key, 'canary', 'example.net', '+1416']) {
       assert.ok(!text.includes(word), `${word} is in the metrics`);
@@ -127,21 +125,18 @@ test('the metrics of a running service', async (t) => {
     assert.doesNotMatch(text, /\b(?:em|bt|wa|evt|wh|whd|key|org|grp)_[0-9a-z]{26}\b/);
   });
 
-  await t.test('come together with those of Temporal’s SDK, each name once', () => {
+  await t.test('include those of Temporal’s SDK, each name once', () => {
     for (const page of [pages.api, pages.worker]) {
       const types = [...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
       assert.deepEqual(
         types.filter((name, i) => types.indexOf(name) !== i),
         [],
       );
-      assert.ok(
-        types.some((name) => name?.startsWith('temporal_')),
-        'there is none of the SDK',
-      );
+      assert.ok(types.some((name) => name?.startsWith('temporal_')));
     }
   });
 
-  await t.test('are those of docs/metrics.md, in its words', async () => {
+  await t.test('are listed in docs/metrics.md with type, labels and help', async () => {
     const docs = await fileOf('docs/metrics.md');
     const rows = [...docs.matchAll(/^\| `(sendwright_\w+)` *\| (\w+) *\| (.*?) *\| (.*?) *\|$/gm)].map(
       ([, name, type, labels, meaning]) => [name, type, labels, meaning],
@@ -158,12 +153,12 @@ test('the metrics of a running service', async (t) => {
   const queries: Query[] = [...(await alerts()).map(({ name, expr }) => ({ where: name, expr })), ...(await panels())];
   const docs = await fileOf('docs/metrics.md');
   for (const { where, expr } of queries) {
-    await t.test(`hold what "${where}" asks for: ${expr.replace(/\s+/g, ' ').slice(0, 60)}`, () => {
+    await t.test(`include those of "${where}": ${expr.replace(/\s+/g, ' ').slice(0, 60)}`, () => {
       const { selectors, grouping } = parseQuery(expr);
-      assert.ok(selectors.length > 0, 'it asks for nothing');
+      assert.ok(selectors.length > 0, 'the query has selectors');
       const known = new Set(ADDED);
       for (const { name, matchers } of selectors) {
-        // Prometheus makes this one.
+        // Prometheus creates `up`.
         const metric =
           name === 'up' ? undefined : (found.get(name.replace(/_(?:bucket|count|sum)$/, '')) ?? found.get(name));
         if (name !== 'up') assert.ok(metric, `there is no ${name}`);
@@ -178,13 +173,13 @@ test('the metrics of a running service', async (t) => {
           }
         }
       }
-      for (const label of grouping) assert.ok(known.has(label), `nothing it asks for has a label ${label}`);
+      for (const label of grouping) assert.ok(known.has(label), `no metric of the query has a label ${label}`);
     });
   }
 });
 
 describe('the alerts', () => {
-  test('each say how bad it is, what is wrong and what follows', async () => {
+  test('each have a severity, a summary and a description', async () => {
     for (const { name, labels, annotations } of await alerts()) {
       assert.match(JSON.stringify(labels), /^\{"severity":"(?:critical|warning)"\}$/, name);
       assert.ok(annotations['summary'] && annotations['description'], name);
@@ -197,13 +192,13 @@ describe('the alerts', () => {
     assert.deepEqual(names.sort(), [...(await alerts()).map(({ name }) => name), 'calm'].sort());
   });
 
-  test('are what Prometheus takes, and fire when they should', (t) => {
+  test('are valid for Prometheus and fire in their tests', (t) => {
     const promtool = process.env['PROMTOOL_PATH'] || 'promtool';
     const run = (...args: string[]) =>
       spawnSync(promtool, args, { cwd: new URL('../../deploy/prometheus', import.meta.url), encoding: 'utf8' });
-    // It is no npm package, so the project cannot bring it along.
+    // promtool is not on npm.
     if (run('--version').error) {
-      const hint = 'promtool is not here: the alerts were parsed and not tried (Debian: apt-get install prometheus)';
+      const hint = 'promtool is not installed: the alerts were only parsed (Debian: apt-get install prometheus)';
       console.log(hint);
       t.skip(hint);
       return;
@@ -219,18 +214,8 @@ describe('the alerts', () => {
   });
 });
 
-/** A bit of everything that is counted. */
-async function sendEverything(dev: DevFile): Promise<void> {
-  const call = async (path: string, json: object, expected = 202) => {
-    const response = await fetch(`${dev.base_url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(json),
-    });
-    const text = await response.text();
-    assert.equal(response.status, expected, `${path}: ${text}`);
-    return JSON.parse(text) as Record<string, unknown>;
-  };
+/** Sends messages of every kind that is counted. */
+async function sendEverything(t: TestContext, dev: DevFile): Promise<void> {
   const mail = (to: string, fields: object = {}) => ({
     from: dev.from,
     to,
@@ -238,20 +223,18 @@ async function sendEverything(dev: DevFile): Promise<void> {
     text: 'canary',
     ...fields,
   });
-  const endpoint = createServer((request, response) => void request.resume().on('end', () => response.end()));
-  endpoint.listen(0, '127.0.0.1').unref();
-  await eventually('the endpoint listens', () => endpoint.listening);
-  const { port } = endpoint.address() as AddressInfo;
-  await call('/v1/webhooks', { url: `http://127.0.0.1:${port}/canary` }, 201);
-  // Taken, but nobody hears of it: it is asked about.
+  const post = (path: string, json: object, expected?: number) => call(dev, 'POST', path, json, expected);
+  const url = await httpServer(t, answering({}));
+  await post('/v1/webhooks', { url: `${url}/canary` });
+  // Accepted without an answer: the provider is asked about it.
   await setBehaviour(dev.inbox_url ?? '', { reset_after_accept: 1 });
-  await call('/v1/emails', mail('canary@example.net'));
+  await post('/v1/emails', mail('canary@example.net'));
   for (const to of ['delivered@example.net', 'bounced+mailbox_full@example.net', 'fail-always@example.net']) {
-    await call('/v1/emails', mail(to));
+    await post('/v1/emails', mail(to));
   }
-  await call('/v1/emails', mail('canary@example.net', { scheduled_at: inFuture({ ms: 5_000 }) }));
+  await post('/v1/emails', mail('canary@example.net', { scheduled_at: inFuture({ ms: 5_000 }) }));
   const emails = Array.from({ length: 120 }, (_, i) => mail(`canary${i}@example.net`));
-  await call('/v1/emails/batch', { emails });
-  await call('/v1/emails', mail('nobody'), 422);
-  await call('/v1/chatapp', { to: '+14165550177', text: 'canary' });
+  await post('/v1/emails/batch', { emails });
+  await post('/v1/emails', mail('nobody'), 422);
+  await post('/v1/chatapp', { to: '+14165550177', text: 'canary' });
 }

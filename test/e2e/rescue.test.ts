@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
-import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
-import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
+import { clientOf, emptyHome, readInbox, startSendwright } from '../support/start.ts';
 
-/** Milliseconds until all emails are due: enough for upkeep to find those without a workflow before. */
+/** Milliseconds until all emails are due. In this time upkeep finds those without a workflow. */
 const DUE_IN_MS = 120_000;
-/** Milliseconds after its time by which an email must have left. */
+/** Milliseconds after its time within which an email must leave. */
 const LATE_MS = 60_000;
 
-async function received({ inbox_url: inbox }: DevFile): Promise<{ to: string[]; received_at: string }[]> {
-  const answer = await fetch(`${inbox ?? ''}/messages?limit=1000`);
-  return (await answer.json()) as { to: string[]; received_at: string }[];
-}
-
-test('scheduled emails leave on time, whatever was done to their workflows', async (t) => {
+test('scheduled emails leave on time after their workflows were terminated, deleted or confused', async (t) => {
   const started = await startSendwright(t, await emptyHome());
   const dev = await started.dev();
   const api = clientOf(dev);
@@ -35,7 +29,7 @@ test('scheduled emails leave on time, whatever was done to their workflows', asy
     malformed: (id) => workflow.getHandle(id).signal<[unknown]>('reschedule', null),
     ahead: (id) =>
       workflow.getHandle(id).signal('reschedule', { version: 99, dueAt: new Date(Date.now() - 60_000).toISOString() }),
-    // Bytes that no converter knows: the workflow task fails before any code of ours can look at them.
+    // Bytes that no converter knows: the workflow task fails before our code can read them.
     undecodable: (id) =>
       connection.workflowService.signalWorkflowExecution({
         namespace: dev.temporal_namespace,
@@ -64,7 +58,7 @@ test('scheduled emails leave on time, whatever was done to their workflows', asy
   }
 
   const ours = async () =>
-    (await received(dev)).filter(({ to }) => names.some((name) => to[0] === `${name}@example.net`));
+    (await readInbox(dev)).filter(({ to }) => names.some((name) => to[0] === `${name}@example.net`));
   await eventually(
     'all have left',
     async () => new Set((await ours()).map(({ to }) => to[0])).size === names.length,

@@ -17,14 +17,14 @@ import { compose } from '../support/composed.ts';
 import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 
 const SEED = 20_261;
-/** A dozen requests a second: that nothing gets lost is tried here, not how fast all is. */
+/** About 12 requests per second. */
 const LOAD = { lines: 3, rest: 200, batches: 0.03, keyed: 1 };
-/** Milliseconds between one process that is healthy again and the end of the next. */
-const PAUSE = 500;
+/** Between the recovery of one process and the end of the next. */
+const PAUSE_MS = 500;
 
 /**
- * A new version is rolled out: each process of docker-compose.yml is ended and started again, one after the other, while
- * messages come by all replicas of the API. Customers repeat what is not answered, with the same Idempotency-Key.
+ * A rollout of a new version: each process of docker-compose.yml is stopped and started again, one after the other, while
+ * all replicas of the API accept messages. Customers repeat unanswered requests with the same Idempotency-Key.
  */
 test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await built();
@@ -66,12 +66,12 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   const began = Date.now();
   for (const container of composed.containers().filter(({ service: name }) => name !== 'simulator')) {
     const ending = Date.now();
-    assert.equal(await container.stop(), 0, `${container.name} ends in good order`);
+    assert.equal(await container.stop(), 0, `${container.name} exits with 0`);
     const ended = Date.now();
     await container.start();
     await container.healthy();
     t.diagnostic(`${container.name}: ended in ${ended - ending} ms, healthy after another ${Date.now() - ended} ms`);
-    await sleep(PAUSE);
+    await sleep(PAUSE_MS);
   }
   const rolled = Date.now() - began;
   await generator.stop();

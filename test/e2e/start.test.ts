@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { access, readFile, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { commandLine } from '../../dev/environment/processes.ts';
 import { PARTS } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
-import { clientOf, emptyHome, type Launched, launchSendwright, startSendwright } from '../support/start.ts';
+import { clientOf, emptyHome, type Launched, launchSendwright, readInbox, startSendwright } from '../support/start.ts';
 
 async function assertGone(pids: readonly number[]): Promise<void> {
   for (const pid of pids) assert.equal(await commandLine(pid), undefined);
 }
 
-/** The parts' process ids once all of them are others than `before`, and all of it serves again. */
+/** Waits until all parts are other processes than `before` and serve again. */
 async function afterRestart(started: Launched, before: DevFile['processes']): Promise<DevFile> {
   await eventually(
     'every part serves again',
@@ -43,8 +41,10 @@ test('a first start delivers an email; killed parts come back; a second start fi
   assert.deepEqual([signed.status, signed.headers.get('location')], [303, '/dashboard']);
   assert.ok(first.output().includes(`${dev.dashboard_email} with the password ${dev.dashboard_password}\n`));
   const [id = ''] = /em_\w+/.exec(first.output()) ?? [];
-  const inbox = (await (await fetch(`${dev.inbox_url ?? ''}/messages?to=you@example.com`)).json()) as unknown[];
-  assert.equal(inbox.length, 1);
+  assert.deepEqual(
+    (await readInbox(dev)).map(({ to }) => to),
+    [['you@example.com']],
+  );
 
   for (const name of PARTS) process.kill(dev.processes[name] ?? 0, 'SIGKILL');
   const again = await afterRestart(first, dev.processes);
@@ -66,7 +66,7 @@ test('a first start delivers an email; killed parts come back; a second start fi
   assert.equal((await clientOf(later).emails.get(id)).id, id);
 });
 
-test('killed itself, it leaves nothing that the next start does not end; meanwhile a second one is refused', async (t) => {
+test('a second start is refused; after a SIGKILL the next start ends the processes that are left', async (t) => {
   const home = await emptyHome();
   const first = await startSendwright(t, home);
   const { processes, base_url } = await first.dev();
@@ -86,30 +86,7 @@ test('killed itself, it leaves nothing that the next start does not end; meanwhi
   await assertGone(Object.values(processes));
 });
 
-test('a taken port is avoided and said; two homes live side by side', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.after(() => taken.close());
-  const { port } = taken.address() as { port: number };
-  const [one, two] = await Promise.all([
-    startSendwright(t, await emptyHome(), { PORT: String(port) }),
-    startSendwright(t, await emptyHome(), { PORT: String(port) }),
-  ]);
-  const addresses = [await one.dev(), await two.dev()].flatMap((dev) => [
-    dev.base_url,
-    dev.temporal_address,
-    dev.temporal_ui_url,
-    dev.inbox_url,
-    new URL(dev.database_url).host,
-  ]);
-  assert.equal(new Set(addresses).size, 10);
-  for (const started of [one, two]) {
-    const using = new URL((await started.dev()).base_url).port;
-    assert.ok(started.output().includes(`Port ${port} is taken, using ${using}\n`));
-  }
-});
-
-test('interrupted while it starts, it leaves nothing', async (t) => {
+test('npm start leaves nothing when it is interrupted while it starts', async (t) => {
   const home = await emptyHome();
   const record = join(home, 'processes.json');
   const starting = launchSendwright(t, home);

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
+import { recordingServer } from '../providers/servers.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 
@@ -31,26 +28,22 @@ interface Sent {
 const plain = (attributes: Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-/** Takes spans as a collector does. */
+/** A collector that keeps the spans that it receives. */
 async function collector(t: TestContext): Promise<{ url: string; spans: Span[]; bodies: string[] }> {
   const spans: Span[] = [];
   const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    void json(request).then((body) => {
-      assert.equal(request.url, '/v1/traces');
-      bodies.push(JSON.stringify(body));
-      for (const { resource, scopeSpans } of (body as Sent).resourceSpans) {
-        const service = String(plain(resource.attributes)['service.name']);
-        for (const { attributes, links = [], ...span } of scopeSpans.flatMap((scope) => scope.spans)) {
-          spans.push({ ...span, service, links, attributes: plain(attributes) });
-        }
+  const { url } = await recordingServer(t, ({ url: path, body }) => {
+    assert.equal(path, '/v1/traces');
+    bodies.push(body.toString());
+    for (const { resource, scopeSpans } of (JSON.parse(body.toString()) as Sent).resourceSpans) {
+      const service = String(plain(resource.attributes)['service.name']);
+      for (const { attributes, links = [], ...span } of scopeSpans.flatMap((scope) => scope.spans)) {
+        spans.push({ ...span, service, links, attributes: plain(attributes) });
       }
-      response.setHeader('content-type', 'application/json').end('{}');
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, bodies };
+    }
+    return { body: '{}', headers: { 'content-type': 'application/json' } };
+  });
+  return { url, spans, bodies };
 }
 
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
@@ -60,7 +53,7 @@ test('traces', async (t) => {
   const started = await startSendwright(t, await emptyHome(), {
     OTEL_EXPORTER_OTLP_ENDPOINT: url,
     OTEL_BSP_SCHEDULE_DELAY: '100',
-    // Few workflows may be started, so that emails that come together share one.
+    // With few tokens for workflow starts, concurrent emails share a workflow.
     WORKFLOW_STARTS_PER_SECOND: '1',
   });
   const dev = await started.dev();
@@ -74,11 +67,11 @@ test('traces', async (t) => {
     return { status: response.status, ...((await response.json()) as { id: string }) };
   };
   const mail = () => ({ from: dev.from, to: 'canaryto@canary.example', subject: 'canarysubject', text: 'canarytext' });
-  const find = (what: string, isIt: (span: Span) => boolean | undefined) =>
-    eventually(`a span of ${what}`, () => spans.find(isIt), 20_000);
+  const find = (what: string, matches: (span: Span) => boolean | undefined) =>
+    eventually(`a span of ${what}`, () => spans.find(matches), 20_000);
   const childOf = (what: string, { traceId, spanId }: Span) =>
     find(what, (span) => span.traceId === traceId && span.parentSpanId === spanId && span.name === what);
-  /** What follows a request, up to the call of the provider. */
+  /** The spans from a request to the call of the provider. */
   const follow = async (request: Span, start: string, activity: string) => {
     const started = await childOf(start, request);
     const attempted = await childOf(activity, started);
@@ -99,7 +92,7 @@ test('traces', async (t) => {
     assert.equal(called.attributes['sendwright.outcome.sent'], 1);
   });
 
-  await t.test('go on from the span of whoever called', async () => {
+  await t.test('continue the trace of the caller', async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('/v1/emails', mail(), { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const request = await find('the request', (span) => span.traceId === traceId && span.kind === SERVER);
@@ -107,7 +100,7 @@ test('traces', async (t) => {
     await follow(request, 'start message', 'deliverEmail');
   });
 
-  await t.test('of a batch hold its groups', async () => {
+  await t.test('of a batch include its groups', async () => {
     const { id } = await post('/v1/emails/batch', { emails: Array.from({ length: 30 }, mail) });
     const request = await find('the request', ({ attributes }) => attributes['sendwright.message.id'] === id);
     const { started, called } = await follow(request, 'start group', 'deliverGroup');
@@ -115,7 +108,7 @@ test('traces', async (t) => {
     assert.equal(called.attributes['sendwright.messages'], 30);
   });
 
-  await t.test('of several requests that share a workflow are linked with its own', async () => {
+  await t.test('of several requests that share a workflow are linked to the trace of the workflow', async () => {
     const ids = (await Promise.all(Array.from({ length: 30 }, () => post('/v1/emails', mail())))).map(({ id }) => id);
     const requests = await eventually('all requests', () => {
       const all = spans.filter(({ attributes }) => ids.includes(String(attributes['sendwright.message.id'])));
@@ -127,12 +120,12 @@ test('traces', async (t) => {
     const group = await find('the group', ({ name, links }) => {
       return name === 'start group' && links.some(({ traceId }) => traces.includes(traceId));
     });
-    assert.ok(!traces.includes(group.traceId), 'it is a trace of its own');
+    assert.ok(!traces.includes(group.traceId), 'the workflow has its own trace');
     assert.ok(group.links.length > 1, `${group.links.length} links`);
     await childOf('deliverGroup', group);
   });
 
-  await t.test('of chat-app messages likewise', async () => {
+  await t.test('of a chat-app message lead from the request to the provider', async () => {
     const { id } = await post('/v1/chatapp', { to: '+14165550177', text: 'canarytext' });
     const request = await find('the request', ({ attributes }) => attributes['sendwright.message.id'] === id);
     const started = await childOf('chat message', request);
@@ -140,20 +133,20 @@ test('traces', async (t) => {
     await find('the call', ({ name, parentSpanId }) => name.endsWith(' send') && parentSpanId === attempted.spanId);
   });
 
-  await t.test('a refusal is an answer, and no failure of the span', async () => {
+  await t.test('of a refused request do not fail', async () => {
     const answer = await post('/v1/emails', { ...mail(), from: 'a@canary.example' });
     assert.equal(answer.status, 403);
     const span = await find('the refusal', ({ attributes }) => attributes['http.response.status_code'] === 403);
     assert.equal((span as unknown as { status?: { code?: number } }).status?.code ?? 0, 0);
   });
 
-  await t.test('hold no address, no content and no key', () => {
+  await t.test('contain no address, no content and no key', () => {
     const sent = bodies.join('\n');
     for (const word of ['canary', '4165550177', dev.api_key, dev.domain])
       assert.ok(!sent.includes(word), `${word} was sent`);
   });
 
-  await t.test('a stranger makes none', async () => {
+  await t.test('do not include unauthenticated requests and health checks', async () => {
     await fetch(`${dev.base_url}/healthz`);
     await fetch(`${dev.base_url}/v1/emails`, { method: 'POST' });
     const { id } = await post('/v1/emails', mail());
@@ -162,7 +155,6 @@ test('traces', async (t) => {
       !spans.some(
         ({ name, attributes }) => name.includes('/healthz') || attributes['http.response.status_code'] === 401,
       ),
-      'they did',
     );
   });
 });

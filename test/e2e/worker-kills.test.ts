@@ -7,11 +7,11 @@ import { postmarkSink, startWorkerProcess } from './worker-process.ts';
 
 const EMAILS = 300;
 const KILLS = 4;
-/** Postmark's "not found" is confirmed a minute later, for each attempt that a kill has ended. */
-const TIMEOUT = 400_000;
+/** For each attempt that a kill ended, Postmark's "not found" is confirmed a minute later. */
+const TIMEOUT_MS = 400_000;
 
 test('emails in flight when workers are killed are sent by an isolated process, and none is quarantined', async (t) => {
-  // What was in flight when a worker ended is not found here.
+  // This sink finds no email, so those in flight at a kill are sent again.
   const sink = await postmarkSink(t, 1_000);
   const settings = { POSTMARK_SERVER_TOKEN: 'server-token', POSTMARK_BASE_URL: sink.url };
   const worker = await startWorkerProcess(t, settings, { heapMb: 512, startsPerSecond: 20 });
@@ -40,7 +40,7 @@ test('emails in flight when workers are killed are sent by an isolated process, 
   await eventually(
     'all emails have ended',
     async () => (await count(`status IN ('queued', 'scheduled')`)) === 0,
-    TIMEOUT,
+    TIMEOUT_MS,
   );
   assert.equal(await count(`status = 'sent'`), EMAILS);
   assert.equal(await count('crashes > 0'), 0);

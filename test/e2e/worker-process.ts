@@ -19,10 +19,10 @@ import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RETRY = { maximumAttempts: 16, initialInterval: 1_000, maximumInterval: 5_000 };
 
-/** What a sink was given: how many emails each of its requests had, and how large it was. */
+/** The requests to a sink, with the number of their emails and their size. */
 export type Requests = { readonly emails: number; readonly bytes: number }[];
 
-/** Takes whatever Postmark would, and keeps nothing of it. @param delayMs until it answers */
+/** Accepts every request to Postmark and stores nothing. @param delayMs until it answers */
 export async function postmarkSink(t: TestContext, delayMs = 0): Promise<{ url: string; requests: Requests }> {
   const requests: Requests = [];
   const server = createServer((request, response) => {
@@ -49,7 +49,7 @@ export async function postmarkSink(t: TestContext, delayMs = 0): Promise<{ url: 
 }
 const MARK = '"MessageStream":';
 
-/** Takes whatever an SMTP server would, and keeps nothing of it. */
+/** Accepts every email by SMTP and stores nothing. */
 export async function smtpSink(t: TestContext): Promise<{ url: string; requests: Requests }> {
   const requests: Requests = [];
   const server = new SMTPServer({
@@ -68,7 +68,7 @@ export async function smtpSink(t: TestContext): Promise<{ url: string; requests:
   return { url: `smtp://127.0.0.1:${port}`, requests };
 }
 
-/** An email worker as a process of its own, with what it needs around it. */
+/** An email worker in its own process, with a database, a Temporal namespace and a workflow worker in this one. */
 export async function startWorkerProcess(
   t: TestContext,
   env: NodeJS.ProcessEnv,
@@ -109,7 +109,7 @@ export async function startWorkerProcess(
     child = forkWorker();
     child.once('exit', (code, signal) => (ended = `the worker ended with ${signal ?? `exit code ${code}`}`));
     await once(child, 'message');
-    // Loading the program took memory too.
+    // Without the memory that loading the program took.
     await writeFile(`/proc/${child.pid}/clear_refs`, '5').catch(() => undefined);
     peakMb = 0;
   };
@@ -132,7 +132,7 @@ export async function startWorkerProcess(
   });
   return {
     pool: database.pool,
-    /** Has what was accepted so far sent: what comes in before shares a workflow. */
+    /** Begins to dispatch: emails that were accepted before share workflows. */
     startRelay: () => {
       relay.current = startRelay({
         pool: database.pool,
@@ -141,14 +141,14 @@ export async function startWorkerProcess(
         startsPerSecond,
       });
     },
-    /** Ends the worker as a failing machine does, and starts another. */
+    /** Kills the worker and starts another. */
     restart: async (): Promise<void> => {
       await endChild(child);
       await start();
     },
-    /** How the worker has ended, if it has. */
+    /** How the worker ended; undefined while it runs. */
     ended: () => ended,
-    /** The most memory that the worker had since it was ready. */
+    /** The peak memory of the worker since it was ready. */
     peakMb: () => peakMb,
   };
 }

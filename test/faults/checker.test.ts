@@ -8,7 +8,7 @@ import { readProvider } from './evidence.ts';
 import { openLedger, readLedger } from './ledger.ts';
 
 const ACCEPTED = { is: 'accepted', to: ['a@x.net'], id: 'em_a', due: null, at: 0 } as const;
-/** One email that was accepted, sent once and told of. */
+/** An email that was accepted and sent once, with its webhook. */
 const GOOD: Evidence = {
   sender: [ACCEPTED],
   api: [{ id: 'em_a', batch_id: null, to: 'a@x.net', status: 'delivered' }],
@@ -18,19 +18,19 @@ const GOOD: Evidence = {
   events: [{ id: 'ev_1', type: 'email.sent', message: 'em_a' }],
   webhooks: new Set(['ev_1']),
 };
-const told = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
+const listed = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
 const unanswered = { is: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
 const refused = { is: 'refused', to: ['a@x.net'], why: '422' } as const;
 
-/** What is wrong when the evidence is good but for this. */
-function wrong(change: Partial<Evidence>): string[] {
+/** The violations of good evidence with this change. */
+function violationsOf(change: Partial<Evidence>): string[] {
   return sentences(check({ ...GOOD, ...change }).violations);
 }
 
-test('nothing is wrong with a message that was accepted, sent once and told of', () => {
+test('finds no violation in a message that was accepted and sent once, with its webhook', () => {
   const verdict = check(GOOD);
   assert.deepEqual(sentences(verdict.violations), []);
-  assert.deepEqual([verdict.accepted, verdict.taken, verdict.waiting], [1, 1, []]);
+  assert.deepEqual([verdict.accepted, verdict.received, verdict.pending], [1, 1, []]);
 });
 
 const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
@@ -48,16 +48,16 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
     ['twice: em_a: at the provider 2 times'],
   ],
   ['a webhook is missing', { webhooks: new Set() }, ['missingWebhooks: em_a: email.sent ev_1']],
-  ['it was given up', { api: told('failed'), provider: new Map() }, ['failed: em_a: at the provider 0 times']],
+  ['it failed', { api: listed('failed'), provider: new Map() }, ['failed: em_a: at the provider 0 times']],
   [
     'it was sent although it is canceled',
-    { api: told('canceled') },
+    { api: listed('canceled') },
     ['contradicted: em_a: canceled, and at the provider'],
   ],
   [
-    'it was sent although the API had said that it was canceled',
+    'it was sent although the API had reported it as canceled',
     { sender: [ACCEPTED, { is: 'canceled', to: ['a@x.net'] }] },
-    ['contradicted: em_a: delivered, though the API said that it was canceled'],
+    ['contradicted: em_a: delivered, though the API reported it as canceled'],
   ],
   [
     'it was sent early',
@@ -72,48 +72,48 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
   ],
   [
     'one key made two emails',
-    { api: [...told('delivered'), ...told('delivered', { id: 'em_b' })] },
+    { api: [...listed('delivered'), ...listed('delivered', { id: 'em_b' })] },
     ['contradicted: to a@x.net: stored 2 times for one request'],
   ],
-  ['it has another id', { api: told('delivered', { id: 'em_b' }) }, ['contradicted: em_b: accepted as em_a']],
+  ['it has another id', { api: listed('delivered', { id: 'em_b' }) }, ['contradicted: em_b: accepted as em_a']],
   [
     'half of a batch is stored',
     { sender: [{ ...unanswered, to: ['a@x.net', 'b@x.net'] }] },
     ['contradicted: 1 of 2 members of a batch exist: ECONNRESET'],
   ],
-  ['nobody sent it', { sender: [] }, ['contradicted: em_a: nobody sent it']],
+  ['the sender has no record of it', { sender: [] }, ['contradicted: em_a: unknown to the sender']],
 ];
 for (const [what, change, sentence] of CASES)
-  test(`it is noticed when ${what}`, () => assert.deepEqual(wrong(change), sentence));
+  test(`finds a violation when ${what}`, () => assert.deepEqual(violationsOf(change), sentence));
 
-test('twice is explained by as many ambiguous attempts', () => {
+test('duplicates are explained by as many ambiguous attempts', () => {
   const verdict = check({ ...GOOD, provider: new Map([['a@x.net', [1, 2]]]), ambiguous: new Map([['em_a', 1]]) });
   assert.deepEqual([sentences(verdict.violations), verdict.explained], [[], 1]);
 });
 
 test('a failure is explained by an ambiguous attempt without a repeat left', () => {
-  const verdict = check({ ...GOOD, api: told('failed'), unresolved: new Set(['em_a']) });
+  const verdict = check({ ...GOOD, api: listed('failed'), unresolved: new Set(['em_a']) });
   assert.deepEqual([sentences(verdict.violations), verdict.unresolved], [[], 1]);
-  assert.deepEqual(wrong({ api: told('failed'), unresolved: new Set(['em_b']) }), [
+  assert.deepEqual(violationsOf({ api: listed('failed'), unresolved: new Set(['em_b']) }), [
     'failed: em_a: at the provider 1 times',
   ]);
 });
 
 test('a request without an answer may have been accepted or not, but what is stored must be sent', () => {
-  assert.deepEqual(wrong({ sender: [unanswered] }), []);
-  assert.deepEqual(wrong({ sender: [unanswered], api: [], provider: new Map(), events: [] }), []);
-  assert.deepEqual(wrong({ sender: [unanswered], provider: new Map() }), [
+  assert.deepEqual(violationsOf({ sender: [unanswered] }), []);
+  assert.deepEqual(violationsOf({ sender: [unanswered], api: [], provider: new Map(), events: [] }), []);
+  assert.deepEqual(violationsOf({ sender: [unanswered], provider: new Map() }), [
     'lost: em_a: delivered, and not at the provider',
   ]);
 });
 
-test('what is not at its end is waited for', () => {
+test('a message that has not ended is pending', () => {
   for (const status of ['queued', 'scheduled']) {
-    assert.deepEqual(check({ ...GOOD, api: told(status), provider: new Map() }).waiting, [`em_a: ${status}`]);
+    assert.deepEqual(check({ ...GOOD, api: listed(status), provider: new Map() }).pending, [`em_a: ${status}`]);
   }
 });
 
-test('ledgers hold what was written, and the provider is read on from where it was read last', async (t) => {
+test('ledgers contain all entries, and the ledger of the provider is read from the last position', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-ledger-'));
   t.after(() => rm(folder, { recursive: true }));
   const ledger = await openLedger<number>(join(folder, 'ledger'));

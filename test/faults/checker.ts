@@ -1,75 +1,75 @@
 import { REPORTED } from '../../src/domain/email/states.ts';
 import type { SenderEntry } from './generator.ts';
 
-/** What the API says of one message. */
+/** A message as the API lists it. */
 export interface ApiMessage {
   readonly id: string;
   readonly batch_id: string | null;
-  /** The recipient by whom it is known. */
+  /** Its recipient, which identifies it. */
   readonly to: string;
   readonly status: string;
 }
 
-/** What everybody saw, each in his own ledger. */
+/** The records of all parties about the messages of a run. */
 export interface Evidence {
   readonly sender: readonly SenderEntry[];
   readonly api: readonly ApiMessage[];
-  /** By recipient: when the provider took a message to him, in Unix milliseconds. */
+  /** By recipient: when the provider accepted a message to it, in Unix milliseconds. */
   readonly provider: ReadonlyMap<string, readonly number[]>;
-  /** By message: attempts of which nobody could say how they ended, and that were followed by another one. */
+  /** By message: ambiguous attempts that were followed by another one. */
   readonly ambiguous: ReadonlyMap<string, number>;
   /** Messages whose last attempt is ambiguous and was not repeated, since all repeats were used up. */
   readonly unresolved: ReadonlySet<string>;
-  /** Lines of the messages' timelines. */
+  /** Events of the messages' timelines. */
   readonly events: readonly { readonly id: string; readonly type: string; readonly message: string }[];
-  /** Ids of the events that the customer's endpoint has taken. */
+  /** Ids of the events that the customer's endpoint has accepted. */
   readonly webhooks: ReadonlySet<string>;
 }
 
-/** What is wrong, in sentences; nothing is when all lists are empty. */
+/** Violations as sentences. */
 export interface Violations {
-  /** Accepted, and not known to the API, or said to be sent and never at the provider. */
+  /** Accepted and unknown to the API, or listed as sent and never at the provider. */
   readonly lost: string[];
   /** At the provider more often than its ambiguous attempts explain. */
   readonly twice: string[];
-  /** The API says one thing, the provider or the sender another. */
+  /** The API and the provider or the sender disagree. */
   readonly contradicted: string[];
-  /** Given up, though no fault lasts as long as the tries do, and no ambiguous attempt is the reason. */
+  /** Failed, though no fault lasts as long as the retries, and not because of an ambiguous attempt. */
   readonly failed: string[];
-  /** At the provider before its time. */
+  /** At the provider before it was due. */
   readonly early: string[];
-  /** Events that the endpoint never got. */
+  /** Events that the endpoint did not receive. */
   readonly missingWebhooks: string[];
 }
 
 export interface Verdict {
   readonly accepted: number;
   /** Messages that the provider has. */
-  readonly taken: number;
+  readonly received: number;
   /** Messages that it has twice, as an ambiguous attempt explains. */
   readonly explained: number;
-  /** Messages that failed because no repeat was left after an ambiguous attempt, as the guarantees state. */
+  /** Messages that failed after an ambiguous attempt without a repeat left, as docs/guarantees.md states. */
   readonly unresolved: number;
-  /** Attempts after which nobody could say whether the provider had the message. */
+  /** Ambiguous attempts. */
   readonly ambiguous: number;
   readonly webhooks: number;
-  /** Not at their end yet. What is wrong counts when nothing is waiting, or when too long was waited. */
-  readonly waiting: string[];
+  /** Messages that have not ended. Violations count when there are none, or after the timeout. */
+  readonly pending: string[];
   readonly violations: Violations;
 }
 
-const WAITING = new Set(['queued', 'scheduled']);
-/** The provider has it: of emails and of chat-app messages. */
+const PENDING = new Set(['queued', 'scheduled']);
+/** Statuses of emails and chat-app messages that the provider has. */
 const HANDED_OVER = new Set<string>([...REPORTED, 'read']);
-/** Milliseconds by which the clocks of two processes of one machine may differ when they are rounded. */
-const ROUNDING = 2;
+/** Rounding of the clocks of two processes of one machine. */
+const ROUNDING_MS = 2;
 
-/** Compares what everybody saw. */
+/** Compares the records of all parties. */
 export function check(evidence: Evidence): Verdict {
-  const told = new Map<string, ApiMessage[]>();
-  for (const message of evidence.api) told.set(message.to, [...(told.get(message.to) ?? []), message]);
+  const listed = new Map<string, ApiMessage[]>();
+  for (const message of evidence.api) listed.set(message.to, [...(listed.get(message.to) ?? []), message]);
   const violations: Violations = { lost: [], twice: [], contradicted: [], failed: [], early: [], missingWebhooks: [] };
-  const waiting: string[] = [];
+  const pending: string[] = [];
   const known = new Set<string>();
   let accepted = 0;
   let explained = 0;
@@ -78,7 +78,7 @@ export function check(evidence: Evidence): Verdict {
   const canceled = new Set(evidence.sender.flatMap((entry) => (entry.is === 'canceled' ? entry.to : [])));
   for (const entry of evidence.sender) {
     if (entry.is === 'canceled') continue;
-    const existing = entry.to.filter((to) => told.has(to));
+    const existing = entry.to.filter((to) => listed.has(to));
     if (entry.is === 'accepted') accepted += entry.to.length;
     else if (existing.length > 0 && existing.length < entry.to.length) {
       violations.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
@@ -88,13 +88,14 @@ export function check(evidence: Evidence): Verdict {
       checkOne(entry, to);
     }
   }
-  for (const { id, to } of evidence.api) if (!known.has(to)) violations.contradicted.push(`${id}: nobody sent it`);
+  for (const { id, to } of evidence.api)
+    if (!known.has(to)) violations.contradicted.push(`${id}: unknown to the sender`);
   for (const { id, type, message } of evidence.events) {
     if (!evidence.webhooks.has(id)) violations.missingWebhooks.push(`${message}: ${type} ${id}`);
   }
 
   function checkOne(entry: Exclude<SenderEntry, { is: 'canceled' }>, to: string): void {
-    const messages = told.get(to) ?? [];
+    const messages = listed.get(to) ?? [];
     const arrivals = evidence.provider.get(to) ?? [];
     const [message] = messages;
     if (!message) {
@@ -111,16 +112,16 @@ export function check(evidence: Evidence): Verdict {
     const isEarly =
       entry.is === 'accepted' &&
       entry.due !== null &&
-      arrivals.some((at) => at + ROUNDING < Date.parse(entry.due as string));
+      arrivals.some((at) => at + ROUNDING_MS < Date.parse(entry.due as string));
     if (isEarly) violations.early.push(`${message.id}: before its time`);
     if (canceled.has(to) && message.status !== 'canceled') {
-      violations.contradicted.push(`${message.id}: ${message.status}, though the API said that it was canceled`);
+      violations.contradicted.push(`${message.id}: ${message.status}, though the API reported it as canceled`);
     }
     judge(message, arrivals.length);
   }
 
   function judge({ id, status }: ApiMessage, times: number): void {
-    if (WAITING.has(status)) waiting.push(`${id}: ${status}`);
+    if (PENDING.has(status)) pending.push(`${id}: ${status}`);
     else if (status === 'failed' && evidence.unresolved.has(id)) unresolved++;
     else if (status === 'failed') violations.failed.push(`${id}: at the provider ${times} times`);
     else if (!HANDED_OVER.has(status)) {
@@ -133,17 +134,17 @@ export function check(evidence: Evidence): Verdict {
 
   return {
     accepted,
-    taken: [...evidence.provider.keys()].filter((to) => known.has(to)).length,
+    received: [...evidence.provider.keys()].filter((to) => known.has(to)).length,
     explained,
     unresolved,
     ambiguous: [...evidence.ambiguous.values()].reduce((sum, count) => sum + count, 0),
     webhooks: evidence.webhooks.size,
-    waiting,
+    pending,
     violations,
   };
 }
 
-/** Everything that is wrong, one sentence each. */
+/** All violations, one sentence each. */
 export function sentences(violations: Violations): string[] {
-  return Object.entries(violations).flatMap(([what, list]: [string, string[]]) => list.map((one) => `${what}: ${one}`));
+  return Object.entries(violations).flatMap(([kind, list]: [string, string[]]) => list.map((one) => `${kind}: ${one}`));
 }

@@ -2,19 +2,19 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 
-/** Where Debian's package puts it; LIBFAKETIME names another place. */
+/** The path in Debian's package; LIBFAKETIME names another one. */
 const LIBRARY =
   process.env['LIBFAKETIME'] ??
   `/usr/lib/${process.arch === 'x64' ? 'x86_64' : 'aarch64'}-linux-gnu/faketime/libfaketimeMT.so.1`;
 
-/** The time of day of one process is wrong; what it measures durations by is not. */
+/** The time of day of one process is wrong; its monotonic clock is not. */
 function skewed(name: 'api' | 'worker', minutes: number): Fault {
   const FAKETIME = `${minutes > 0 ? '+' : ''}${minutes}m`;
   const env = { LD_PRELOAD: LIBRARY, FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1', DONT_FAKE_MONOTONIC: '1' };
   return {
     what: `clock of the ${name} ${FAKETIME}`,
     stack: { env: { [name]: env } },
-    happen: ({ lasts }) => sleep(lasts),
+    inject: ({ durationMs }) => sleep(durationMs),
     missing: () => (existsSync(LIBRARY) ? undefined : 'libfaketime is not installed'),
   };
 }

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 
-/** What 20 runs attach stays for a month: 12 MB each. */
+/** Attachments of 20 runs are kept for a month: 12 MB each. */
 const files = smallDisk('files', 512);
 const FILE = Buffer.alloc(150_000, 'x').toString('base64');
 const FILES = 40;
 
-/** Holds the cluster of 20 runs with its log; what is not used costs nothing until the disk is filled. */
+/** For the cluster of 20 runs with its log. Unused space costs no memory until the disk is filled. */
 const database = smallDisk('postgres', 3_072);
-/** Milliseconds between two looks whether Postgres has made room by itself. */
+/** Between two attempts to fill space that Postgres has freed. */
 const REFILL_MS = 200;
 
 export const diskFaults: Readonly<Record<string, Fault>> = {
@@ -20,7 +20,7 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
     what: 'the disk with the files is full',
     stack: { files: files.folder },
     missing: files.missing,
-    async happen({ generator, random, lasts, demand }) {
+    async inject({ generator, random, durationMs, expect }) {
       const attached = { attachments: [{ filename: 'file.txt', content: FILE }] };
       const post = async () => {
         for (let i = 0; i < FILES; i++) await generator.postOne(true, attached);
@@ -28,8 +28,8 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
       const posted = Promise.all([post(), post()]);
       await sleep(random.between(100, 1_000));
       files.fill();
-      demand(files.isFull(), 'the disk was filled');
-      await sleep(lasts);
+      expect(files.isFull(), 'the disk was filled');
+      await sleep(durationMs);
       files.empty();
       await posted;
     },
@@ -39,10 +39,10 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
     // Below the mount point, since the folder of a cluster may be replaced by a link.
     stack: { postgres: join(database.folder, 'cluster') },
     missing: database.missing,
-    async happen({ lasts, demand }) {
+    async inject({ durationMs, expect }) {
       database.fill();
-      demand(database.isFull(), 'the disk was filled');
-      for (const until = Date.now() + lasts; Date.now() < until;) {
+      expect(database.isFull(), 'the disk was filled');
+      for (const until = Date.now() + durationMs; Date.now() < until;) {
         await sleep(REFILL_MS);
         database.fill();
       }
@@ -51,13 +51,13 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** A disk of its own, small enough to be filled. Only root may mount one. */
+/** A mounted disk that is small enough to be filled. Only root may mount one. */
 function smallDisk(name: string, megabytes: number) {
   const folder = join(tmpdir(), `sendwright-faults-disk-${name}-${process.pid}`);
   const ballast = join(folder, 'ballast');
   return {
     folder,
-    /** Mounts it. @returns why that cannot be done here */
+    /** Mounts it. @returns the reason if that is impossible here */
     missing: (): string | undefined => {
       if (process.getuid?.() !== 0) return 'only root may mount a small disk';
       mkdirSync(folder, { recursive: true });
@@ -74,7 +74,6 @@ function smallDisk(name: string, megabytes: number) {
       });
       return undefined;
     },
-    /** By large pieces, then by small ones. */
     fill(): void {
       for (const size of [1_048_576, 4_096]) {
         const block = Buffer.alloc(size);

@@ -7,9 +7,9 @@ import type { ReceiverEntry } from './receiver.ts';
 import type { Stack } from './stack.ts';
 import type { Tenant } from './tenant.ts';
 
-/** The provider's ledger, read on from where it was read last. */
+/** The ledger of the provider, which is read from the last position. */
 export interface ProviderLedger {
-  /** By recipient, when messages to him were taken. */
+  /** By recipient, when messages to it were accepted. */
   readonly read: () => ReadonlyMap<string, readonly number[]>;
 }
 
@@ -18,7 +18,7 @@ const TAB = 0x09;
 
 /** Reads the simulator's inbox from its files: a line is the message's head as JSON, a tab, and the message. */
 export function readProvider(folder: string): ProviderLedger {
-  const taken = new Map<string, number[]>();
+  const received = new Map<string, number[]>();
   const offsets = new Map<string, number>();
   return {
     read() {
@@ -31,11 +31,11 @@ export function readProvider(folder: string): ProviderLedger {
             recipients: string[];
             received_at: number;
           };
-          for (const to of recipients) taken.set(to, [...(taken.get(to) ?? []), at]);
+          for (const to of recipients) received.set(to, [...(received.get(to) ?? []), at]);
         }
         offsets.set(name, (offsets.get(name) ?? 0) + start);
       }
-      return taken;
+      return received;
     },
   };
 }
@@ -50,7 +50,7 @@ function readFrom(path: string, offset: number): Buffer {
   }
 }
 
-/** Gathers what everybody saw of a tenant's messages. */
+/** Gathers the records of all parties about a tenant's messages. */
 export async function gatherEvidence(
   stack: Pick<Stack, 'pool' | 'url'>,
   tenant: Tenant,
@@ -91,7 +91,7 @@ export async function gatherEvidence(
   };
 }
 
-/** All that the API lists, page by page. */
+/** All messages that the API lists. */
 async function list(
   { url }: Pick<Stack, 'url'>,
   { headers }: Tenant,

@@ -5,45 +5,44 @@ import type { Receiver } from './receiver.ts';
 import type { Stack, StackOptions } from './stack.ts';
 import type { Watcher, TcpProxy } from './proxy.ts';
 
-/** What a fault can reach while messages are being sent. */
+/** The stack and the parties that a fault can disturb while messages are sent. */
 export interface FaultContext {
   readonly stack: Stack;
   readonly generator: Generator;
   readonly receiver: Receiver;
   readonly random: Random;
-  /** Milliseconds that something is frozen, away or broken. */
-  readonly lasts: number;
-  /** That a storm goes on. */
+  /** How long a part is frozen, stopped or broken. */
+  readonly durationMs: number;
+  /** Duration of a storm. */
   readonly minutes: number;
-  /** Adds to what is wrong unless it is as it should be. */
-  readonly demand: (holds: boolean, sentence: string) => void;
+  /** Adds a violation unless the condition holds. */
+  readonly expect: (holds: boolean, sentence: string) => void;
 }
 
-/** Something that goes wrong, and must harm no message. */
+/** A disturbance that must not harm any message. */
 export interface Fault {
   /** A sentence for the table of results. */
   readonly what: string;
   readonly stack?: Pick<StackOptions, 'proxies' | 'env' | 'files' | 'postgres'>;
   readonly mix?: Partial<Mix>;
-  /** Does it, while messages are sent. Resolves when it is over, or when nothing more is done about it. */
-  readonly happen: (context: FaultContext) => Promise<void>;
-  /** Why it cannot be tried on this machine. */
+  /** Injects it while messages are sent. Resolves at its end, or when nothing more is done about it. */
+  readonly inject: (context: FaultContext) => Promise<void>;
+  /** The reason why this machine cannot run it. */
   readonly missing?: () => string | undefined;
 }
 
-/** Milliseconds after which a moment that was waited for is taken not to come. */
-const MOMENT_WITHIN = 20_000;
+const TRAFFIC_TIMEOUT_MS = 20_000;
 
-/** Waits until something passes a proxy. The watcher decides in the moment itself, before it goes on. */
-export async function awaitTraffic(proxy: TcpProxy, isNow: (...seen: Parameters<Watcher>) => boolean): Promise<void> {
+/** Waits for data that a proxy forwards. `matches` is called before the data is forwarded. */
+export async function awaitTraffic(proxy: TcpProxy, matches: (...seen: Parameters<Watcher>) => boolean): Promise<void> {
   let stop: () => void = () => undefined;
   const seen = new Promise<void>((resolve) => {
     stop = proxy.watch((direction, data) => {
-      if (isNow(direction, data)) resolve();
+      if (matches(direction, data)) resolve();
     });
   });
-  const late = sleep(MOMENT_WITHIN, undefined, { ref: false }).then(() => {
-    throw new Error(`the moment did not come within ${MOMENT_WITHIN / 1_000} s`);
+  const late = sleep(TRAFFIC_TIMEOUT_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`the traffic was not seen within ${TRAFFIC_TIMEOUT_MS / 1_000} s`);
   });
   try {
     await Promise.race([seen, late]);
@@ -52,13 +51,13 @@ export async function awaitTraffic(proxy: TcpProxy, isNow: (...seen: Parameters<
   }
 }
 
-/** Does something again and again, at random intervals. */
+/** Acts at random intervals. */
 export async function repeatedly(
-  { random, lasts }: Pick<FaultContext, 'random' | 'lasts'>,
+  { random, durationMs }: Pick<FaultContext, 'random' | 'durationMs'>,
   between: readonly [number, number],
   act: () => void,
 ): Promise<void> {
-  for (const until = Date.now() + lasts; Date.now() < until;) {
+  for (const until = Date.now() + durationMs; Date.now() < until;) {
     await sleep(random.between(...between));
     act();
   }

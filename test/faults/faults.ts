@@ -18,22 +18,22 @@ const NAMES: Readonly<Record<PartName, string>> = {
 };
 
 function kill(part: PartName): Fault {
-  return { what: `kill -9 of ${NAMES[part]}`, happen: async ({ stack }) => stack.parts.kill(part) };
+  return { what: `kill -9 of ${NAMES[part]}`, inject: async ({ stack }) => stack.parts.kill(part) };
 }
 
 function freeze(part: PartName): Fault {
-  return { what: `${NAMES[part]} frozen`, happen: ({ stack, lasts }) => stack.parts.freeze(part, lasts) };
+  return { what: `${NAMES[part]} frozen`, inject: ({ stack, durationMs }) => stack.parts.freeze(part, durationMs) };
 }
 
 function away(part: PartName): Fault {
-  return { what: `${NAMES[part]} away`, happen: ({ stack, lasts }) => stack.parts.away(part, lasts) };
+  return { what: `${NAMES[part]} away`, inject: ({ stack, durationMs }) => stack.parts.stopFor(part, durationMs) };
 }
 
 function cuts(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `connections to ${what} cut`,
     stack: { proxies },
-    happen: (context) =>
+    inject: (context) =>
       repeatedly(context, [50, 800], () => proxies.forEach((name) => context.stack.proxy(name).cut())),
   };
 }
@@ -42,9 +42,9 @@ function unreachable(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `${what} unreachable`,
     stack: { proxies },
-    async happen({ stack, lasts }) {
+    async inject({ stack, durationMs }) {
       for (const name of proxies) stack.proxy(name).shut();
-      await sleep(lasts);
+      await sleep(durationMs);
       for (const name of proxies) stack.proxy(name).open();
     },
   };
@@ -54,16 +54,16 @@ function silent(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `the network to ${what} silent`,
     stack: { proxies },
-    async happen({ stack, lasts }) {
+    async inject({ stack, durationMs }) {
       for (const name of proxies)
         for (const direction of ['request', 'response'] as const) stack.proxy(name).hold(direction);
-      await sleep(lasts);
+      await sleep(durationMs);
       for (const name of proxies) stack.proxy(name).release();
     },
   };
 }
 
-/** All proxies to one place. */
+/** All proxies to one part. */
 const TO = {
   postgres: ['Postgres', 'api-postgres', 'worker-postgres'],
   temporal: ['Temporal', 'api-temporal', 'worker-temporal'],
@@ -71,12 +71,12 @@ const TO = {
 } as const;
 
 const BATCH = 10_000;
-/** A batch that is worth killing something in the middle of, and little else. */
+/** Beside a large batch, few other messages. */
 const BESIDE_A_BATCH = { lines: 1, rest: 300 };
-/** The name of the statement that stores emails, as it goes over the wire. */
+/** The name of the prepared statement that stores emails. */
 const STORES = 'accept_emails';
-/** Milliseconds in which Postgres has surely committed what it was sent. */
-const COMMITTED = 300;
+/** Until Postgres has committed. */
+const COMMIT_MS = 300;
 
 const apiFaults: Readonly<Record<string, Fault>> = {
   'api-kill': kill('api'),
@@ -84,12 +84,12 @@ const apiFaults: Readonly<Record<string, Fault>> = {
     what: 'kill -9 of the API while 10,000 rows are inserted',
     stack: { proxies: ['api-postgres'] },
     mix: BESIDE_A_BATCH,
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       // It is stored in 40 statements.
-      let left = random.integer(2, 40);
+      let remaining = random.integer(2, 40);
       const now = awaitTraffic(stack.proxy('api-postgres'), (direction, data) => {
-        if (direction === 'request' && data.includes(STORES)) left--;
-        return left <= 0;
+        if (direction === 'request' && data.includes(STORES)) remaining--;
+        return remaining <= 0;
       });
       const posted = generator.postBatch(BATCH, true);
       await now;
@@ -100,21 +100,21 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-kill-after-commit': {
     what: 'kill -9 of the API between commit and answer',
     stack: { proxies: ['api-postgres'] },
-    async happen({ stack }) {
+    async inject({ stack }) {
       const proxy = stack.proxy('api-postgres');
       await awaitTraffic(proxy, (direction, data) => {
         const isNow = direction === 'request' && data.includes(STORES);
         if (isNow) proxy.hold('response');
         return isNow;
       });
-      await sleep(COMMITTED);
+      await sleep(COMMIT_MS);
       stack.parts.kill('api');
       proxy.release();
     },
   },
   'api-kill-in-upload': {
     what: 'kill -9 of the API at a body of 40 MB',
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       const content = Buffer.alloc(29_000_000, 'x').toString('base64');
       const posted = generator.postOne(true, { attachments: [{ filename: 'large.txt', content }] });
       await sleep(random.between(50, 900));
@@ -125,20 +125,19 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-freeze': freeze('api'),
 };
 
-/** Milliseconds from the death of a worker until another one has its messages, which it must not learn from reports. */
-const TAKEN_OVER = 25_000;
-const WHILE_TAKEN_OVER = { rest: 250 };
+/** From the death of a worker until another one has its messages, which it must not learn from reports. */
+const TAKEOVER_MS = 25_000;
+const BESIDE_A_TAKEOVER = { rest: 250 };
 
-/** Kills the worker while no report can come, and lets them come when its messages have been taken over. */
+/** Kills the worker while reports are held back, until another worker has its messages. */
 async function killUnreported({ stack }: FaultContext, release: () => void): Promise<void> {
   stack.parts.kill('worker');
   await stack.parts.serving();
   release();
-  await sleep(TAKEN_OVER);
+  await sleep(TAKEOVER_MS);
   stack.proxy('provider-api').open();
 }
 
-/** An HTTP request to a provider that sends. */
 const SENDS = /^POST /;
 
 const workerFaults: Readonly<Record<string, Fault>> = {
@@ -146,7 +145,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-before-request': {
     what: 'kill -9 of the worker before the provider has the request',
     stack: { proxies: ['worker-provider'] },
-    async happen({ stack }) {
+    async inject({ stack }) {
       const proxy = stack.proxy('worker-provider');
       await awaitTraffic(proxy, (direction, data) => {
         const isNow = direction === 'request' && SENDS.test(data.toString('latin1', 0, 5));
@@ -161,8 +160,8 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-before-answer': {
     what: 'kill -9 of the worker when the provider has the request and has not answered',
     stack: { proxies: ['worker-provider', 'provider-api'] },
-    mix: WHILE_TAKEN_OVER,
-    async happen(context) {
+    mix: BESIDE_A_TAKEOVER,
+    async inject(context) {
       const proxy = context.stack.proxy('worker-provider');
       context.stack.proxy('provider-api').shut();
       await awaitTraffic(proxy, (direction) => {
@@ -176,8 +175,8 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-after-answer': {
     what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
     stack: { proxies: ['worker-provider', 'worker-postgres', 'provider-api'] },
-    mix: WHILE_TAKEN_OVER,
-    async happen(context) {
+    mix: BESIDE_A_TAKEOVER,
+    async inject(context) {
       const database = context.stack.proxy('worker-postgres');
       context.stack.proxy('provider-api').shut();
       await awaitTraffic(context.stack.proxy('worker-provider'), (direction) => {
@@ -191,7 +190,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-in-batch': {
     what: 'kill -9 of the worker while a batch of 10,000 is sent',
     mix: BESIDE_A_BATCH,
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       await generator.postBatch(BATCH, true);
       await sleep(random.between(0, 3_000));
       stack.parts.kill('worker');
@@ -201,19 +200,19 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-out-of-memory': {
     what: 'a worker gets no more memory while a batch of 2,000 is sent',
     mix: BESIDE_A_BATCH,
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       const died = stack.parts.death('worker');
       const posted = generator.postBatch(2_000, true);
       await sleep(random.between(0, 1_500));
       stack.parts.exhaustMemory('worker');
-      // A worker that has sent everything allocates little: more email is posted until it ends.
+      // An idle worker allocates little, so more email is posted until it ends.
       const posts = [posted];
       let how: string | undefined;
       for (let i = 0; i < 10 && how === undefined; i++) {
         how = await Promise.race([died, sleep(3_000, undefined, { ref: false })]);
         if (how === undefined) posts.push(generator.postBatch(200, true));
       }
-      // One that lives on in the memory that it has, or hangs, is killed.
+      // A worker that survives or hangs is killed.
       if (how === undefined) stack.parts.kill('worker');
       await Promise.all([...posts, stack.parts.serving()]);
     },
@@ -225,7 +224,7 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'postgres-restart-in-batch': {
     what: 'Postgres restarted while a batch of 10,000 is sent',
     mix: BESIDE_A_BATCH,
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       await generator.postBatch(BATCH, true);
       await sleep(random.between(0, 3_000));
       await stack.parts.end('postgres', 'SIGINT');
@@ -239,7 +238,7 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'temporal-kill-at-timers': {
     what: 'kill -9 of Temporal when 2,300 scheduled emails are due',
     mix: { lines: 1, rest: 300 },
-    async happen({ stack, generator, random }) {
+    async inject({ stack, generator, random }) {
       const wait = 12_000;
       const due = Date.now() + wait;
       const scheduled_at = new Date(due).toISOString();
@@ -260,14 +259,14 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'silent-provider': silent(...TO.provider),
 };
 
-/** Milliseconds within which a process that is told to end has finished its requests. */
-const STOPS_WITHIN = 30_000;
+/** Within which a process ends after SIGTERM. */
+const STOP_TIMEOUT_MS = 30_000;
 
 /** Holds the lock that `CREATE INDEX` takes. */
 async function blockEvents(pool: Pool, ms: number): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query('LOCK TABLE email_events IN SHARE MODE');
-    // A transaction that is idle would be ended.
+    // Postgres ends idle transactions.
     for (const until = Date.now() + ms; Date.now() < until;) await client.query('SELECT pg_sleep(1)');
   });
 }
@@ -275,24 +274,24 @@ async function blockEvents(pool: Pool, ms: number): Promise<void> {
 const others: Readonly<Record<string, Fault>> = {
   shutdown: {
     what: 'SIGTERM to API and worker',
-    async happen({ stack, demand }) {
+    async inject({ stack, expect }) {
       const endings = await Promise.all([stack.parts.end('api', 'SIGTERM'), stack.parts.end('worker', 'SIGTERM')]);
       for (const { how, ms } of endings) {
-        demand(how === 'ended with 0', `told to end, it ${how}`);
-        demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
+        expect(how === 'ended with 0', `after SIGTERM, it ${how}`);
+        expect(ms < STOP_TIMEOUT_MS, `after SIGTERM, it took ${ms} ms`);
       }
     },
   },
   'shutdown-slow-smtp': {
     what: 'SIGTERM to the worker while an SMTP server takes 3 s for each message',
     mix: { large: 0.5, chats: 0 },
-    async happen({ stack, generator, random, demand }) {
+    async inject({ stack, generator, random, expect }) {
       await stack.setBehaviour({ latency_ms: 3_000 });
       await Promise.all(Array.from({ length: 60 }, () => generator.postLarge(true)));
       await sleep(random.between(500, 3_000));
       const { how, ms } = await stack.parts.end('worker', 'SIGTERM');
-      demand(how === 'ended with 0', `told to end, it ${how}`);
-      demand(ms < STOPS_WITHIN, `told to end, it took ${ms} ms`);
+      expect(how === 'ended with 0', `after SIGTERM, it ${how}`);
+      expect(ms < STOP_TIMEOUT_MS, `after SIGTERM, it took ${ms} ms`);
       await stack.parts.serving();
       await stack.setBehaviour({});
     },
@@ -300,24 +299,24 @@ const others: Readonly<Record<string, Fault>> = {
   'events-blocked': {
     what: 'an index is built on email_events: nothing can be written to it for 10 minutes',
     mix: { large: 0.3, rest: 1_000 },
-    happen: ({ stack, minutes }) => blockEvents(stack.pool, minutes * 60_000),
+    inject: ({ stack, minutes }) => blockEvents(stack.pool, minutes * 60_000),
   },
   'cancel-race': {
     what: 'emails called back at the moment they are due',
     mix: { batches: 0, chats: 0, large: 0, scheduled: 1, canceled: 0.9, dueIn: [1_500, 2_500], rest: 20 },
-    happen: ({ lasts }) => sleep(lasts),
+    inject: ({ durationMs }) => sleep(durationMs),
   },
   'endpoint-down': {
     what: "the customer's endpoint refuses, then breaks off",
-    async happen({ receiver, random }) {
+    async inject({ receiver, random }) {
       receiver.setMode(random.chance(0.5) ? 'refuses' : 'breaks off');
       await sleep(random.between(1_000, 3_000));
-      receiver.setMode('takes');
+      receiver.setMode('accepts');
     },
   },
 };
 
-/** Everything that goes wrong, by name, in the order of the message's path. */
+/** All faults by name, in the order of a message's path. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   ...apiFaults,
   ...workerFaults,

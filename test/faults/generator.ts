@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import type { Stack } from './stack.ts';
 import type { Tenant } from './tenant.ts';
 
-/** What the sender was told, in his own ledger. A message is known by its recipient, who gets no other. */
+/** The sender's record of an answer. Each recipient gets one message and so identifies it. */
 export type SenderEntry =
   | {
       readonly is: 'accepted';
@@ -16,28 +16,28 @@ export type SenderEntry =
       /** Unix milliseconds. */
       readonly at: number;
     }
-  /** It may have been accepted; with a key, once at most. */
+  /** Ambiguous; with a key, accepted once at most. */
   | { readonly is: 'unanswered'; readonly to: readonly string[]; readonly why: string }
   | { readonly is: 'refused'; readonly to: readonly string[]; readonly why: string }
   | { readonly is: 'canceled'; readonly to: readonly string[] };
 
-/** What is sent, and how fast. */
+/** The mix and the rate of requests. */
 export interface Mix {
   /** Concurrent requests. */
   readonly lines: number;
-  /** Milliseconds that a line rests between two requests. */
+  /** Milliseconds between two requests of a line. */
   readonly rest: number;
   /** Of all requests; the rest are single emails. */
   readonly batches: number;
   readonly chats: number;
-  /** Emails with more recipients than Postmark takes, which go by SMTP. */
+  /** Emails with more recipients than Postmark accepts, which go by SMTP. */
   readonly large: number;
-  /** Of emails and batches, those with a time; and milliseconds until then. */
+  /** Of emails and batches, those with `scheduled_at`; and milliseconds until then. */
   readonly scheduled: number;
   readonly dueIn: readonly [number, number];
   /** Requests with an Idempotency-Key. */
   readonly keyed: number;
-  /** Of single emails that are scheduled, those that are called back about when they are due. */
+  /** Of scheduled single emails, those that are canceled about when they are due. */
   readonly canceled: number;
 }
 
@@ -53,28 +53,29 @@ export const USUAL: Mix = {
   canceled: 0.1,
 };
 
-/** Milliseconds for an answer, and for which a request with a key is tried again. */
-const ANSWER_WITHIN = 20_000;
-const TRIED_FOR = 90_000;
-const AGAIN_AFTER = 300;
+const ANSWER_TIMEOUT_MS = 20_000;
+/** For which a request with a key is repeated. */
+const RETRY_FOR_MS = 90_000;
+const RETRY_AFTER_MS = 300;
+/** One more than Postmark accepts. */
 const LARGE = 51;
 const BATCH = [20, 60] as const;
 
 export interface Generator {
   /** Sends by its mix until `stop`. */
   readonly start: () => void;
-  /** Ends new requests, and waits for those that have begun. */
+  /** Stops sending, and waits for requests in flight. */
   readonly stop: () => Promise<void>;
-  /** A batch of its own. @returns whether it was accepted */
+  /** Posts a batch. @returns whether it was accepted */
   readonly postBatch: (size: number, keyed: boolean, dueIn?: number) => Promise<boolean>;
   readonly postOne: (keyed: boolean, more?: object) => Promise<boolean>;
-  /** An email with more recipients than Postmark takes, which goes by SMTP. */
+  /** Posts an email with more recipients than Postmark accepts, which goes by SMTP. */
   readonly postLarge: (keyed: boolean) => Promise<void>;
 }
 
 /**
- * Posts messages as a careful customer does: what a 202 says is on disk before it counts.
- * @param stack is asked for its `url` before each request, so that there may be several
+ * Posts messages and writes each answer to the ledger before it counts.
+ * @param stack whose `url` is read before each request and may change
  */
 export function makeGenerator(
   stack: Pick<Stack, 'url'>,
@@ -84,8 +85,8 @@ export function makeGenerator(
   random: Random,
   mix: Mix,
 ): Generator {
-  const agent = new Agent({ connections: 64, headersTimeout: ANSWER_WITHIN, bodyTimeout: ANSWER_WITHIN });
-  const under = new Set<Promise<unknown>>();
+  const agent = new Agent({ connections: 64, headersTimeout: ANSWER_TIMEOUT_MS, bodyTimeout: ANSWER_TIMEOUT_MS });
+  const inFlight = new Set<Promise<unknown>>();
   let count = 0;
   let chats = 0;
   let isOn = false;
@@ -102,7 +103,7 @@ export function makeGenerator(
     const key = keyed ? randomUUID() : undefined;
     const headers = { ...tenant.headers, ...(key !== undefined && { 'idempotency-key': key }) };
     const text = JSON.stringify(body);
-    const until = Date.now() + TRIED_FOR;
+    const until = Date.now() + RETRY_FOR_MS;
     for (;;) {
       const { status, answer } = await ask(agent, stack.url + path, headers, text);
       if (status === 202) {
@@ -110,19 +111,19 @@ export function makeGenerator(
         await ledger.write({ is: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
         return id;
       }
-      const mayHave = status === undefined || status >= 500;
+      const isAmbiguous = status === undefined || status >= 500;
       const why = status === undefined ? String(answer) : `${status} ${JSON.stringify(answer)}`;
-      // 409 says that the first request with this key is still being handled.
-      const again = keyed && (mayHave || status === 409 || status === 429) && Date.now() < until && !gaveUp();
-      if (!again) {
-        await ledger.write({ is: mayHave || status === 409 ? 'unanswered' : 'refused', to, why });
+      // 409: the first request with this key is still in flight.
+      const isRetried = keyed && (isAmbiguous || status === 409 || status === 429) && Date.now() < until && !isOver();
+      if (!isRetried) {
+        await ledger.write({ is: isAmbiguous || status === 409 ? 'unanswered' : 'refused', to, why });
         return undefined;
       }
-      await sleep(AGAIN_AFTER);
+      await sleep(RETRY_AFTER_MS);
     }
   }
 
-  const gaveUp = () => stopped && Date.now() > stoppedAt + TRIED_FOR;
+  const isOver = () => stopped && Date.now() > stoppedAt + RETRY_FOR_MS;
   let stoppedAt = Infinity;
 
   async function postOne(keyed: boolean, more: object = {}): Promise<boolean> {
@@ -159,7 +160,7 @@ export function makeGenerator(
     if (status === 200) await ledger.write({ is: 'canceled', to: [to] });
   }
 
-  /** One request, whose kind the dice say. */
+  /** Posts one request of a random kind. */
   async function postAny(): Promise<void> {
     const keyed = random.chance(mix.keyed);
     const isScheduled = random.chance(mix.scheduled);
@@ -179,11 +180,11 @@ export function makeGenerator(
     }
   }
 
-  /** Those that are asked for one by one are waited for too. */
-  function noted<Args extends unknown[], T>(work: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
+  /** Has `stop` wait for this work too. */
+  function tracked<Args extends unknown[], T>(work: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
     return (...args) => {
-      const running = work(...args).finally(() => under.delete(running));
-      under.add(running);
+      const running = work(...args).finally(() => inFlight.delete(running));
+      inFlight.add(running);
       return running;
     };
   }
@@ -191,22 +192,22 @@ export function makeGenerator(
   return {
     start() {
       isOn = true;
-      for (let i = 0; i < mix.lines; i++) void noted(line)();
+      for (let i = 0; i < mix.lines; i++) void tracked(line)();
     },
     async stop() {
       isOn = false;
       stopped = true;
       stoppedAt = Date.now();
-      while (under.size > 0) await Promise.all(under);
+      while (inFlight.size > 0) await Promise.all(inFlight);
       await agent.destroy();
     },
-    postBatch: noted(postBatch),
-    postOne: noted(postOne),
-    postLarge: noted(postLarge),
+    postBatch: tracked(postBatch),
+    postOne: tracked(postOne),
+    postLarge: tracked(postLarge),
   };
 }
 
-/** One request. @returns no status when it was not answered */
+/** One request. @returns no status if it was not answered */
 async function ask(
   dispatcher: Agent,
   url: string,

@@ -13,48 +13,48 @@ import { type Stack, startStack } from './stack.ts';
 import { makeTenant, type Tenant } from './tenant.ts';
 
 export interface HarnessOptions {
-  /** Seconds that something is frozen, away or broken. */
+  /** How long a part is frozen, stopped or broken. */
   readonly seconds: number;
   readonly minutes: number;
   readonly production: boolean;
   /** Share of the usual load. */
   readonly load?: number;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
-/** What one run came to. */
-export interface RunResult extends Omit<Verdict, 'waiting' | 'violations'> {
+/** The result of one run. */
+export interface RunResult extends Omit<Verdict, 'pending' | 'violations'> {
   readonly fault: string;
   readonly seed: number;
-  /** Sentences; none when all is well. */
+  /** Violations as sentences. */
   readonly wrong: readonly string[];
   readonly lost: number;
   readonly twice: number;
-  /** Milliseconds from the end of the fault, or from when a message was due if that was later, to its hand-over: the longest. */
+  /** The longest time from the end of the fault, or from when a message was due if later, until the provider had it, in ms. */
   readonly handedOver: number;
-  /** Milliseconds from the end of the fault, or of sending if that was later, until nothing waited any more. */
+  /** Milliseconds from the end of the fault, or of sending if later, until all messages had ended. */
   readonly settled: number;
 }
 
 /** Milliseconds before and after the fault in which messages are sent. */
 const LEAD_MS = [800, 2_500] as const;
 const TAIL_MS = 1_500;
-/** Until all is at its end: a call whose end nobody saw is asked about twice, a minute apart. */
+/** Long, since the provider is asked about an ambiguous call twice, a minute apart. */
 const VERDICT_TIMEOUT_MS = 240_000;
 const POLL_MS = 500;
 const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };
 
-/** A stack on which things go wrong, one after the other. */
+/** A stack for faults, one after the other. */
 export interface Harness {
   /**
-   * Lets a fault happen while messages are sent.
-   * @returns when that is over; what came of it is known when all is at its end
+   * Injects a fault while messages are sent.
+   * @returns at the end of the fault; `result` resolves when all messages have ended
    */
   readonly run: (name: string, fault: Fault, seed: number) => Promise<{ readonly result: Promise<RunResult> }>;
   readonly close: () => Promise<void>;
 }
 
-/** Starts a stack for faults that need nothing but the proxies `stack` names. */
+/** Starts a stack for faults that need only the proxies of `stack`. */
 export async function startHarness(options: HarnessOptions, stack: Fault['stack'] = {}): Promise<Harness> {
   const running = await startStack({ ...options, ...stack });
   const provider = readProvider(running.inbox);
@@ -89,16 +89,16 @@ async function runOnce(
     const tenant = await makeTenant(stack, run, receiver.url);
     const mix = { ...USUAL, ...fault.mix };
     const generator = makeGenerator(stack, tenant, run, sent, random, { ...mix, rest: mix.rest / load });
-    const demanded: string[] = [];
-    const demand = (holds: boolean, sentence: string) => {
-      if (!holds) demanded.push(`demanded: ${sentence}`);
+    const unmet: string[] = [];
+    const expect = (holds: boolean, sentence: string) => {
+      if (!holds) unmet.push(`expected: ${sentence}`);
     };
     generator.start();
     await sleep(random.between(...LEAD_MS));
     await fault
-      .happen({ stack, generator, receiver, random, lasts: seconds * 1_000, minutes, demand })
+      .inject({ stack, generator, receiver, random, durationMs: seconds * 1_000, minutes, expect })
       .catch((error: unknown) => {
-        demand(false, `it did not happen as it should: ${String(error)}`);
+        expect(false, `the fault could not be injected: ${String(error)}`);
       });
     stack.restoreNetwork();
     const over = Date.now();
@@ -111,7 +111,7 @@ async function runOnce(
       .then(({ verdict, evidence }) => ({
         fault: name,
         seed,
-        ...summary(verdict, demanded),
+        ...summary(verdict, unmet),
         handedOver: longestHandOver(evidence, over),
         settled: Date.now() - ended,
       }))
@@ -123,13 +123,13 @@ async function runOnce(
   }
 }
 
-/** A verdict in figures and sentences. */
-export function summary({ violations, waiting, ...counts }: Verdict, demanded: readonly string[]) {
-  const wrong = [...demanded, ...waiting.map((one) => `waiting: ${one}`), ...sentences(violations)];
-  return { ...counts, wrong, lost: violations.lost.length + waiting.length, twice: violations.twice.length };
+/** A verdict in counts and sentences. */
+export function summary({ violations, pending, ...counts }: Verdict, unmet: readonly string[]) {
+  const wrong = [...unmet, ...pending.map((one) => `pending: ${one}`), ...sentences(violations)];
+  return { ...counts, wrong, lost: violations.lost.length + pending.length, twice: violations.twice.length };
 }
 
-/** Waits until nothing waits any more, or for too long; and compares. */
+/** Waits until all messages have ended, or for the timeout, and compares the records. */
 export async function awaitVerdict(
   stack: Pick<Stack, 'pool' | 'url' | 'temporalAddress'>,
   tenant: Tenant,
@@ -139,11 +139,11 @@ export async function awaitVerdict(
   for (;;) {
     const isLate = Date.now() > until;
     try {
-      if (isLate || (await isCalm(stack, tenant))) {
+      if (isLate || (await isIdle(stack, tenant))) {
         const evidence = await gatherEvidence(stack, tenant, ledgers);
         const verdict = check(evidence);
-        // A report may have come meanwhile, whose event is on its way.
-        if (isLate || (verdict.waiting.length === 0 && verdict.violations.missingWebhooks.length === 0))
+        // The webhook of a late report may still be in flight.
+        if (isLate || (verdict.pending.length === 0 && verdict.violations.missingWebhooks.length === 0))
           return { verdict, evidence };
       }
     } catch (error) {
@@ -154,19 +154,19 @@ export async function awaitVerdict(
   }
 }
 
-/** Whether no message, no delivery and no workflow of one is open. */
-async function isCalm(
+/** Whether no message, no webhook delivery and no workflow of a message is open. */
+async function isIdle(
   { pool, temporalAddress: address }: Pick<Stack, 'pool' | 'temporalAddress'>,
   { orgId }: Tenant,
 ): Promise<boolean> {
-  const { rows } = await pool.query<{ calm: boolean }>(
+  const { rows } = await pool.query<{ idle: boolean }>(
     `SELECT NOT EXISTS (SELECT FROM emails WHERE org_id = $1 AND status IN ('queued', 'scheduled'))
         AND NOT EXISTS (SELECT FROM chat_messages WHERE org_id = $1 AND status = 'queued')
         AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE status = 'pending'
-                          AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE org_id = $1)) AS calm`,
+                          AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE org_id = $1)) AS idle`,
     [orgId],
   );
-  if (rows[0]?.calm !== true) return false;
+  if (rows[0]?.idle !== true) return false;
   const connection = await Connection.connect({ address });
   try {
     const open = `ExecutionStatus = 'Running' AND (OrgId = '${orgId}' OR OrgId IS NULL) AND WorkflowType IN ('deliverEmail', 'deliverGroup', 'deliverChat')`;

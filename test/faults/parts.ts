@@ -6,22 +6,22 @@ import { send } from '../../dev/environment/processes.ts';
 import type { Supervisor } from '../../dev/environment/supervisor.ts';
 import { type PartName, PARTS } from '../../src/main/dev-file.ts';
 
-/** Processes that are kept running, and to which things can be done. */
+/** Supervised processes that can be disturbed. */
 export interface Parts extends Supervisor {
   /** kill -9. It is started again. */
   readonly kill: (name: PartName) => void;
   /**
-   * Gives a process no more memory than it has, so that a next allocation fails and ends it. It is started again, with as
-   * much as it wants.
+   * Limits the memory of a process to what it has, so that an allocation fails and ends it. It is started again without the
+   * limit.
    */
   readonly exhaustMemory: (name: PartName) => void;
   /** Resolves when the process dies, with how it ended. */
   readonly death: (name: PartName) => Promise<string>;
-  /** Stops a process with all that it has started, and lets them go on after `ms`. */
+  /** Stops a process with its descendants by SIGSTOP, for `ms`. */
   readonly freeze: (name: PartName, ms: number) => Promise<void>;
-  /** kill -9, and it is started again only after `ms`. Resolves when it serves. */
-  readonly away: (name: PartName, ms: number) => Promise<void>;
-  /** Sends a signal that ends it, and says how it ended. It is started again. */
+  /** kill -9; it is started again after `ms`. Resolves when it serves. */
+  readonly stopFor: (name: PartName, ms: number) => Promise<void>;
+  /** Sends a signal that ends it. It is started again. @returns how it ended */
   readonly end: (name: PartName, signal: NodeJS.Signals) => Promise<Ending>;
   /** Resolves when all of them serve. */
   readonly serving: () => Promise<void>;
@@ -42,12 +42,12 @@ interface Entry {
   onDeath: (how: string) => void;
 }
 
-/** Soon, and for ever: a fault is no reason to give up. */
+/** Restarts quickly and forever. */
 const BACK_OFF = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
-const SERVES_WITHIN = 180_000;
+const START_TIMEOUT_MS = 180_000;
 
-/** @param say told of every death and return */
-export function makeParts(say: (line: string) => void): Parts {
+/** @param print receives a line for every death and recovery */
+export function makeParts(print: (line: string) => void): Parts {
   const entries = new Map<PartName, Entry>();
   let isOver = false;
 
@@ -65,12 +65,12 @@ export function makeParts(say: (line: string) => void): Parts {
       onPid: (pid: number) => void (state.pid = pid),
       onDeath(how: string) {
         state.serves = false;
-        say(`  ${name} ${how}`);
+        print(`  ${name} ${how}`);
         state.onDeath(how);
       },
       onReturn(ms: number) {
         state.serves = true;
-        say(`  ${name} serves again after ${(ms / 1_000).toFixed(1)} s`);
+        print(`  ${name} serves again after ${(ms / 1_000).toFixed(1)} s`);
       },
     };
     const part = await startPart(spec, BACK_OFF, watcher, stopping.signal);
@@ -79,27 +79,27 @@ export function makeParts(say: (line: string) => void): Parts {
     return part.facts;
   }
 
-  /** What it needs may be away too: then it may end before it serves. */
-  async function startAtLast(name: PartName, spec: PartSpec<unknown>): Promise<void> {
-    const until = Date.now() + SERVES_WITHIN;
+  /** Repeats the start, since a part may end before it serves while another one is stopped. */
+  async function startRepeatedly(name: PartName, spec: PartSpec<unknown>): Promise<void> {
+    const until = Date.now() + START_TIMEOUT_MS;
     for (;;) {
       try {
         await start(name, spec);
         return;
       } catch (error) {
         if (!(error instanceof PartFailed) || Date.now() > until) throw error;
-        say(`  ${name} did not start; again`);
+        print(`  ${name} did not start; again`);
         await sleep(BACK_OFF.first);
       }
     }
   }
 
   async function serving(): Promise<void> {
-    const until = Date.now() + SERVES_WITHIN;
+    const until = Date.now() + START_TIMEOUT_MS;
     for (;;) {
       const missing = [...entries].filter(([, { serves }]) => !serves).map(([name]) => name);
       if (missing.length === 0) return;
-      if (Date.now() > until) throw new Error(`not back after ${SERVES_WITHIN / 1_000} s: ${missing.join(', ')}`);
+      if (Date.now() > until) throw new Error(`not back after ${START_TIMEOUT_MS / 1_000} s: ${missing.join(', ')}`);
       await sleep(20);
     }
   }
@@ -132,7 +132,7 @@ export function makeParts(say: (line: string) => void): Parts {
         for (const pid of pids) send(pid, 'SIGCONT');
       }
     },
-    async away(name, ms) {
+    async stopFor(name, ms) {
       const entry = entryOf(name);
       const { spec, part, stopping, pid } = entry;
       entry.serves = false;
@@ -140,7 +140,7 @@ export function makeParts(say: (line: string) => void): Parts {
       send(pid, 'SIGKILL');
       await part.stop();
       await sleep(ms);
-      await startAtLast(name, spec);
+      await startRepeatedly(name, spec);
     },
     async end(name, signal) {
       const entry = entryOf(name);

@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 
-/** The provider behaves badly for a while; see the simulator's Behaviour. */
+/** The provider misbehaves for a while; see the simulator's Behaviour. */
 function behaves(what: string, behaviour: object): Fault {
   return {
     what,
-    async happen({ stack, lasts }) {
+    async inject({ stack, durationMs }) {
       await stack.setBehaviour(behaviour);
-      await sleep(lasts);
+      await sleep(durationMs);
       await stack.setBehaviour({});
     },
   };
 }
 
-/** A few calls go wrong, and not one after the other. */
+/** Some separate calls fail. */
 function some(what: string, name: string): Fault {
   return {
     what,
-    async happen({ stack, random }) {
+    async inject({ stack, random }) {
       for (let i = 0; i < 5; i++) {
         await stack.setBehaviour({ [name]: 1 });
         await sleep(random.between(50, 600));

@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed, so that a run can be repeated. */
+/** Pseudorandom numbers, the same for the same seed, so that a run can be repeated. */
 export interface Random {
   /** From `low` up to, and without, `high`. */
   readonly between: (low: number, high: number) => number;
@@ -10,7 +10,7 @@ export interface Random {
 export function makeRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {
-    // A Weyl sequence whose terms are mixed by a multiply-and-shift hash: its neighbours have nothing in common.
+    // A Weyl sequence whose terms are mixed by a multiply-and-shift hash.
     state = (state + 0x9e3779b9) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
     mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);

@@ -3,15 +3,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Ledger } from './ledger.ts';
 
-/** A delivery that a customer has taken. */
+/** A webhook delivery that a customer has accepted. */
 export interface ReceiverEntry {
-  /** Of the event: the same for every try. */
+  /** Of the event: the same for every attempt. */
   readonly id: string;
   readonly type: string;
 }
 
 /** How the customer's endpoint behaves. */
-export type ReceiverMode = 'takes' | 'refuses' | 'breaks off' | 'is slow';
+export type ReceiverMode = 'accepts' | 'refuses' | 'breaks off';
 
 export interface Receiver {
   readonly url: string;
@@ -19,22 +19,15 @@ export interface Receiver {
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds that a slow endpoint takes: longer than it is waited for. */
-const SLOW = 30_000;
-
-/** A customer's endpoint: what it takes is in its ledger before it says so. */
+/** A customer's endpoint, which writes deliveries to its ledger before it answers. */
 export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Receiver> {
-  let mode: ReceiverMode = 'takes';
+  let mode: ReceiverMode = 'accepts';
 
-  async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function receive(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
     if (mode === 'breaks off') {
       outgoing.destroy();
-      return;
-    }
-    if (mode === 'is slow') {
-      setTimeout(() => outgoing.end(), SLOW).unref();
       return;
     }
     if (mode === 'refuses') {
@@ -47,7 +40,7 @@ export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Rece
   }
 
   const server = createServer((incoming, outgoing) => {
-    take(incoming, outgoing).catch(() => outgoing.destroy());
+    receive(incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -54,7 +54,7 @@ export function printResults(results: Results): void {
   if (rows.length > 0) console.table(rows);
 }
 
-/** As docs/guarantees.md has it. */
+/** The table of docs/guarantees.md. */
 export function printMarkdown(results: Results): void {
   const rows = rowsOf(results);
   const names = Object.keys(rows[0] ?? {});

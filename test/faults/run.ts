@@ -6,11 +6,10 @@ import { openResults, printMarkdown, printResults } from './results.ts';
 import { startHarness, type RunResult, type Harness, type HarnessOptions } from './harness.ts';
 
 /**
- * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: does each fault, or those that are
- * named, so many times, and compares what everybody saw. What a fault lacks of its runs is added; `--again` begins anew.
- * `--overlap` begins the next run while up to three others wait for their verdict: the same messages in less time, whose recovery then
- * takes longer. `--dev` runs from source with Temporal's development server. `--table` only prints what is known,
- * `--markdown` the same for docs/guarantees.md.
+ * `npm run faults [-- fault… --runs 20 --seed 1 --seconds 30 --minutes 10 --again]`: runs each or the named faults so many times
+ * and compares the records of all parties. Earlier runs count, unless `--again` is given. `--overlap` begins the next run while
+ * up to three others wait for their verdict, which makes recovery slower. `--dev` runs from source with Temporal's development
+ * server. `--table` only prints the results, `--markdown` prints them for docs/guarantees.md.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,7 +36,7 @@ if (unknown !== undefined) {
 const results = openResults(FOLDER);
 const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
 const seed = Number(values.seed);
-/** All proxies lie open, so that most faults share a stack. */
+/** With all proxies, so that most faults share a stack. */
 const SHARED: Fault['stack'] = {
   proxies: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
 };
@@ -46,18 +45,18 @@ const options: HarnessOptions = {
   minutes: Number(values.minutes),
   load: Number(values.load),
   production: !values.dev,
-  say: (line) => console.log(line),
+  print: (line) => console.log(line),
 };
 let shared: Harness | undefined;
-const settling = new Set<Promise<void>>();
-/** Runs that may wait for their verdict while the next one begins. More would compete for the processors and exceed their deadlines. */
-const OVERLAPPING = 3;
+const awaiting = new Set<Promise<void>>();
+/** Runs that may wait for their verdict while the next one begins. More would exceed their deadlines. */
+const MAX_OVERLAP = 3;
 
 if (!values.table && !values.markdown) {
   console.log(`Seed ${seed}`);
   try {
     for (const [index, name] of names.entries()) await runFault(name, index);
-    await Promise.all(settling);
+    await Promise.all(awaiting);
   } finally {
     await shared?.close();
   }
@@ -72,7 +71,7 @@ async function runFault(name: string, index: number): Promise<void> {
   if (!fault) return;
   if (values.again) results.forget(name);
   const done = results.of(name).length;
-  // One storm is as long as the runs of another fault together.
+  // One storm takes as long as all runs of another fault.
   const wanted = name === 'storm' ? 1 : Number(values.runs);
   if (done >= wanted) {
     console.log(`${name}: ${done} runs are done`);
@@ -89,24 +88,24 @@ async function runFault(name: string, index: number): Promise<void> {
   try {
     for (let run = done; run < wanted; run++) {
       const { result } = await harness.run(name, fault, seed + run);
-      const told = result.then((known) => tell(known, `${run + 1}/${wanted}`));
-      settling.add(told);
-      told.then(
-        () => settling.delete(told),
+      const reported = result.then((known) => report(known, `${run + 1}/${wanted}`));
+      awaiting.add(reported);
+      reported.then(
+        () => awaiting.delete(reported),
         () => undefined,
       );
-      if (!values.overlap || isApart) await told;
-      while (settling.size >= OVERLAPPING) await Promise.race(settling);
+      if (!values.overlap || isApart) await reported;
+      while (awaiting.size >= MAX_OVERLAP) await Promise.race(awaiting);
     }
   } finally {
     if (isApart) await harness.close();
   }
 }
 
-function tell(result: RunResult, count: string): void {
+function report(result: RunResult, count: string): void {
   results.add(result);
   const { fault, seed: own, accepted, explained, handedOver, settled, wrong } = result;
-  const verdict = wrong.length === 0 ? 'all well' : `${wrong.length} WRONG`;
+  const verdict = wrong.length === 0 ? 'no violation' : `${wrong.length} VIOLATIONS`;
   const times = `handed over within ${handedOver / 1_000} s, settled within ${settled / 1_000} s`;
   const numbers = `${accepted} accepted, ${explained} twice as explained`;
   console.log(`  ${fault} ${count}, seed ${own}: ${numbers}, ${times}: ${verdict}`);

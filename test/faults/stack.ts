@@ -18,7 +18,7 @@ import { programPath } from '../support/program.ts';
 import { makeParts, type Parts } from './parts.ts';
 import { startProxy, type TcpProxy } from './proxy.ts';
 
-/** Connections that a fault may reach for: who connects, and to whom. */
+/** Connections that a fault may disturb, by client and server. */
 export type ProxyName =
   'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider' | 'provider-api';
 type Service = 'api' | 'worker' | 'simulator';
@@ -26,38 +26,38 @@ type Service = 'api' | 'worker' | 'simulator';
 export interface StackOptions {
   /** Runs `dist` with Temporal's full server instead of the sources with its development server. */
   readonly production: boolean;
-  /** Those that lead through a proxy. */
+  /** Connections through a proxy. */
   readonly proxies?: readonly ProxyName[];
-  /** Settings of one process on top. */
+  /** Additional settings of one process. */
   readonly env?: Partial<Record<Service, NodeJS.ProcessEnv>>;
-  /** Where attached files are kept; in the stack's own folder otherwise. */
+  /** Folder of attachments; by default in the stack's own folder. */
   readonly files?: string;
-  /** Where the database cluster is; in the stack's own folder otherwise. */
+  /** Folder of the database cluster; by default in the stack's own folder. */
   readonly postgres?: string;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
-/** The whole service, each part a process of its own. */
+/** The whole service, each part in its own process. */
 export interface Stack {
   readonly folder: string;
   readonly url: string;
-  /** Straight to the database, past every proxy. */
+  /** To the database, without a proxy. */
   readonly pool: Pool;
   readonly temporalAddress: string;
   readonly simulatorUrl: string;
-  /** The provider's ledger: it writes what it takes there before it answers. */
+  /** The simulator's inbox, to which it writes messages before it answers. */
   readonly inbox: string;
   readonly parts: Parts;
   readonly proxy: (name: ProxyName) => TcpProxy;
-  /** Everything passes every proxy again. */
+  /** Makes all proxies forward everything again. */
   readonly restoreNetwork: () => void;
-  /** How providers behave from now on; see the simulator's Behaviour. */
+  /** Sets how the providers behave; see the simulator's Behaviour. */
   readonly setBehaviour: (behaviour: object) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-/** Messages are tried again soon, so that a run ends soon, and for long enough to outlast every fault. */
+/** Short intervals, so that a run ends soon, and enough attempts to outlast every fault. */
 const RETRIES = {
   SEND_MAX_ATTEMPTS: '60',
   SEND_INITIAL_INTERVAL: '500ms',
@@ -66,16 +66,16 @@ const RETRIES = {
   CONFIRM_NOT_FOUND_AFTER: '1s',
 };
 
-/** Starts all of it in a folder of its own, which goes with it. */
+/** Starts the stack in its own folder, which `stop` removes. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { production, say } = options;
+  const { production, print } = options;
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-faults-'));
-  // Postgres may run as an account of its own, which must come in.
+  // Postgres may run under another account.
   await chmod(folder, 0o755);
   const { home, release } = await takeHome(folder);
-  const parts = makeParts(say);
+  const parts = makeParts(print);
   const proxies = new Map<ProxyName, TcpProxy>();
-  // Postgres and Temporal would outlive us.
+  // Postgres and Temporal would outlive this process.
   const interrupt = () => void stop().finally(() => process.exit(130));
   for (const signal of SIGNALS) process.once(signal, interrupt);
   const stop = async () => {
@@ -87,7 +87,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     const database = { ...home, postgres: options.postgres ?? home.postgres };
-    const servers = await startServers(database, parts, { ...QUIET, print: say }, production, true);
+    const servers = await startServers(database, parts, { ...QUIET, print }, production, true);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);
@@ -148,7 +148,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       parts,
       proxy(name) {
         const proxy = proxies.get(name);
-        if (!proxy) throw new Error(`no proxy was laid for ${name}`);
+        if (!proxy) throw new Error(`there is no proxy ${name}`);
         return proxy;
       },
       restoreNetwork() {
@@ -169,13 +169,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Prints nothing about the steps of a start. */
+/** Prints no progress. */
 export const QUIET: Progress = {
   step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
   print: () => undefined,
 };
 
-/** Starts the development server, which keeps its state in a file of the home. */
+/** Starts the development server with its state in a file of the home. */
 export async function startDevServer(home: Home, parts: Parts): Promise<string> {
   const cli = await findTemporalCli(process.env, QUIET);
   const ports = makePorts();

@@ -16,24 +16,24 @@ function one<T>({ random }: FaultContext, of: readonly T[]): T {
   return of[random.integer(0, of.length)] as T;
 }
 
-/** The next step of a disturber. Each process belongs to one disturber, so that none is frozen and killed. */
+/** A random disturbance. Each process belongs to one disturber, so that none is frozen and killed concurrently. */
 async function disturb(context: FaultContext, parts: readonly PartName[]): Promise<void> {
   const { stack, random } = context;
   const dice = random.between(0, 1);
   const part = one(context, parts);
   if (dice < 0.3) stack.parts.kill(part);
   else if (dice < 0.45) await stack.parts.freeze(part, random.between(1_000, 8_000));
-  else if (dice < 0.6) await stack.parts.away(part, random.between(1_000, 8_000));
+  else if (dice < 0.6) await stack.parts.stopFor(part, random.between(1_000, 8_000));
   else if (dice < 0.8) stack.proxy(one(context, PROXIES)).cut();
   else await stack.setBehaviour(one(context, BEHAVIOURS)).catch(() => undefined);
 }
 
-/** Several at once, again and again. */
+/** Several concurrent disturbances. */
 export const storm: Fault = {
-  what: 'several of them at once',
+  what: 'several of them together',
   stack: { proxies: [...PROXIES] },
   mix: { lines: 8, rest: 60 },
-  async happen(context) {
+  async inject(context) {
     const until = Date.now() + context.minutes * 60_000;
     const disturber = async (parts: readonly PartName[]) => {
       while (Date.now() < until) {

@@ -4,7 +4,7 @@ import { insertNumber } from '../../src/store/chat/numbers.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { Stack } from './stack.ts';
 
-/** Whose messages they are: an organization for one run, so that all it has is of this run. */
+/** The organization of one run. */
 export interface Tenant {
   readonly orgId: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,8 +15,8 @@ export interface Tenant {
 
 /**
  * Makes the organization of a run with its domain, numbers and webhook endpoint.
- * @param run tells the runs of a stack apart
- * @param receiver where its webhooks go
+ * @param run a number that is unique within the stack
+ * @param receiver URL of its webhook endpoint
  */
 export async function makeTenant(
   { pool, url }: Pick<Stack, 'pool' | 'url'>,

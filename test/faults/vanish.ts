@@ -2,20 +2,20 @@ import type { Fault } from './fault.ts';
 import { awaitTraffic } from './fault.ts';
 import type { ProxyName } from './stack.ts';
 
-/** Milliseconds for which the connections of a vanished host stay open; far longer than any of our own limits. */
+/** For which the connections of a vanished host stay open: longer than any limit of ours. */
 const STRANDED_MS = 600_000;
 
 /**
  * The host of a process loses its power in the middle of a transaction: its connections to Postgres and Temporal stay open
  * and nothing answers on them, while another host takes over.
- * @param statement name of a statement of that transaction, as it goes over the wire
+ * @param statement name of a prepared statement of that transaction
  */
 function vanish(part: 'api' | 'worker', name: string, statement: string): Fault {
   const proxies: readonly ProxyName[] = [`${part}-postgres`, `${part}-temporal`];
   return {
     what: `the host of ${name} vanishes in a transaction; its connections stay open for 10 minutes`,
     stack: { proxies },
-    async happen({ stack }) {
+    async inject({ stack }) {
       let isOpen = false;
       await awaitTraffic(stack.proxy(`${part}-postgres`), (direction, data) => {
         if (direction === 'request' && data.includes(statement)) isOpen = true;

@@ -1,10 +1,13 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
 import { Sendwright } from '../../client/index.ts';
+import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
 import { SETTINGS } from '../../src/settings.ts';
 import { type DevFile, readDevFile } from '../../src/main/dev-file.ts';
 import { eventually } from './eventually.ts';
@@ -17,9 +20,9 @@ const ANSWERS_WITHIN = 240_000;
 export interface Launched {
   readonly home: string;
   readonly pid: number;
-  /** What dev.json says now. */
+  /** The current contents of dev.json. */
   readonly dev: () => Promise<DevFile>;
-  /** All that it has printed. */
+  /** Its output so far. */
   readonly output: () => string;
   /** Resolves to its exit code when it ends. */
   readonly ended: Promise<number | null>;
@@ -27,12 +30,50 @@ export interface Launched {
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>;
 }
 
-/** A client of what runs there. */
+/** A client of its API. */
 export function clientOf({ base_url, api_key }: Pick<DevFile, 'base_url' | 'api_key'>): Sendwright {
   return new Sendwright({ baseUrl: base_url, apiKey: api_key });
 }
 
-/** An empty home for `npm start`; the run removes it, and ends what a test may have left running in it. */
+/** A request to the API with its key. @throws AssertionError unless it is answered with 2xx, or the expected status */
+export async function call<T = Record<string, unknown>>(
+  { base_url, api_key }: Pick<DevFile, 'base_url' | 'api_key'>,
+  method: string,
+  path: string,
+  json?: unknown,
+  expected?: number,
+): Promise<T> {
+  const response = await fetch(base_url + path, {
+    method,
+    headers: { authorization: `Bearer ${api_key}`, ...(json !== undefined && { 'content-type': 'application/json' }) },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+  });
+  const text = await response.text();
+  assert.ok(expected === undefined ? response.ok : response.status === expected, `${method} ${path}: ${text}`);
+  return (text === '' ? {} : JSON.parse(text)) as T;
+}
+
+/** What the simulated providers of `npm start` have, latest first. */
+export async function readInbox<Message = InboxMessage>({ inbox_url: url }: Pick<DevFile, 'inbox_url'>) {
+  const answer = await fetch(`${url ?? ''}/messages?limit=1000`);
+  return (await answer.json()) as Message[];
+}
+
+/** How many workflows run. @param condition a further condition of Temporal's list filter */
+export async function runningWorkflows(
+  { temporal_address: address }: Pick<DevFile, 'temporal_address'>,
+  condition = '',
+): Promise<number> {
+  const connection = await Connection.connect({ address });
+  try {
+    const filter = ["ExecutionStatus = 'Running'", ...(condition === '' ? [] : [condition])].join(' AND ');
+    return (await new Client({ connection }).workflow.count(filter)).count;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** An empty home for `npm start`. The test run removes it and ends processes that a test left running in it. */
 export async function emptyHome(): Promise<string> {
   const homes = provided('TEST_HOMES');
   await mkdir(homes, { recursive: true });
@@ -42,7 +83,7 @@ export async function emptyHome(): Promise<string> {
   return home;
 }
 
-/** Begins to start the whole service, with the simulator, on free ports. Ends with the test. */
+/** Launches the whole service with the simulator on free ports. It ends with the test. */
 export function launchSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Launched {
   // An empty setting counts as not given, and keeps that of a developer's .env out.
   const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
@@ -75,7 +116,7 @@ export function launchSendwright(t: TestContext, home: string, env: NodeJS.Proce
   };
 }
 
-/** Starts the whole service likewise, and waits until all of it answers. */
+/** Launches the whole service and waits until all of it answers. */
 export async function startSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Promise<Launched> {
   const launched = launchSendwright(t, home, env);
   let code: number | null | undefined;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createTransport } from 'nodemailer';
 import { start } from './start.ts';
 
 test('shows a message by SMTP in the inbox as its reader would see it', async (t) => {
@@ -51,4 +52,15 @@ test('takes the recipients from the envelope', async (t) => {
   assert.deepEqual(await inbox('shown@example.net'), []);
   const [message] = await inbox('copy@example.net');
   assert.deepEqual([message?.to, message?.bcc], [['shown@example.net'], ['copy@example.net']]);
+});
+
+test('applies the switches to SMTP', async (t) => {
+  const { mailer, inbox, behave } = await start(t);
+  const plain = { from: 'a@example.com', to: 'b@example.net', text: 'Hi.' };
+  await behave({ fail_next: 1 });
+  await assert.rejects(mailer.sendMail(plain), { responseCode: 451 });
+  await behave({ hang: 1 });
+  const { host, port } = mailer.options as { host: string; port: number };
+  await assert.rejects(createTransport({ host, port, socketTimeout: 300 }).sendMail(plain), { code: 'ETIMEDOUT' });
+  assert.equal((await inbox()).length, 1);
 });

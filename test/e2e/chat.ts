@@ -1,14 +1,13 @@
-import { Client, Connection } from '@temporalio/client';
 import type { ChatMessage } from '../../client/index.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { setBehaviour } from '../../dev/simulator/set-behaviour.ts';
 import { clientOf } from '../support/start.ts';
 
-/** Milliseconds until a dead worker's heartbeat is missed, and a minute in which a report may still come. */
+/** Milliseconds until a dead worker's heartbeat times out, and a minute in which a report may still come. */
 export const TIMEOUT_MS = 110_000;
 
-/** How often a provider took a message to this number. */
+/** How many messages to this number the simulated providers accepted. */
 export async function taken(inbox: string, to: string): Promise<number> {
   const response = await fetch(`${inbox}/messages?to=${encodeURIComponent(to)}`);
   return ((await response.json()) as unknown[]).length;
@@ -25,8 +24,9 @@ export async function numbers(dev: DevFile): Promise<{ twilio: string; meta: str
   return { twilio: connected.find(({ provider }) => provider === 'twilio')?.number ?? '', meta };
 }
 
+/** Waits until a message has this status. */
 export async function ended(dev: DevFile, id: string, status: ChatMessage['status']): Promise<ChatMessage> {
-  const message = await eventually(
+  return eventually(
     `${id} is ${status}`,
     async () => {
       const found = await clientOf(dev).chatapp.get(id);
@@ -34,11 +34,10 @@ export async function ended(dev: DevFile, id: string, status: ChatMessage['statu
     },
     TIMEOUT_MS,
   );
-  return message;
 }
 
 /**
- * Sends a message, and kills the worker when the provider has it and has not answered.
+ * Sends a message, and kills the worker after the provider has accepted it and before it answers.
  * @param inbox of the simulator that is the provider
  * @returns the message's id
  */
@@ -49,15 +48,4 @@ export async function killBeforeTheAnswer(dev: DevFile, inbox: string, from: str
   process.kill(dev.processes.worker ?? 0, 'SIGKILL');
   await setBehaviour(inbox, { latency_ms: 0 });
   return id;
-}
-
-/** Whether no workflow is open. */
-export async function nothingRuns({ temporal_address: address }: DevFile): Promise<boolean> {
-  const connection = await Connection.connect({ address });
-  try {
-    const { count } = await new Client({ connection }).workflow.count(`ExecutionStatus = 'Running'`);
-    return count === 0;
-  } finally {
-    await connection.close();
-  }
 }
