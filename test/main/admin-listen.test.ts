@@ -70,7 +70,7 @@ async function listening(t: TestContext, ...more: string[]) {
   const running = startCommand(['webhooks', 'listen', '--forward-to', target, ...more], settings());
   t.after(() => running.child.kill('SIGKILL'));
   const [, id, secret] = await eventually(
-    'the endpoint is told',
+    'the endpoint is printed',
     () => /Endpoint (wh_\w+) .* secret is (whsec_\S+)/.exec(running.err()) ?? undefined,
     30_000,
   );

@@ -25,11 +25,11 @@ describe('admin after-restore', () => {
       'SELECT n, provider, call, outcome FROM attempts WHERE message_id = $1 ORDER BY n',
       [id],
     );
-    const doubt = { call: id, outcome: 'unknown' };
+    const ambiguous = { call: id, outcome: 'unknown' };
     assert.deepEqual(rows, [
-      { n: 1, provider: 'postmark', ...doubt },
-      { n: 2, provider: 'smtp', ...doubt },
-      { n: 3, provider: 'postmark', ...doubt },
+      { n: 1, provider: 'postmark', ...ambiguous },
+      { n: 2, provider: 'smtp', ...ambiguous },
+      { n: 3, provider: 'postmark', ...ambiguous },
     ]);
     const { rows: outbox } = await database.pool.query('SELECT action FROM outbox WHERE message_id = $1', [id]);
     assert.deepEqual(outbox, [{ action: 'leave' }], 'it is dispatched once');

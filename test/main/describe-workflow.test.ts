@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
-test('a workflow runs, has closed, or is not known', async (t) => {
+test('describes a workflow as missing, running or closed', async (t) => {
   silenceTemporal();
   const { client, close } = await testNamespace();
   t.after(close);
@@ -14,7 +14,7 @@ test('a workflow runs, has closed, or is not known', async (t) => {
   const start = () =>
     client.workflow.start('deliverEmail', {
       workflowId: 'em_1',
-      taskQueue: 'nobody',
+      taskQueue: 'unused',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     });
   const handle = await start();
@@ -25,11 +25,11 @@ test('a workflow runs, has closed, or is not known', async (t) => {
   assert.equal(await describeWorkflow(client, 'em_1'), 'running');
 });
 
-test('workflows of endpoints that are open are woken', async (t) => {
+test('wakes running workflows of endpoints', async (t) => {
   silenceTemporal();
   const { client, close } = await testNamespace();
   t.after(close);
-  const start = (workflowId: string, type: string) => client.workflow.start(type, { workflowId, taskQueue: 'nobody' });
+  const start = (workflowId: string, type: string) => client.workflow.start(type, { workflowId, taskQueue: 'unused' });
   const [open, closed, other] = [
     await start('wh_1', 'webhookEndpoint'),
     await start('wh_2', 'webhookEndpoint'),
@@ -45,7 +45,7 @@ test('workflows of endpoints that are open are woken', async (t) => {
   assert.equal(await signalsOf(other), 0);
 });
 
-test('a workflow that waits is idle, and one whose task keeps failing is found and can be replaced', async (t) => {
+test('describes a waiting workflow as idle, and finds and terminates one whose tasks fail', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();
   const worker = await Worker.create({
@@ -83,8 +83,8 @@ test('a workflow that waits is idle, and one whose task keeps failing is found a
     120_000,
   );
   await workflows.terminate('em_fails', 'test');
-  await workflows.terminate('em_fails', 'has closed already');
+  await workflows.terminate('em_fails', 'already closed');
   await workflows.terminate('em_unknown', 'was never there');
   assert.equal(await workflows.describe('em_fails'), 'closed');
-  await eventually('it runs no more', async () => (await found()).join() === 'em_waits', 60_000);
+  await eventually('the closed workflow is not listed', async () => (await found()).join() === 'em_waits', 60_000);
 });

@@ -8,7 +8,7 @@ import { outgoing } from '../providers/outgoing.ts';
 import { CALL } from '../providers/simulator.ts';
 import { testDatabase } from '../support/database.ts';
 
-/** Settings of email providers for one test; none but these. */
+/** Sets only these settings of email providers for a test. */
 function setEnvironment(t: TestContext, settings: Record<string, string>): void {
   const before = { ...process.env };
   t.after(() => {
@@ -21,7 +21,7 @@ function setEnvironment(t: TestContext, settings: Record<string, string>): void 
 const POSTMARK_FILE = '/dev/null';
 
 describe('an email provider without credentials', () => {
-  test('makes email wait as a refused account does, and the log names the setting', async (t) => {
+  test('returns account for every email and logs the missing setting', async (t) => {
     setEnvironment(t, { EMAIL_PROVIDERS: 'postmark,smtp' });
     const lines: unknown[] = [];
     const providers = makeEmailProviders(readSettings(), { error: (line: unknown) => void lines.push(line) });
@@ -35,7 +35,7 @@ describe('an email provider without credentials', () => {
     }
   });
 
-  test('names each setting that would do, and the file that holds it, when no provider is chosen', async (t) => {
+  test('names every possible setting and its file when no provider is chosen', async (t) => {
     setEnvironment(t, { POSTMARK_SERVER_TOKEN_FILE: POSTMARK_FILE });
     const lines: unknown[] = [];
     const [provider] = makeEmailProviders(readSettings(), { error: (line: unknown) => void lines.push(line) });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveIsolated } from '../../src/main/isolated-server.ts';
 
-/** An isolated process that does what the id of an email asks for. */
+/** An isolated process that acts by the id of an email. */
 serveIsolated(async ({ id }) => {
   const [act = '', milliseconds] = id.split(' ');
   if (act === 'crash') process.kill(process.pid, 'SIGKILL');

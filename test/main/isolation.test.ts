@@ -38,24 +38,24 @@ describe('the isolated process', () => {
     assert.equal(children.length, 1);
   });
 
-  test('that ends is blamed on its email, and another takes its place', async (t) => {
+  test('reports its email as crashed when it ends, and is replaced', async (t) => {
     const { children, deliver } = make(t);
     assert.equal(await deliver('crash'), 'crashed');
     assert.deepEqual(await deliver('a'), sent('a'));
     assert.equal(children.length, 2);
   });
 
-  test('that hangs is ended and blamed on its email', async (t) => {
+  test('is killed when it hangs, and its email is reported as crashed', async (t) => {
     const { deliver } = make(t);
     assert.equal(await deliver('hang'), 'crashed');
   });
 
-  test('that cannot deliver reports the error', async (t) => {
+  test('reports an error of the delivery', async (t) => {
     const { deliver } = make(t);
     await assert.rejects(deliver('throw'), /the database is away/);
   });
 
-  test('begins the next email while a provider lets one wait; only the one that has just begun is blamed', async (t) => {
+  test('begins the next email while a provider is slow; only the email that began last is reported as crashed', async (t) => {
     const { deliver } = make(t);
     const slow = deliver('slow 60000');
     assert.deepEqual(await deliver('a'), sent('a'));
@@ -63,15 +63,15 @@ describe('the isolated process', () => {
     assert.equal(await slow, 'ended');
   });
 
-  test('has many emails in flight where they may overlap', async (t) => {
+  test('has many emails in flight if they may overlap', async (t) => {
     const { deliver } = make(t, { pingDelayMs: 30_000 });
     await deliver('a', true);
     const ids = Array.from({ length: 20 }, (_, i) => `slow 20000 ${i}`);
-    // One after the other they would take six minutes.
+    // In sequence they would take six minutes.
     assert.deepEqual(await Promise.all(ids.map((id) => deliver(id, true))), ids.map(sent));
   });
 
-  test('that begins another email for long is reported as busy', async (t) => {
+  test('reports an email as busy while it begins another one for too long', async (t) => {
     const { deliver } = make(t, { pingDelayMs: 30_000, hangTimeoutMs: 60_000, turnTimeoutMs: 200 });
     assert.deepEqual(await deliver('a'), sent('a'));
     const slow = deliver('slow 3000');
@@ -79,14 +79,14 @@ describe('the isolated process', () => {
     assert.deepEqual(await slow, sent('slow 3000'));
   });
 
-  test('ends when there is nothing to do, which is blamed on nobody', async (t) => {
+  test('ends when it is idle, without a crash', async (t) => {
     const { children, deliver } = make(t, { idleTimeoutMs: 200 });
     assert.deepEqual(await deliver('a'), sent('a'));
     await eventually('the process ends by itself', () => children[0]?.exitCode === 0);
     assert.deepEqual(await deliver('b'), sent('b'));
   });
 
-  test('finishes what it has begun when its worker is gone', async (t) => {
+  test('finishes emails in flight when its worker is gone', async (t) => {
     const { children, deliver } = make(t);
     await deliver('a');
     const [child] = children as [ChildProcess];
@@ -95,7 +95,7 @@ describe('the isolated process', () => {
     await eventually('the process ends by itself', () => child.exitCode === 0);
   });
 
-  test('that does not start fails nothing and is blamed on nobody', async (t) => {
+  test('fails no email when it does not start', async (t) => {
     const start = () => fork(CHILD, { execArgv: ['--no-such-option'], stdio: 'ignore' });
     const isolation = makeIsolation(start, log, TIMES);
     t.after(() => isolation.stop());

@@ -1,41 +1,26 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import getPort from 'get-port';
 import { openMetrics, serveMetrics } from '../../src/main/wiring/metrics.ts';
+import { recordingServer } from '../providers/servers.ts';
 
 const pool = { totalCount: 2, idleCount: 1, waitingCount: 0 };
 
-/** What Temporal's SDK serves, as far as we are concerned. @returns where, and how often it was requests */
-async function sdk(t: TestContext): Promise<{ address: string; requests: () => number }> {
-  let requests = 0;
-  const server = createServer((_request, response) => {
-    requests++;
-    response.end('# TYPE temporal_request_total counter\ntemporal_request_total 5\n');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => requests };
-}
-
-/** An address on which nothing listens. */
-const nowhere = async () => `127.0.0.1:${await getPort()}`;
+const SDK = '# TYPE temporal_request_total counter\ntemporal_request_total 5\n';
 
 test('serves our metrics and those of the SDK, read once a second', async (t) => {
-  const { address, requests } = await sdk(t);
-  const { text } = openMetrics({ pool, sdk: address });
+  const { url, requests } = await recordingServer(t, { body: SDK });
+  const { text } = openMetrics({ pool, sdk: new URL(url).host });
   const pages = await Promise.all([text(), text(), text()]);
   for (const page of pages) {
     assert.match(page, /^sendwright_database_pool_connections\{state="busy"\} 1$/m);
     assert.match(page, /^temporal_request_total 5$/m);
   }
-  assert.equal(requests(), 1);
+  assert.equal(requests.length, 1);
 });
 
 test('serves our metrics if the SDK does not answer', async () => {
-  const page = await openMetrics({ pool, sdk: await nowhere() }).text();
+  const page = await openMetrics({ pool, sdk: `127.0.0.1:${await getPort()}` }).text();
   assert.match(page, /^sendwright_database_pool_waiting 0$/m);
   assert.doesNotMatch(page, /temporal_/);
 });

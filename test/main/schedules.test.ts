@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import type { UpkeepActivities } from '../../activities/index.ts';
 import { ensureSchedules, keepSchedules, upkeepTasks } from '../../src/main/wiring/schedules.ts';
 import type { Chore } from '../../workflows/index.ts';
+import { atEnd } from '../support/at-end.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
@@ -33,7 +34,7 @@ test('schedules and search attributes that are missing are created again while w
     {
       client,
       pool: database.pool,
-      // The first round finds Temporal away.
+      // Temporal is unreachable in the first round.
       ensureSearchAttributes: () => (attributes++ === 0 ? Promise.reject(new Error('away')) : Promise.resolve()),
       log: pino({ level: 'silent' }),
     },
@@ -59,16 +60,14 @@ test('schedules and search attributes that are missing are created again while w
   );
 });
 
-test('upkeep is on a timetable, however often workers start, and its chores are done', async (t) => {
+test('schedules run every maintenance task, and a paused schedule stays paused when workers start', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();
-  const ending: (() => Promise<void>)[] = [close];
-  t.after(async () => {
-    for (const end of ending.reverse()) await end();
-  });
+  const after = atEnd(t);
+  after(close);
   await Promise.all([ensureSchedules(client), ensureSchedules(client)]);
   const daily = client.schedule.getHandle('upkeep-daily');
-  // Temporal answers before it has done so, and an update that it answered before may still undo it.
+  // Temporal answers before it applies an update, and an earlier update may still undo this one.
   await eventually('it is paused', async () => {
     await daily.pause('by hand');
     await sleep(200);
@@ -76,20 +75,20 @@ test('upkeep is on a timetable, however often workers start, and its chores are 
   });
   await ensureSchedules(client);
 
-  const chores = new Map<string, Chore[]>();
+  const tasks = new Map<string, Chore[]>();
   for (const id of SCHEDULES) {
     const { action, state } = await client.schedule.getHandle(id).describe();
-    assert.equal(state.paused, id === 'upkeep-daily', `${id}: what was paused stays so`);
+    assert.equal(state.paused, id === 'upkeep-daily', `${id}: only it was paused`);
     assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
-    chores.set(id, action.args?.[0] as Chore[]);
+    tasks.set(id, action.args?.[0] as Chore[]);
   }
 
   const asked: string[] = [];
-  const step = (chore: Chore, steps: number) => {
-    let left = steps;
+  const step = (task: Chore, steps: number) => {
+    let remaining = steps;
     return async (from?: string | null) => {
-      asked.push(`${chore} ${from === null || from === undefined ? 'first' : from}`);
-      return { done: 2, next: --left > 0 ? `page ${steps - left}` : null };
+      asked.push(`${task} ${from === null || from === undefined ? 'first' : from}`);
+      return { done: 2, next: --remaining > 0 ? `page ${steps - remaining}` : null };
     };
   };
   const activities: UpkeepActivities = {
@@ -119,7 +118,7 @@ test('upkeep is on a timetable, however often workers start, and its chores are 
     Worker.create({ connection, namespace, taskQueue: 'upkeep', activities }),
   ]);
   const running = Promise.all(workers.map((worker) => worker.run()));
-  ending.push(async () => {
+  after(async () => {
     for (const worker of workers) worker.shutdown();
     await running;
   });
@@ -141,9 +140,9 @@ test('upkeep is on a timetable, however often workers start, and its chores are 
     'sweepFiles page 1',
   ];
   await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
-  // The other schedules, and this hour, may come round by themselves meanwhile.
-  const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => chores.get(id) ?? []));
+  // Other schedules may run at their time meanwhile.
+  const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => tasks.get(id) ?? []));
   const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as Chore));
   assert.deepEqual(distinct.sort(), expected);
-  assert.deepEqual([...chores.values()].flat().sort(), Object.keys(activities).sort(), 'every chore has its time');
+  assert.deepEqual([...tasks.values()].flat().sort(), Object.keys(activities).sort(), 'every task has a schedule');
 });

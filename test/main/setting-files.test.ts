@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folder.ts';
 
 const SECRET = 'a secret of at least 32 characters';
 
-test('every setting, and the API key of Temporal, may be given by a file', async (t) => {
+test('every setting and the API key of Temporal can be given by a file', async (t) => {
   const folder = await temporaryFolder(t);
   const file = (text: string) => {
     const path = join(folder, 'setting');
@@ -17,7 +17,7 @@ test('every setting, and the API key of Temporal, may be given by a file', async
   };
   const value = (name: string, env: Record<string, string>) => readSettingFiles(env)[name];
 
-  await t.test('its text is the value, without the line break at its end', () => {
+  await t.test('its text without the final line break is the value', () => {
     for (const end of ['', '\n', '\r\n']) {
       assert.equal(readConfig(readSettingFiles({ SECRET_KEY_FILE: file(SECRET + end) })).SECRET_KEY, SECRET);
     }
@@ -25,22 +25,22 @@ test('every setting, and the API key of Temporal, may be given by a file', async
       assert.equal(value(name, { [`${name}_FILE`]: file('80\n') }), '80');
   });
 
-  await t.test('only the last line break goes: what else is there belongs to the secret', () => {
+  await t.test('only the final line break is removed', () => {
     assert.equal(value('SECRET_KEY', { SECRET_KEY_FILE: file(' a\nb \n\n') }), ' a\nb \n');
   });
 
-  await t.test('an empty file is a setting that is not given, so the environment may say it', () => {
+  await t.test('an empty file is ignored, so the environment may contain the setting', () => {
     assert.equal(value('SECRET_KEY', { SECRET_KEY_FILE: file('') }), undefined);
     assert.equal(value('SECRET_KEY', { SECRET_KEY_FILE: file('\n'), SECRET_KEY: SECRET }), SECRET);
     assert.equal(value('SECRET_KEY', { SECRET_KEY_FILE: '', SECRET_KEY: SECRET }), SECRET);
   });
 
-  await t.test('a second look finds what the first has read', () => {
+  await t.test('files can be read repeatedly', () => {
     const env = readSettingFiles({ SECRET_KEY_FILE: file(SECRET) });
     assert.equal(readSettingFiles(env)['SECRET_KEY'], SECRET);
   });
 
-  await t.test('given in two ways that differ, it is refused with one line that tells nothing of either', () => {
+  await t.test('two different values are refused without showing them', () => {
     const env = { SECRET_KEY_FILE: file(SECRET), SECRET_KEY: 'another' };
     assert.throws(() => readSettingFiles(env), {
       constructor: ConfigError,
@@ -48,7 +48,7 @@ test('every setting, and the API key of Temporal, may be given by a file', async
     });
   });
 
-  await t.test('a file that cannot be read is told with its meaning and an example', () => {
+  await t.test('a file that cannot be read is reported with its meaning and an example', () => {
     assert.throws(() => readSettingFiles({ SMTP_URL_FILE: join(folder, 'absent') }), {
       constructor: ConfigError,
       message:
@@ -57,7 +57,7 @@ test('every setting, and the API key of Temporal, may be given by a file', async
     assert.throws(() => readSettingFiles({ SMTP_URL_FILE: folder }), /SMTP_URL_FILE cannot be read \(EISDIR\)/);
   });
 
-  await t.test('files of others are left alone: Temporal has one of its own', () => {
+  await t.test('settings of other programs are ignored', () => {
     const env = { TEMPORAL_CONFIG_FILE: '/absent', X_FILE: '/absent' };
     assert.deepEqual(readSettingFiles({ ...env }), env);
   });

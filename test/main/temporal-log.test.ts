@@ -5,7 +5,7 @@ import { Runtime } from '@temporalio/worker';
 import { makeLog } from '../../src/main/process.ts';
 import { installTemporal } from '../../src/main/wiring/temporal.ts';
 
-test('an activity that failed is logged with what went wrong, and without the row that Postgres quotes', () => {
+test('a failed activity is logged with its error and without the row that Postgres quotes', () => {
   let written = '';
   const lines = new Writable({
     write(chunk: Buffer, _encoding, done) {

@@ -9,7 +9,7 @@ import { useDatabase } from '../support/database.ts';
 let organizations = 0;
 const domains = new Map<string, string>();
 const domainOf = (orgId: string) => domains.get(orgId) ?? '';
-/** An organization with a domain of its own. */
+/** An organization with its own domain. */
 async function organizationOf(pool: Pool): Promise<string> {
   const domain = `org${organizations++}.example`;
   const orgId = await organization(pool, domain);
@@ -22,7 +22,7 @@ const DAY = 24 * 3_600_000;
 const { pool } = await useDatabase();
 
 describe('bodies expire', () => {
-  /** Runs the maintenance task to its end. @returns how many emails it looked at */
+  /** Runs the maintenance task to its end. @returns how many emails it checked */
   async function run(defaultDays: number, limit = 3): Promise<number> {
     let [done, from]: [number, string | null] = [0, null];
     for (let step = 0; step < 100; step++) {
@@ -79,7 +79,7 @@ describe('bodies expire', () => {
     assert.deepEqual([await kept(old), await kept(expired)], [10, 0]);
     await run(7);
     assert.deepEqual([await kept(old), await kept(fresh), await kept(always), await kept(month)], [0, 2, 2, 2]);
-    assert.equal(await run(7), 0, 'it does not look again at what it has erased');
+    assert.equal(await run(7), 0, 'it does not check erased emails again');
     await giveBodyRetention(pool, longer, 7);
     await run(0);
     assert.equal(await kept(month), 0, 'a shorter retention counts from now on');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { type ChatUpkeepDeps, makeChatUpkeep } from '../../src/upkeep/chat.ts';
+import { makeChatUpkeep } from '../../src/upkeep/chat.ts';
 import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
 import { projectChat, projectChatReports } from '../../src/projection/chat.ts';
 import { deleteOutbox, lockChats } from '../../src/store/outbox/outbox.ts';
@@ -10,39 +10,29 @@ import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { ScriptedChat } from '../delivery/chat-harness.ts';
+import { fakeWorkflows } from './workflows.ts';
 
 const { pool } = await useDatabase(5);
 const orgId = await organization(pool);
 const from = (await connect(pool, orgId)).number;
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 
-function make(deps: Partial<ChatUpkeepDeps> = {}, state: WorkflowState = 'missing') {
+function make(state: WorkflowState = 'missing') {
   const provider = new ScriptedChat();
-  const described: string[] = [];
-  const terminated: string[] = [];
-  const chores = makeChatUpkeep({
+  const { workflows, described, terminated } = fakeWorkflows({}, state);
+  const tasks = makeChatUpkeep({
     pool,
     providerOf: () => provider,
     requestIntervalMs: 0,
-    workflows: {
-      describe: async (id) => {
-        described.push(id);
-        return state;
-      },
-      terminate: async (id) => void terminated.push(id),
-      findRunning: () => Promise.resolve(new Set<string>()),
-      findFailing: () => Promise.resolve([]),
-      wakeEndpoints: () => Promise.resolve(0),
-    },
+    workflows,
     log: pino({ level: 'silent' }),
-    ...deps,
   });
   return {
     provider,
     described,
     terminated,
-    reconcileChats: () => chores.reconcileChats(),
-    putBackOverdueChats: () => chores.putBackOverdueChats(),
+    reconcileChats: () => tasks.reconcileChats(),
+    putBackOverdueChats: () => tasks.putBackOverdueChats(),
   };
 }
 
@@ -57,7 +47,7 @@ async function letPass(id: string, minutes: number): Promise<void> {
 }
 
 describe('messages without a report', () => {
-  /** A message that was taken so many minutes ago. @returns its id */
+  /** A message that was sent so many minutes ago. @returns its id */
   async function taken(minutes: number, provider: 'twilio' | 'meta' = 'twilio'): Promise<string> {
     const id = await acceptText(pool, orgId, from);
     await projectChat(pool, 'sent', [{ id, provider, provider_message_id: `SM of ${id}`, dedupe_key: '' }]);
@@ -111,12 +101,12 @@ describe('messages without a report', () => {
     };
     assert.deepEqual(await reconcileChats(), { done: 2, next: null });
     assert.equal((await chatRow(pool, second)).status, 'read');
-    assert.ok(((await chatRow(pool, first)).look_in ?? 0) >= 3, 'put off like any other');
+    assert.ok(((await chatRow(pool, first)).look_in ?? 0) >= 3, 'deferred like others');
   });
 });
 
 describe('overdue messages', () => {
-  /** A message that was accepted so many minutes ago and that no outbox row speaks of. */
+  /** A message that was accepted so many minutes ago, without an outbox row. */
   async function left(minutes: number): Promise<string> {
     const id = await acceptText(pool, orgId, from);
     await pool.query('DELETE FROM outbox');
@@ -141,12 +131,12 @@ describe('overdue messages', () => {
         rows.map((row) => row.id),
       );
     });
-    assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'looked at again later');
+    assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'checked again later');
   });
 
   for (const state of ['failing', 'idle'] as const) {
     test(`get a new workflow when theirs is ${state}, which is terminated`, async () => {
-      const { terminated, putBackOverdueChats } = make({}, state);
+      const { terminated, putBackOverdueChats } = make(state);
       const id = await left(11);
       assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
       assert.deepEqual(terminated, [id]);
@@ -156,7 +146,7 @@ describe('overdue messages', () => {
   }
 
   test('are left alone with a running workflow, an outbox row or a report', async () => {
-    const { putBackOverdueChats } = make({}, 'running');
+    const { putBackOverdueChats } = make('running');
     await left(30);
     assert.equal((await putBackOverdueChats()).done, 1);
     const waiting = await acceptText(pool, orgId, from);

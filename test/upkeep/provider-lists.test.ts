@@ -25,6 +25,14 @@ async function put(orgId: string, email: string, origin: SuppressionOrigin): Pro
   return id;
 }
 
+/** Puts a new address on the list of `ours` and removes it again. @returns the address */
+async function putAndRemove(origin: SuppressionOrigin = 'bounce'): Promise<string> {
+  const email = address();
+  await put(ours, email, origin);
+  await unsuppress(pool, ours, email);
+  return email;
+}
+
 /** The maintenance task with a fake provider, and the addresses that were removed from it. */
 function task(answer: (address: string) => Promise<boolean> = () => Promise.resolve(true)) {
   const asked: string[] = [];
@@ -32,10 +40,10 @@ function task(answer: (address: string) => Promise<boolean> = () => Promise.reso
     asked.push(email);
     return answer(email);
   };
-  const chores = makeProviderListActivities({ pool, removeFromProvider, log: pino({ level: 'silent' }) });
-  return { asked, clear: () => chores.clearProviderLists() };
+  const tasks = makeProviderListActivities({ pool, removeFromProvider, log: pino({ level: 'silent' }) });
+  return { asked, clear: () => tasks.clearProviderLists() };
 }
-const waiting = async () => {
+const pending = async () => {
   const { rows } = await pool.query<{ email: string; tries: number; wait: number }>(
     `SELECT email, tries, extract(epoch FROM retry_at - now())::float8 AS wait FROM provider_list_removals ORDER BY id`,
   );
@@ -46,9 +54,7 @@ describe('an address that is removed from a suppression list', () => {
   test('9.4: is removed from the list of the provider too, and the relay is woken', async () => {
     for (const origin of ['bounce', 'complaint', 'provider', 'manual', 'unsubscribe'] as const) {
       await pool.query('DELETE FROM outbox');
-      const email = address();
-      await put(ours, email, origin);
-      await unsuppress(pool, ours, email);
+      const email = await putAndRemove(origin);
       const { rows } = await pool.query('SELECT action, message_id FROM outbox');
       assert.deepEqual(rows, [{ action: 'chore', message_id: 'clearProviderLists' }], origin);
       const { asked, clear } = task();
@@ -63,10 +69,10 @@ describe('an address that is removed from a suppression list', () => {
     const unsubscribed = await put(ours, email, 'unsubscribe');
     const bounced = await put(ours, email, 'bounce');
     await unsuppress(pool, ours, unsubscribed);
-    assert.deepEqual(await waiting(), []);
+    assert.deepEqual(await pending(), []);
     assert.equal((await pool.query('SELECT FROM outbox')).rowCount, 0);
     await unsuppress(pool, ours, bounced);
-    assert.equal((await waiting()).length, 1);
+    assert.equal((await pending()).length, 1);
   });
 
   test('stays on it while another organization has it by a report of the provider', async () => {
@@ -84,7 +90,7 @@ describe('an address that is removed from a suppression list', () => {
       const { asked, clear } = task();
       await clear();
       assert.deepEqual(asked, stays ? [] : [email], origin);
-      assert.deepEqual(await waiting(), []);
+      assert.deepEqual(await pending(), []);
       await unsuppress(pool, theirs, email);
       await clear();
       assert.equal(asked.at(-1), email, origin);
@@ -103,13 +109,11 @@ describe('an address that is removed from a suppression list', () => {
 
 describe('while the provider is unreachable', () => {
   test('no removal is lost, and retries become less frequent', async () => {
-    const emails = [address(), address()];
-    await suppress(pool, ours, emails);
-    for (const email of emails) await unsuppress(pool, ours, email);
+    const emails = [await putAndRemove(), await putAndRemove()];
     const away = task(() => Promise.reject(new Error('away')));
     assert.deepEqual(await away.clear(), { done: 0, next: null });
-    assert.deepEqual(away.asked, [emails[0]], 'one question is enough');
-    const [first, second] = await waiting();
+    assert.deepEqual(away.asked, [emails[0]], 'one failed request is enough');
+    const [first, second] = await pending();
     assert.deepEqual([first?.tries, second?.tries], [1, 0]);
     assert.ok(first && first.wait > 30 && first.wait <= 60, `${first?.wait} s`);
     for (const [tries, wait] of [
@@ -120,22 +124,18 @@ describe('while the provider is unreachable', () => {
     ] as const) {
       await pool.query(`UPDATE provider_list_removals SET retry_at = now() - interval '1 second', tries = $1`, [tries]);
       await away.clear();
-      const [again] = await waiting();
+      const [again] = await pending();
       assert.ok(again && Math.abs(again.wait - wait) < 30, `${tries}: ${again?.wait} s`);
     }
     await pool.query(`UPDATE provider_list_removals SET retry_at = now() - interval '1 second'`);
     const back = task();
     assert.deepEqual(await back.clear(), { done: 2, next: null });
     assert.deepEqual(back.asked, emails);
-    assert.deepEqual(await waiting(), []);
+    assert.deepEqual(await pending(), []);
   });
 
   test('a removal that always fails does not block the others', async () => {
-    const emails = [address(), address(), address()];
-    for (const email of emails) {
-      await put(ours, email, 'bounce');
-      await unsuppress(pool, ours, email);
-    }
+    const emails = [await putAndRemove(), await putAndRemove(), await putAndRemove()];
     const { asked, clear } = task((email) =>
       email === emails[0] ? Promise.reject(new Error('500')) : Promise.resolve(true),
     );
@@ -145,9 +145,7 @@ describe('while the provider is unreachable', () => {
   });
 
   test('a removal that is requested during the call is not lost', async () => {
-    const email = address();
-    await put(ours, email, 'bounce');
-    await unsuppress(pool, ours, email);
+    const email = await putAndRemove();
     const { asked, clear } = task(async () => {
       if (asked.length === 1) {
         await put(ours, email, 'bounce');
@@ -156,29 +154,25 @@ describe('while the provider is unreachable', () => {
       return true;
     });
     await clear();
-    assert.equal((await waiting()).length, 1);
+    assert.equal((await pending()).length, 1);
     await clear();
     assert.deepEqual(asked, [email, email]);
   });
 });
 
 test('an address that the provider keeps is not removed again', async () => {
-  const email = address();
-  await put(ours, email, 'complaint');
-  await unsuppress(pool, ours, email);
+  await putAndRemove('complaint');
   const { clear } = task(() => Promise.resolve(false));
   assert.deepEqual(await clear(), { done: 1, next: null });
-  assert.deepEqual(await waiting(), []);
+  assert.deepEqual(await pending(), []);
 });
 
 test('without a provider list the requests are deleted', async () => {
-  const email = address();
-  await put(ours, email, 'bounce');
-  await unsuppress(pool, ours, email);
+  await putAndRemove();
   const log = pino({ level: 'silent' });
-  const chores = makeProviderListActivities({ pool, removeFromProvider: undefined, log });
-  assert.deepEqual(await chores.clearProviderLists(), { done: 1, next: null });
-  assert.deepEqual(await waiting(), []);
+  const tasks = makeProviderListActivities({ pool, removeFromProvider: undefined, log });
+  assert.deepEqual(await tasks.clearProviderLists(), { done: 1, next: null });
+  assert.deepEqual(await pending(), []);
 });
 
 test('removes 50 addresses in a step', async () => {

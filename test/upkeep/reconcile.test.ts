@@ -38,7 +38,7 @@ function make(deps: Partial<ReconcileDeps> = {}) {
 }
 
 describe('emails without a report', () => {
-  /** An email that was taken so many minutes ago. @returns its id */
+  /** An email that was sent so many minutes ago. @returns its id */
   async function taken(minutes: number, fields: { status?: 'delivery_delayed' | 'delivered'; provider?: string } = {}) {
     const id = await acceptOne(pool, orgId);
     const { status, provider = 'postmark' } = fields;

@@ -6,6 +6,7 @@ import type { Workflows } from '../../src/upkeep/workflow-state.ts';
 import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { fakeWorkflows } from './workflows.ts';
 
 const { pool } = await useDatabase(5);
 let orgId: string;
@@ -14,25 +15,10 @@ beforeEach(async () => {
   orgId = await organization(pool);
 });
 
-/** The tasks with a fake Temporal in which all workflows are missing by default. */
-function make(workflows: Partial<Workflows> = {}) {
-  const described: string[] = [];
-  const terminated: string[] = [];
-  const tasks = makeRescueActivities({
-    pool,
-    workflows: {
-      describe: (id) => {
-        described.push(id);
-        return Promise.resolve('missing');
-      },
-      terminate: async (id) => void terminated.push(id),
-      findRunning: () => Promise.resolve(new Set<string>()),
-      findFailing: () => Promise.resolve([]),
-      wakeEndpoints: () => Promise.resolve(0),
-      ...workflows,
-    },
-    log: pino({ level: 'silent' }),
-  });
+/** The tasks with a fake Temporal. */
+function make(overrides: Partial<Workflows> = {}) {
+  const { workflows, described, terminated } = fakeWorkflows(overrides);
+  const tasks = makeRescueActivities({ pool, workflows, log: pino({ level: 'silent' }) });
   return {
     putBackOverdue: () => tasks.putBackOverdue(),
     putBackScheduled: () => tasks.putBackScheduled(null),
@@ -51,12 +37,12 @@ async function outbox(): Promise<string[]> {
 
 describe('overdue emails', () => {
   /** An email that has been due for so many minutes, with nothing in the outbox. @returns its id */
-  async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', carrier?: string) {
+  async function overdue(minutes: number, status: 'queued' | 'scheduled' = 'queued', workflowId?: string) {
     const id = await acceptOne(pool, orgId, status === 'scheduled' ? { scheduled_at: inMs(60_000) } : {});
     await pool.query(
       `UPDATE emails SET created_at = now() - make_interval(mins => $2 + 60), workflow_id = coalesce($3, id),
          scheduled_at = CASE WHEN status = 'scheduled' THEN now() - make_interval(mins => $2) END WHERE id = $1`,
-      [id, minutes, carrier],
+      [id, minutes, workflowId],
     );
     if (status === 'queued')
       await pool.query(`UPDATE emails SET created_at = now() - make_interval(mins => $2) WHERE id = $1`, [id, minutes]);
@@ -71,7 +57,7 @@ describe('overdue emails', () => {
       const members = [await overdue(11, 'queued', 'grp_1'), await overdue(11, 'scheduled', 'grp_1')];
       const { putBackOverdue, terminated } = make({ describe: () => Promise.resolve(state) });
       assert.deepEqual(await putBackOverdue(), { done: 4, next: null });
-      // Members of groups can be grouped again; what had a workflow of its own needs a new run, unless Temporal forgot it.
+      // Members of groups can be grouped again; a single email needs a new run, unless Temporal has deleted its workflow.
       const action = state === 'missing' ? 'start' : 'leave';
       const rows = [...[queued, scheduled].map((id) => `${action} ${id}`), ...members.map((id) => `start ${id}`)];
       assert.deepEqual((await outbox()).toSorted(), rows.toSorted());
@@ -79,7 +65,7 @@ describe('overdue emails', () => {
       assert.deepEqual(terminated.toSorted(), isOpen ? [queued, scheduled, 'grp_1'].toSorted() : []);
       const { rowCount } = await pool.query('SELECT FROM emails WHERE workflow_id <> id');
       assert.equal(rowCount, 0);
-      // What waits in the outbox is not put there again, even when it is time to look again.
+      // Emails in the outbox are not inserted again, also when they are due for a check.
       await pool.query(`UPDATE emails SET look_at = now() - interval '1 second'`);
       assert.equal((await putBackOverdue()).done, 0);
     });
@@ -152,7 +138,7 @@ describe('overdue emails', () => {
     const { putBackOverdue } = make();
     assert.deepEqual(await putBackOverdue(), { done: 1, next: null });
     assert.deepEqual(await outbox(), [`leave ${unsent}`]);
-    assert.ok(((await nextLook(pool, unsent)) ?? 0) <= 60, 'looked at like a queued one');
+    assert.ok(((await nextLook(pool, unsent)) ?? 0) <= 60, 'checked like a queued one');
   });
 
   test('get one outbox row when two tasks find them at the same time', async () => {
@@ -185,7 +171,7 @@ describe('scheduled emails that are almost due', () => {
     assert.deepEqual(
       described.toSorted(),
       ['grp_1', own, late, unseen].toSorted(),
-      'running ones cost no question each',
+      'running workflows are found by one query',
     );
     const rows = [...[...members, late, waiting].map((id) => `start ${id}`), `leave ${own}`];
     assert.deepEqual((await outbox()).toSorted(), rows.toSorted());

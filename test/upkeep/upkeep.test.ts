@@ -11,6 +11,7 @@ import type { FileStore } from '../../src/store/files/file-store.ts';
 import { allIds } from '../store/files/store-contract.ts';
 import { accept, newEmail } from '../store/mail.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { fakeWorkflows } from './workflows.ts';
 import { organizationFixture } from '../support/organization.ts';
 
 const { pool, orgId } = await organizationFixture(5);
@@ -31,13 +32,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     providerOf: () => {
       throw new Error('no chat-app message is stuck');
     },
-    workflows: {
-      describe: () => Promise.resolve('running'),
-      terminate: () => Promise.resolve(),
-      findRunning: (ids) => Promise.resolve(new Set(ids)),
-      findFailing: () => Promise.resolve([]),
-      wakeEndpoints: () => Promise.resolve(0),
-    },
+    workflows: fakeWorkflows().workflows,
     log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
   });
   /** Stores an email with a file, both `days` old. @returns their ids */
@@ -293,7 +288,7 @@ test('expired sign-in attempts, sessions and invitations are deleted, and others
   assert.deepEqual(rows, [{ attempts: 1, sessions: 1, failures: 0, invitations: 'inv_open' }]);
 });
 
-test('expired idempotency keys are deleted in steps, and moves of batches folded', async (t) => {
+test('expired idempotency keys are deleted in steps, and moves of batches aggregated', async (t) => {
   const { activities } = await make(t);
   await pool.query(
     `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer, created_at)
