@@ -87,6 +87,7 @@ async function listen(t: TestContext, dev: DevFile): Promise<Map<EventType, Webh
 const UNSEEN: readonly EventType[] = [
   'email.unsubscribed',
   'email.rejected',
+  'chatapp.received',
   'domain.verified',
   'domain.failed',
   'webhook.disabled',

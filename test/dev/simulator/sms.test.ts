@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { isTwilioSignature, readInboundSms, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
 import { twilioSms } from '../../../src/providers/twilio/sms.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
-import { receiver, settled } from './chat.ts';
+import { receiver, settled } from './receiver.ts';
 
 const SERVICE = `MG${'0'.repeat(32)}`;
 
