@@ -45,7 +45,7 @@ export async function explainEach(
 }
 
 /** Executes each statement and collects its plan. */
-function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
+export function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
   const query = async ({ text, values }: pg.QueryConfig) => {
     const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
     await client.query(`PREPARE explained AS ${text}`);
