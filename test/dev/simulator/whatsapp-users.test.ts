@@ -10,7 +10,7 @@ import { twilioMedia } from '../../../src/providers/twilio/media.ts';
 import { makePublicFetch } from '../../../src/public-fetch/fetch.ts';
 import { userIdOf } from '../../../dev/simulator/users.ts';
 import { ACCESS_TOKEN, ACCOUNT, chat, chatSimulator, metaAt, PHONE_NUMBER_ID, twilioAt } from '../../providers/chat.ts';
-import { type Hit, receiver, settled } from './chat.ts';
+import { type Hit, receiver, settled } from './receiver.ts';
 
 const SECRET = 'app-secret';
 const OURS = '+12025550142';
