@@ -1,7 +1,9 @@
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../support/eventually.ts';
-import { type Recorded, recordingServer } from '../../providers/servers.ts';
+import { type Recorded as Hit, recordingServer } from '../../providers/servers.ts';
+
+export type { Hit };
 
 /** Answers each callback with the next of these statuses, the last one for ever; 0 breaks the connection. */
 export async function receiver(t: TestContext, ...statuses: number[]) {
@@ -13,7 +15,7 @@ export async function receiver(t: TestContext, ...statuses: number[]) {
 }
 
 /** Waits until so many callbacks have come, and then a moment for one too many. */
-export async function settled(hits: readonly Recorded[], count: number): Promise<void> {
+export async function settled(hits: readonly Hit[], count: number): Promise<void> {
   await eventually(`${count} callbacks came`, () => hits.length >= count);
   await sleep(100);
 }
