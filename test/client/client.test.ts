@@ -63,6 +63,8 @@ describe('the client', () => {
     assert.equal((await all(sendwright.chatapp.list({ to: '+14165550123' }))).length, 1);
     assert.equal(await sendwright.numbers.delete(number.id), undefined);
 
+    assert.deepEqual(await all(sendwright.sms.senders()), []);
+
     const domain = await sendwright.domains.create('client.example.com');
     assert.equal((await sendwright.domains.get(domain.id)).status, 'pending');
     assert.equal((await sendwright.domains.verify(domain.id)).id, domain.id);
@@ -153,7 +155,7 @@ describe('the client', () => {
 
 /** @returns true if a request is of an operation; `{…}` stands for no word that is a path of another operation */
 function isCallOf(operation: string, request: string): boolean {
-  return new RegExp(`^${operation.replace(/\{\w+\}/g, '(?!(?:batch|tags|numbers)$)[^/]+')}$`).test(request);
+  return new RegExp(`^${operation.replace(/\{\w+\}/g, '(?!(?:batch|tags|numbers|senders)$)[^/]+')}$`).test(request);
 }
 
 /** These calls must not compile. */

@@ -82,6 +82,9 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
     return { id: data.messageId, signature: new URL(data.media.url).search };
   },
   '/v1/chatapp/numbers/:id': async (organization) => ({ id: (await connectNumber(organization)).id }),
+  '/v1/sms/senders/:id': async (organization) => {
+    return { id: (await organization.addSender(`+4477${String(++count).padStart(8, '0')}`)).id };
+  },
   '/v1/domains/:id': async (organization) => {
     return { id: (await create(organization, '/v1/domains', { name: `d${++count}.example.org` })).id };
   },

@@ -10,6 +10,7 @@ import { Agent, request } from 'undici';
 import type { DashboardDeps } from '../../src/dashboard/page.ts';
 import { makeApp } from '../../src/http/app.ts';
 import type { HttpDeps } from '../../src/http/deps.ts';
+import { addSender } from '../../src/accounts/sms-senders.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { makeWithFiles } from '../../src/intake/attachments.ts';
@@ -178,6 +179,9 @@ export async function startService(
       domain,
       addDomain: async (domainName: string, verified = true) =>
         (await addDomain(database.pool, id, domainName, verified)).id,
+      /** Connects an SMS sender as the operator does. */
+      addSender: (sender: string, countries: readonly string[] = []) =>
+        addSender(database.pool, id, sender, countries),
       addKey: async (preset: Preset, domains: readonly string[] = []) =>
         (await createKey(database.pool, id, preset, domains)).api_key,
       mail,
