@@ -87,7 +87,10 @@ export interface Try {
   readonly wait: number | null;
 }
 
-/** Records the results of attempts. */
+/**
+ * Records the results of attempts. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a
+ * plan that was made for a few rows reads all pending deliveries of all endpoints each time.
+ */
 export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> {
   await db.query({
     name: 'record_tries',
@@ -105,7 +108,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
              tries           = delivery.tries + 1,
              next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
            FROM tried
-           WHERE delivery.id = tried.id AND delivery.status = 'pending' AND delivery.tries = tried.tries`,
+           WHERE delivery.id = tried.id AND delivery.next_attempt_at IS NOT NULL AND delivery.tries = tried.tries`,
     values: [
       ...columns(tries, 'id', 'tries', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
     ],

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newId } from '../../src/domain/ids.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
+import { type DueDelivery, findDue, recordTries, savePayloads, type Try } from '../../src/store/webhooks/attempts.ts';
+import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
+import { leaseEndpoints } from '../../src/store/webhooks/leases.ts';
+import { useDatabase } from '../support/database.ts';
+import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
+import { accept, newEmail, organization } from './mail.ts';
+
+const { pool } = await useDatabase();
+
+/** Executions after which Postgres has cached a generic plan, made for tables of a few rows. */
+const UNTIL_KEPT = 8;
+const FEW = 5;
+
+const ATTEMPT: Omit<Try, 'id'> = {
+  ...{ tries: 0, ago: 1, statusCode: 200, durationMs: 1, response: null, error: null },
+  ...{ status: 'succeeded', wait: null },
+};
+const STATEMENTS: Readonly<
+  Record<string, (db: Db, endpoint: string, due: readonly DueDelivery[]) => Promise<unknown>>
+> = {
+  leaseEndpoints: (db) => leaseEndpoints(db, 'worker', '', 100, 10).catch(ignoreNoRow),
+  findDue: (db, endpoint) => findDue(db, endpoint, [], FEW),
+  savePayloads: (db, _, due) =>
+    savePayloads(
+      db,
+      due.map(({ event_id: id }) => ({ id, payload: '{}' })),
+    ),
+  recordTries: (db, _, due) =>
+    recordTries(
+      db,
+      due.map(({ id }) => ({ ...ATTEMPT, id })),
+    ),
+};
+
+/** `explainingKept` returns no rows. */
+function ignoreNoRow(error: unknown): void {
+  if (!/returned no row/.test(String(error))) throw error;
+}
+
+test('webhook workers read a few of thousands of deliveries, by plans made for tables with a few rows', async () => {
+  const orgId = await organization(pool);
+  const endpoints = [1, 2].map(() => newId('wh', Date.now())).toSorted();
+  for (const id of endpoints) {
+    const fields = { id, url: 'https://example.com/', description: null, events: [] };
+    await insertEndpoint(pool, orgId, fields, Buffer.from('x'));
+  }
+  const [endpoint = ''] = endpoints;
+  const store = (count: number) =>
+    accept(
+      pool,
+      orgId,
+      Array.from({ length: count }, () => newEmail()),
+    );
+  await store(FEW);
+  const client = await pool.connect();
+  try {
+    const run = async (db: Db, work: (typeof STATEMENTS)[string]) => {
+      const due = await findDue(pool, endpoint, [], FEW);
+      await client.query('BEGIN');
+      await work(db, endpoint, due);
+      await client.query('ROLLBACK');
+    };
+    for (const work of Object.values(STATEMENTS)) for (let i = 0; i < UNTIL_KEPT; i++) await run(client, work);
+    await store(3_000);
+    for (const [name, work] of Object.entries(STATEMENTS)) {
+      const plans: PlanNode[] = [];
+      await run(explainingKept(client, plans), work);
+      assert.equal(plans.length, 1, `${name} is one statement`);
+      for (const node of plans.flatMap(flat))
+        assert.ok(readBy(node) <= 10 * FEW, `${name} has read ${readBy(node)} rows: ${JSON.stringify(plans, null, 1)}`);
+    }
+  } finally {
+    client.release(true);
+  }
+});
