@@ -1,12 +1,13 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { EmailStatus } from '../src/domain/email/email.ts';
 import { SMALL_BODY_BYTES, readSendSizes } from '../src/store/emails/attempts.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
-import type { EmailDeps, Member, MemberResult } from '../src/delivery/email/contract.ts';
+import type { DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
+import { emailChannel } from '../src/delivery/email/channel.ts';
+import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
-import { cancelScheduled, giveUp } from '../src/delivery/email/endings.ts';
+import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 import { makeWindow } from '../src/delivery/email/window.ts';
 
@@ -20,7 +21,7 @@ export interface Group {
 /** The result of delivering a group when no member has to be retried with it. */
 export interface GroupDelivery {
   /** Emails by the status in which the workflow leaves them, and those that left it for one of their own. */
-  readonly counts: Partial<Record<EmailStatus | 'left', number>>;
+  readonly counts: Partial<Record<DeliveryStatus | 'left', number>>;
   readonly providers: readonly string[];
   /** Our timer was early for these: they are due in `inMs` milliseconds by the database's clock. */
   readonly early?: { readonly members: readonly Member[]; readonly inMs: number };
@@ -84,7 +85,7 @@ export function makeGroupActivities(deps: EmailDeps) {
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
-      const statuses = await giveUp(deps, ids, maximumAttempts, id);
+      const statuses = await giveUp(deps, emailChannel(deps), ids, maximumAttempts, id);
       const failed = [...statuses.values()].filter((status) => status === 'failed').length;
       if (failed > 0) deps.log.warn({ group: id, emails: members.length, failed }, 'emails of a group given up');
       await announce(deps, ids);
@@ -93,7 +94,7 @@ export function makeGroupActivities(deps: EmailDeps) {
     /** Cancels those emails of a group that are still scheduled and still belong to it. */
     async cancelGroup({ id, members }: Group): Promise<void> {
       const ids = members.map((member) => member.id);
-      await cancelScheduled(deps.pool, ids, id);
+      await cancelScheduled(deps, emailChannel(deps), ids, id);
     },
   };
 }
@@ -149,7 +150,7 @@ async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Memb
 }
 
 function summary(members: readonly Member[], results: readonly MemberResult[], left: number): GroupDelivery {
-  const counts: Partial<Record<EmailStatus | 'left', number>> = left > 0 ? { left } : {};
+  const counts: Partial<Record<DeliveryStatus | 'left', number>> = left > 0 ? { left } : {};
   const providers = new Set<string>();
   const early: Member[] = [];
   let inMs = 0;

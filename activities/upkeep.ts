@@ -15,7 +15,7 @@ import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { deleteExpiredSessions } from '../src/store/accounts/sessions.ts';
 import { deleteExpiredAttempts } from '../src/store/accounts/sign-ins.ts';
 import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
-import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/chat.ts';
+import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/messages.ts';
 import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
 import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';

@@ -74,6 +74,8 @@ export interface AlwaysPresent {
   'email.rejected': 'error';
   'email.failed': 'error';
   'batch.completed': 'completedAt';
+  'chatapp.scheduled': 'scheduledAt';
+  'chatapp.rescheduled': 'scheduledAt';
   'chatapp.failed': 'error';
   'webhook.disabled': 'url' | 'reason';
 }

@@ -57,6 +57,9 @@ export class Sendwright {
       send: (message: ChatRequest, send: SendOptions = {}) => call('post', '/v1/chatapp', { body: message, send }),
       get: (id: string) => call('get', '/v1/chatapp/{id}', { params: { id } }),
       list: (query: Query<'/v1/chatapp'> = {}) => makeList(call, '/v1/chatapp', 'messages', { query }),
+      reschedule: (id: string, scheduledAt: string) =>
+        call('patch', '/v1/chatapp/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
+      cancel: (id: string) => call('post', '/v1/chatapp/{id}/cancel', { params: { id } }),
     };
 
     this.numbers = {

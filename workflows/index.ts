@@ -1,7 +1,5 @@
-export { deliverChat } from './deliver-chat.ts';
-export type { DeliverChat } from './deliver-chat.ts';
-export { cancel, deliverEmail, reschedule } from './deliver-email.ts';
-export type { DeliverEmail, Schedule } from './deliver-email.ts';
+export { cancel, deliverChat, deliverEmail, deliverSms, reschedule } from './deliver-message.ts';
+export type { DeliverMessage, Schedule } from './deliver-message.ts';
 export { deliverGroup } from './deliver-group.ts';
 export type { DeliverGroup } from './deliver-group.ts';
 export { upkeep } from './upkeep.ts';

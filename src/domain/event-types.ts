@@ -24,6 +24,8 @@ export const EVENT_TYPES = [
   /** No member of the batch is pending; `counts` contains the results. */
   'batch.completed',
   'chatapp.queued',
+  'chatapp.scheduled',
+  'chatapp.rescheduled',
   'chatapp.sent',
   'chatapp.delivered',
   'chatapp.read',
@@ -32,6 +34,7 @@ export const EVENT_TYPES = [
   'chatapp.received',
   /** A recipient of SMS has answered a sender, perhaps with a keyword. */
   'sms.received',
+  'chatapp.canceled',
   'domain.created',
   'domain.verified',
   'domain.failed',

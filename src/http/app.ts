@@ -83,6 +83,8 @@ export const ROUTES: readonly RouteRow[] = [
   ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove],
   ['GET', '/v1/chatapp/received/:id/download', 'public', chatMedia.download],
   ['GET', '/v1/chatapp/:id', 'read', chatapp.get],
+  ['PATCH', '/v1/chatapp/:id', 'chat', chatapp.reschedule],
+  ['POST', '/v1/chatapp/:id/cancel', 'chat', chatapp.cancel],
 
   ['GET', '/v1/sms/senders', 'read', sms.senders],
 

@@ -7,6 +7,7 @@ import { type Route, route, type RouteSchema, type TypedRequest } from './route.
 import { listOf, paging } from './schemas/lists.ts';
 
 type Filters = Listing['filters'];
+type Page = ReturnType<typeof cutPage>;
 
 type ListRequest<Query extends TProperties, Params extends TSchema> = TypedRequest<
   RouteSchema & { querystring: TObject<Query>; params: Params }
@@ -22,7 +23,8 @@ interface ListSchema<F, Query extends TProperties, Params extends TSchema> exten
 
 /**
  * Creates a route that returns rows page by page as the field `name`, newest first.
- * @param read returns the rows after a position
+ * @param read returns at most `limit` rows after a position, which is one more than the page has; or the page itself, for
+ *   lists whose pages may hold fewer rows than asked for
  */
 export function listRoute<F extends Filters, Query extends TProperties, Params extends TSchema>(
   name: string,
@@ -34,7 +36,7 @@ export function listRoute<F extends Filters, Query extends TProperties, Params e
     after: Cursor | null,
     limit: number,
     filters: F,
-  ) => Promise<Cursor[]>,
+  ) => Promise<Cursor[] | Page>,
 ): Route {
   const querystring = Type.Object({ ...properties, ...paging }, { additionalProperties: false });
   return route({ ...schema, querystring, response: { 200: listOf(name, item) } }, async (deps, untyped) => {
@@ -43,7 +45,8 @@ export function listRoute<F extends Filters, Query extends TProperties, Params e
     const filters = ((await filtersOf?.(request, deps)) ?? {}) as F;
     const listing = { list: name, orgId: request.orgId, filters };
     const after = cursor === undefined ? null : deps.cursors.open(listing, cursor);
-    const { rows, next } = cutPage(await read(deps, request, after, limit + 1, filters), limit);
+    const found = await read(deps, request, after, limit + 1, filters);
+    const { rows, next } = Array.isArray(found) ? cutPage(found, limit) : found;
     return { [name]: rows, has_more: next !== null, next_cursor: next && deps.cursors.seal(listing, next) };
   });
 }

@@ -1,5 +1,5 @@
 import type { EmailProviderName } from '../domain/email/email.ts';
-import { doubtChats, doubtEmails, wakeDomains } from '../store/upkeep/after-restore.ts';
+import { doubtEmails, doubtMessages, wakeDomains } from '../store/upkeep/after-restore.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function markAllAmbiguous(
 ): Promise<{ emails: number; messages: number }> {
   return transaction(pool, async (client) => {
     const emails = await doubtEmails(client, provider);
-    const messages = await doubtChats(client);
+    const messages = await doubtMessages(client);
     await wakeDomains(client);
     return { emails, messages };
   });

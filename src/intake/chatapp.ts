@@ -1,17 +1,15 @@
-import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
-import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
-import { parsePhone } from '../domain/chat/phone.ts';
 import { parseRecipient } from '../domain/chat/recipient.ts';
-import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
+import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
+import { parsePhone } from '../domain/chat/phone.ts';
+import type { Tag } from '../domain/email/email.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { endpointUrl } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
-import { acceptChat, acceptChatWithKey, type ChatAcceptance, type ChatRefusal } from '../store/chat/messages.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
-import { accepted } from '../telemetry/topics.ts';
-import type { IntakeDeps } from './emails.ts';
-import { rejectReusedKey } from './idempotency.ts';
-import { organizationSuspended } from '../accounts/suspension.ts';
+import { findSendingNumbers, type SenderRef } from '../store/messages/accept.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { type MessageIntakeDeps, parseSchedule, sendMessage } from './messages.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {
@@ -21,60 +19,63 @@ export interface ChatRequest {
   readonly to: string;
   readonly type: ChatType;
   readonly content: ChatContent;
+  readonly tags: readonly Tag[];
+  /** Null for immediately. */
+  readonly scheduled_at: string | null;
 }
 
-export type AcceptedChat = Omit<Extract<ChatAcceptance, { refusal: null }>, 'refusal'>;
+export interface AcceptedChat {
+  readonly id: string;
+  readonly status: 'queued' | 'scheduled';
+  readonly type: ChatType;
+  readonly from: string;
+  readonly country: string;
+  readonly created_at: string;
+  /** Only if the request has it: the response of the contract has no such field. */
+  readonly scheduled_at?: string;
+}
 
 /**
  * Stores one chat-app message for delivery.
  * @param idempotency the request's idempotency key, with which the response is stored
  * @throws ServiceError validation_error for a link that is not public, for numbers, or for a missing `from`;
- *   insufficient_scope for a suspended organization; no_chatapp_account; concurrent_idempotent_requests when another
- *   request has used the key meanwhile
+ *   no_chatapp_account; and those of `sendMessage`
  */
 export async function sendChat(
-  { pool, wakeRelay, tracer }: Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>,
+  deps: MessageIntakeDeps,
   orgId: string,
-  { from, to, type, content }: ChatRequest,
+  { from, to, type, content, tags, scheduled_at: time }: ChatRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
   const recipient = valid(parseRecipient(to), 'to');
   if (content.image) refusePrivate(content.image.link, 'image.link');
   if (content.document) refusePrivate(content.document.link, 'document.link');
-  const now = Date.now();
-  const chat = {
-    id: newId('wa', now),
-    event_id: newId('evt', now),
-    from: from === null ? null : valid(parsePhone(from), 'from').number,
-    to: recipient.to,
-    country: recipient.country,
-    type,
-    content,
-    traceparent: tracer?.current(),
-  };
-  const acceptance = idempotency
-    ? await rejectReusedKey(acceptChatWithKey(pool, orgId, chat, idempotency))
-    : await acceptChat(pool, orgId, chat);
-  if (!acceptance) throw new Error('acceptChat returned no row');
-  if (acceptance.refusal !== null) throw refused(acceptance.refusal, chat.from);
-  accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
-  wakeRelay();
-  const { id, status, created_at } = acceptance;
-  return { id, status, type, from: acceptance.from, country: chat.country, created_at };
+  const sender = from === null ? null : valid(parsePhone(from), 'from').number;
+  const scheduled_at = parseSchedule(time);
+  return sendMessage(
+    deps,
+    orgId,
+    { channel: 'chatapp', ...recipient, type, content, tags, scheduled_at },
+    (db) => chooseNumber(db, orgId, sender),
+    ({ id, status, from: number, created_at, scheduled_at }) => {
+      const time = scheduled_at !== null && { scheduled_at };
+      return { id, status, type, from: number, country: recipient.country, created_at, ...time };
+    },
+    idempotency,
+  );
 }
 
 /** @throws ServiceError validation_error */
-function valid<T extends object>(parsed: T | string, param: string): T {
+export function valid<T extends object>(parsed: T | string, param: string): T {
   if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
   return parsed;
 }
 
-function refused(refusal: ChatRefusal, from: string | null): ServiceError {
-  if (refusal === 'suspended') return organizationSuspended();
-  if (refusal === 'several') {
-    return new ServiceError('validation_error', 'is required, since several numbers are connected', 'from');
-  }
-  return from === null
+async function chooseNumber(db: Db, orgId: string, from: string | null): Promise<SenderRef> {
+  const [number, another] = await findSendingNumbers(db, orgId, from);
+  if (another) throw new ServiceError('validation_error', 'is required, since several numbers are connected', 'from');
+  if (number) return number;
+  throw from === null
     ? new ServiceError('no_chatapp_account', 'no chat-app number is connected to this account')
     : new ServiceError('no_chatapp_account', `the number ${from} is not connected to this account`, 'from');
 }

@@ -1,4 +1,4 @@
-import type { Member, MemberResult } from '../delivery/email/contract.ts';
+import type { Member, MemberResult } from '../delivery/contract.ts';
 import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './isolation.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { Isolation, Member, MemberResult } from '../delivery/email/contract.ts';
+import type { Member, MemberResult } from '../delivery/contract.ts';
+import type { Isolation } from '../delivery/email/contract.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
 import {
   claimed,

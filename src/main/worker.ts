@@ -4,14 +4,14 @@ import { parseArgs } from 'node:util';
 import { Client } from '@temporalio/client';
 import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
-  makeChatActivities,
+  makeMessageActivities,
   makeDomainActivities,
   makeEmailActivities,
   makeGroupActivities,
   makeUpkeepActivities,
 } from '../../activities/index.ts';
-import type { ChatDeps } from '../delivery/chat/contract.ts';
-import { makeChatPace } from '../delivery/chat/pace.ts';
+import type { MessageDeps } from '../delivery/messages/contract.ts';
+import { makeMessagePace } from '../delivery/messages/pace.ts';
 import { makeProviderPauses } from '../delivery/pauses.ts';
 import { makeAttemptRecorder } from '../delivery/recorder.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
@@ -107,14 +107,14 @@ const FLEETS = {
       },
     ];
   },
-  /** Calls to chat-app providers, which are I/O-bound. */
+  /** Calls to providers of chat-app messages and SMS, which are I/O-bound. */
   chat: (): QueueOptions[] => [
     {
       taskQueue: 'chat',
-      activities: makeChatActivities({
+      activities: makeMessageActivities({
         pool,
         providerOf: makeReportedChatProviders(),
-        pace: makeChatPace(),
+        pace: makeMessagePace(),
         maxIntervalMs: config.SEND_MAX_INTERVAL,
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
@@ -251,7 +251,7 @@ function notifyRelay(): ActivityInterceptors {
 }
 
 /** Warns when Twilio cannot report statuses: they are then polled, which takes minutes. */
-function makeReportedChatProviders(): ChatDeps['providerOf'] {
+function makeReportedChatProviders(): MessageDeps['providerOf'] {
   if (twilioCallbacksUrl(config) === undefined) {
     log.warn(
       { publicUrl: config.PUBLIC_URL ?? null },

@@ -6,7 +6,7 @@ import {
   deleteOutbox,
   type EmailRow,
   groupOutboxRows,
-  lockChats,
+  lockMessageRows,
   lockDomains,
   lockGroups,
   lockLateSingles,
@@ -94,7 +94,7 @@ export function startRelay(deps: RelayDeps): Relay {
   const pace: Pace = {
     now,
     emails: makeTokenBucket(deps.startsPerSecond, now),
-    chats: makeTokenBucket(deps.startsPerSecond, now),
+    messages: makeTokenBucket(deps.startsPerSecond, now),
     groupedAt: -Infinity,
   };
   const run = async (): Promise<void> => {
@@ -131,7 +131,7 @@ interface Pace {
   readonly now: () => number;
   readonly emails: TokenBucket;
   /** Chat-app messages cannot be grouped. With their own bucket, a burst of them takes no tokens from email. */
-  readonly chats: TokenBucket;
+  readonly messages: TokenBucket;
   /** The time of the last grouping, by the monotonic clock. */
   groupedAt: number;
 }
@@ -147,14 +147,15 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
     // First, since they are few and grouping a burst takes time.
     const maintenance = pending.maintenance ? await lockMaintenance(client, MAX_MAINTENANCE_ROWS) : [];
     const domains = pending.domains ? await lockDomains(client, MAX_DOMAIN_ROWS) : [];
-    const chatLimit = Math.min(MAX_DISPATCHED_ROWS, pace.chats.available());
-    const chats = pending.chats ? await lockChats(client, chatLimit) : [];
-    pace.chats.take(chats.length);
-    const unreachable = await dispatchRows(deps, client, [...maintenance, ...domains, ...chats]);
+    const messageLimit = Math.min(MAX_DISPATCHED_ROWS, pace.messages.available());
+    const messages = pending.messages ? await lockMessageRows(client, messageLimit) : [];
+    pace.messages.take(messages.length);
+    const unreachable = await dispatchRows(deps, client, [...maintenance, ...domains, ...messages]);
     if (unreachable) return { next: 'wait', unreachable };
     const emails = await pollEmails(deps, client, pace, pending);
-    const chatDelayMs = pending.chats && chats.length === chatLimit ? pace.chats.msUntilNext() : Infinity;
-    return { ...emails, next: earlier(emails.next, chatDelayMs) };
+    const messageDelayMs =
+      pending.messages && messages.length === messageLimit ? pace.messages.msUntilNext() : Infinity;
+    return { ...emails, next: earlier(emails.next, messageDelayMs) };
   });
   if (unreachable) throw unreachable;
   return next;

@@ -5,10 +5,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Chore, DeliverChat, DeliverEmail, DeliverGroup, Schedule, WatchDomain } from '../../workflows/index.ts';
+import type { Chore, DeliverGroup, DeliverMessage, Schedule, WatchDomain } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
-import type { ChatRow, MaintenanceRow, DomainRow, EmailRow, GroupRow, OutboxRow } from '../store/outbox/outbox.ts';
+import type { DomainRow, EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable } from './relay.ts';
 
@@ -43,7 +43,7 @@ export function makeTemporalDispatcher(
   async function start(row: EmailRow, isRestart: boolean): Promise<void> {
     if (!row.open) return;
     await ignoreAlreadyStarted(
-      workflow.start<(input: DeliverEmail) => Promise<unknown>>('deliverEmail', {
+      workflow.start<(input: DeliverMessage) => Promise<unknown>>('deliverEmail', {
         ...emailOptions(row, retry),
         workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
@@ -62,7 +62,7 @@ export function makeTemporalDispatcher(
   /** Also starts the workflow if there is none, for example for an email that its group delivered until now. */
   async function reschedule(row: EmailRow): Promise<void> {
     if (!row.open) return;
-    await workflow.signalWithStart<(input: DeliverEmail) => Promise<unknown>, [Schedule]>('deliverEmail', {
+    await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>('deliverEmail', {
       ...emailOptions(row, retry),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       signal: 'reschedule',
@@ -102,12 +102,26 @@ export function makeTemporalDispatcher(
     );
   }
 
-  async function chat(row: ChatRow): Promise<void> {
+  async function message(row: MessageRow): Promise<void> {
+    if (row.action === 'message_cancel') {
+      await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
+      return;
+    }
     if (!row.open) return;
+    const type = WORKFLOWS[row.channel];
+    if (row.action === 'message_reschedule') {
+      await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>(type, {
+        ...messageOptions(row, retry),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        signal: 'reschedule',
+        signalArgs: [{ version: row.version, dueAt: row.due_at }],
+      });
+      return;
+    }
     await ignoreAlreadyStarted(
-      workflow.start<(input: DeliverChat) => Promise<unknown>>('deliverChat', {
-        ...chatOptions(row, retry),
-        workflowIdReusePolicy: row.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+      workflow.start<(input: DeliverMessage) => Promise<unknown>>(type, {
+        ...messageOptions(row, retry),
+        workflowIdReusePolicy: row.action === 'message_again' ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
     );
   }
@@ -120,7 +134,7 @@ export function makeTemporalDispatcher(
   };
   const send = (row: OutboxRow): Promise<void> => {
     if (row.action === 'group') return group(row);
-    if (row.action === 'chat') return chat(row);
+    if (isAboutMessage(row)) return message(row);
     if (row.action === 'domain') return watch(row);
     return row.action === 'chore' ? runUpkeepTask(row) : actions[row.action](row);
   };
@@ -171,7 +185,7 @@ function emailOptions(row: EmailRow, retry: RetryPolicy) {
   const more = row.more_to > 0 ? ` and ${row.more_to} more` : '';
   return {
     ...options(row, row.batch_id !== null),
-    args: [{ id, version, dueAt: due_at, retry }] as [DeliverEmail],
+    args: [{ id, version, dueAt: due_at, retry }] as [DeliverMessage],
     staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due(due_at)}`,
   };
 }
@@ -186,17 +200,26 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   };
 }
 
-function chatOptions({ message_id: id, org_id, to, type }: ChatRow, retry: RetryPolicy) {
+/** The workflow types of messages, by channel. */
+const WORKFLOWS = { chatapp: 'deliverChat', sms: 'deliverSms' } as const;
+
+function isAboutMessage(row: OutboxRow): row is MessageRow {
+  return 'channel' in row;
+}
+
+function messageOptions(row: MessageRow, retry: RetryPolicy) {
+  const { message_id: id, org_id, channel, to, type, version, due_at: dueAt } = row;
+  const name = channel === 'sms' ? 'SMS' : `Chat-app message (${type})`;
   return {
     workflowId: id,
     taskQueue: WORKFLOW_QUEUE,
-    args: [{ id, retry }] as [DeliverChat],
+    args: [{ id, version, dueAt, retry }] as [DeliverMessage],
     priority: { priorityKey: SINGLE_PRIORITY, fairnessKey: org_id },
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: CHANNEL, value: 'chatapp' },
+      { key: CHANNEL, value: channel },
       { key: ORG_ID, value: org_id },
     ]),
-    staticSummary: `Chat-app message (${type}) to ${maskNumber(to)}`,
+    staticSummary: `${name} to ${maskNumber(to)}, ${due(dueAt)}`,
   };
 }
 

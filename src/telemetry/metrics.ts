@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import { CHAT_PROVIDERS, CHAT_STATUSES } from '../domain/chat/chat.ts';
+import { SMS_STATUSES } from '../domain/sms/sms.ts';
 import { BOUNCE_REASONS, EMAIL_PROVIDERS } from '../domain/email/email.ts';
 import { TRANSITIONS } from '../domain/email/states.ts';
 import {
@@ -128,6 +129,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   const kinds: readonly [MessageKind, readonly string[], readonly string[]][] = [
     ['email', emailEvents, EMAIL_PROVIDERS],
     ['chatapp', CHAT_STATUSES.filter((status) => status !== 'queued'), CHAT_PROVIDERS],
+    ['sms', SMS_STATUSES.filter((status) => status !== 'queued'), ['twilio']],
   ];
   for (const [kind, names, providers] of kinds) {
     for (const event of names) events.inc({ kind, event }, 0);

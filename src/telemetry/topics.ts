@@ -1,7 +1,7 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 /** The label `kind` of `docs/metrics.md`. */
-export type MessageKind = 'email' | 'chatapp';
+export type MessageKind = 'email' | 'chatapp' | 'sms';
 
 /**
  * Events of one type within this process. Publishers do not depend on the metrics, and publishing costs almost nothing

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { groupBy } from '../lib/group.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { wakeDomain } from '../store/domains/domains.ts';
-import { putBackChats } from '../store/chat/stuck.ts';
+import { putBackMessages } from '../store/messages/stuck.ts';
 import {
   findAlmostDue,
   findAlmostDueWorkflows,
@@ -88,9 +88,9 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     return;
   }
   await deps.workflows.terminate(id, REPLACED);
-  if (type === 'deliverChat') {
-    const open = await putBackChats(deps.pool, [id]);
-    rescued.publish({ kind: 'chatapp', state: 'failing', count: open.length });
+  if (type === 'deliverChat' || type === 'deliverSms') {
+    const open = await putBackMessages(deps.pool, [id]);
+    rescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
   if (type === 'watchDomain') await wakeDomain(deps.pool, id);

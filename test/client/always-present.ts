@@ -13,6 +13,8 @@ export const ALWAYS_PRESENT: { readonly [Type in keyof AlwaysPresent]: Readonly<
   'email.rejected': { error: true },
   'email.failed': { error: true },
   'batch.completed': { completedAt: true },
+  'chatapp.scheduled': { scheduledAt: true },
+  'chatapp.rescheduled': { scheduledAt: true },
   'chatapp.failed': { error: true },
   'webhook.disabled': { url: true, reason: true },
 };

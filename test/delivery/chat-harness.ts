@@ -1,8 +1,10 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import type { ChatDeps, ChatResult } from '../../src/delivery/chat/contract.ts';
-import { deliver } from '../../src/delivery/chat/deliver.ts';
-import { makeChatPace } from '../../src/delivery/chat/pace.ts';
+import type { CallResult } from '../../src/delivery/contract.ts';
+import { deliverOnce } from '../../src/delivery/deliver.ts';
+import { messageChannel } from '../../src/delivery/messages/channel.ts';
+import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
+import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
@@ -62,13 +64,13 @@ export class ScriptedChat implements ChatProvider {
 }
 
 /** The dependencies of `deliver` with a scripted provider and a captured log. */
-export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partial<ChatDeps> = {}) {
+export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partial<MessageDeps> = {}) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
-  const deps: ChatDeps = {
+  const deps: MessageDeps = {
     pool,
     providerOf: () => provider,
-    pace: makeChatPace(1_000),
+    pace: makeMessagePace(1_000),
     maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
@@ -83,7 +85,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
   return {
     deps,
     lines,
-    deliver: (id: string): Promise<ChatResult> => deliver(deps, id),
+    deliver: (id: string) => deliverChat(deps, id),
     /** The outcomes of a message's attempts. */
     outcomes: async (id: string): Promise<(string | null)[]> => {
       const { rows } = await pool.query<{ outcome: string | null }>(
@@ -111,3 +113,13 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     },
   };
 }
+
+/** The result of delivering one message, without its id. */
+export async function deliverChat(deps: MessageDeps, id: string, version = 0): Promise<Result> {
+  const { results } = await deliverOnce(deps, messageChannel(deps, 'chatapp'), [{ id, version }]);
+  const [result] = results;
+  return Object.fromEntries(Object.entries(result ?? {}).filter(([name]) => name !== 'id')) as Result;
+}
+
+type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
+type Result = WithoutId<Exclude<CallResult, { state: 'partial' }>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { describe, test } from 'node:test';
-import { isClaimExpired } from '../../src/delivery/email/claim.ts';
+import { isClaimExpired } from '../../src/delivery/call.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { giveUp } from '../../src/delivery/email/endings.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
@@ -221,8 +222,8 @@ describe('decisions 3.7: a marketing email', () => {
     const { id } = await accept({ ...body, to: [a, b] });
     provider.acts.push({ kind: 'busy', detail: '503' }, (taken, call) => provider.take(taken, call));
     await deliverOne({ id, version: 0 });
-    assert.deepEqual(await giveUp(deps, [id], 2, id), new Map([[id, 'queued']]));
-    assert.deepEqual(await giveUp(deps, [id], 1, id), new Map([[id, 'sent']]));
+    assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 2, id), new Map([[id, 'queued']]));
+    assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'sent']]));
     assert.deepEqual([(await email(id)).status, await recipientsOf(id)], ['sent', { [a]: 'failed', [b]: 'sent' }]);
   });
 

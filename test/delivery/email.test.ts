@@ -4,7 +4,7 @@ import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type Delivery, makeEmailActivities } from '../../activities/index.ts';
-import type { Member } from '../../src/delivery/email/contract.ts';
+import type { Member } from '../../src/delivery/contract.ts';
 import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { force, inMs } from '../store/mail.ts';

@@ -4,7 +4,7 @@ import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
-import type { Member } from '../../src/delivery/email/contract.ts';
+import type { Member } from '../../src/delivery/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';

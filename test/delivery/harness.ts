@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import type { EmailDeps, Member, MemberResult } from '../../src/delivery/email/contract.ts';
+import type { Member, MemberResult } from '../../src/delivery/contract.ts';
+import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';

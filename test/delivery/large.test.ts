@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Member, MemberResult } from '../../src/delivery/email/contract.ts';
-import { giveUp } from '../../src/delivery/email/endings.ts';
+import type { Member, MemberResult } from '../../src/delivery/contract.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
 import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { organization } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
@@ -75,7 +76,10 @@ describe('the copies of a large marketing email', () => {
     assert.equal((await deliverOne(member)).state, 'again');
     assert.equal((await deliverOne(member)).state, 'again');
     assert.equal((await attempts(member.id)).at(-1)?.n, 4);
-    assert.deepEqual(await giveUp(deps, [member.id], 3, member.id), new Map([[member.id, 'queued']]));
+    assert.deepEqual(
+      await giveUp(deps, emailChannel(deps), [member.id], 3, member.id),
+      new Map([[member.id, 'queued']]),
+    );
     assert.equal((await deliverOne(member)).state, 'ended');
     assert.equal((await email(member.id)).status, 'sent');
     assert.equal(provider.took.length, 90);
@@ -90,7 +94,7 @@ describe('the copies of a large marketing email', () => {
     provider.acts.push(...Array.from({ length: 100 }, () => ({ kind: 'busy', detail: '503' }) as const));
     await deliverOne(member);
     await deliverOne(member);
-    assert.deepEqual(await giveUp(deps, [member.id], 2, member.id), new Map([[member.id, 'sent']]));
+    assert.deepEqual(await giveUp(deps, emailChannel(deps), [member.id], 2, member.id), new Map([[member.id, 'sent']]));
     const { rows } = await pool.query<{ status: string; copies: number; error: string | null }>(
       `SELECT status, count(*)::int AS copies, min(error) AS error FROM email_recipients WHERE email_id = $1
        GROUP BY status ORDER BY status`,

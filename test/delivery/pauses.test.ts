@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
-import { deliver as deliverChat } from '../../src/delivery/chat/deliver.ts';
-import { giveUp } from '../../src/delivery/email/endings.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatHarness, ScriptedChat } from './chat-harness.ts';
+import { chatHarness, deliverChat, ScriptedChat } from './chat-harness.ts';
 import { harness, ScriptedProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
@@ -177,15 +177,15 @@ describe('the wait for an account', () => {
       await deliverOne(member);
     }
     assert.equal((await attempts(member.id)).length, 20);
-    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'queued');
+    assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 16, member.id)).get(member.id), 'queued');
     await pool.query("UPDATE attempts SET started_at = started_at - interval '71 hours' WHERE message_id = $1", [
       member.id,
     ]);
-    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'queued');
+    assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 16, member.id)).get(member.id), 'queued');
     await pool.query("UPDATE attempts SET started_at = started_at - interval '1 hour' WHERE message_id = $1", [
       member.id,
     ]);
-    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'failed');
+    assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 16, member.id)).get(member.id), 'failed');
     assert.equal((await email(member.id)).error, 'The token is wrong. Given up after 72 hours.');
   });
 

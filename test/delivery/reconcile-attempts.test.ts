@@ -119,8 +119,8 @@ for (const [cause, happen] of Object.entries(CAUSES))
       assert.equal((await set.attempts(id))[0]?.detail, 'Nobody can say whether it was taken; it is sent again.');
       assert.equal(set.provider.calls.length, 2);
       const lines = set.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-      const { emails, provider, policy } = lines.find(({ level }) => level === 40) ?? {};
-      assert.deepEqual([emails, provider, policy], [[id], 'smtp', 'retry']);
+      const { messages, provider, policy } = lines.find(({ level }) => level === 40) ?? {};
+      assert.deepEqual([messages, provider, policy], [[id], 'smtp', 'retry']);
     });
 
     for (const [repeats, times] of [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test, type TestContext } from 'node:test';
-import { giveUp } from '../../src/delivery/email/endings.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
@@ -50,7 +51,7 @@ describe('while the tables of events are locked', () => {
         assert.deepEqual(await outcomes(member.id), [attempt]);
         await age(member.id, 3_600);
       }
-      assert.equal((await giveUp(deps, [member.id], 1, member.id)).get(member.id), 'queued');
+      assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 1, member.id)).get(member.id), 'queued');
       await unlock();
       assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status, provider: 'smtp' });
       assert.equal(provider.calls.length, 1);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import type { EmailDeps, Member } from '../../src/delivery/email/contract.ts';
+import type { Member } from '../../src/delivery/contract.ts';
+import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';

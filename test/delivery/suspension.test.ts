@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
-import { makeChatActivities } from '../../activities/chat.ts';
-import { giveUp } from '../../src/delivery/email/endings.ts';
+import { makeMessageActivities } from '../../activities/index.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
 import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { findOverdue } from '../../src/store/emails/stuck.ts';
 import { readDue } from '../../src/store/emails/waiting.ts';
@@ -81,10 +82,10 @@ describe('email of a suspended organization', () => {
     await pool.query(`DELETE FROM provider_pauses`);
     await pool.query(`UPDATE attempts SET started_at = now() - interval '73 hours' WHERE message_id = $1`, [member.id]);
     await suspend();
-    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'queued');
+    assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 16, member.id)).get(member.id), 'queued');
     assert.equal((await email(member.id)).status, 'queued');
     await resume();
-    assert.equal((await giveUp(deps, [member.id], 16, member.id)).get(member.id), 'failed');
+    assert.equal((await giveUp(deps, emailChannel(deps), [member.id], 16, member.id)).get(member.id), 'failed');
   });
 
   test('is neither overdue nor part of the backlog', async () => {
@@ -120,7 +121,7 @@ test('a chat-app message of a suspended organization waits, is not failed, and i
   const result = await deliver(fresh);
   assert.ok(result.state === 'again' && result.reason === 'Its organization is suspended.');
   assert.deepEqual(await outcomes(fresh), []);
-  assert.equal(await makeChatActivities(deps).giveUpChat({ id: tried, maximumAttempts: 16 }), 'queued');
+  assert.equal(await makeMessageActivities(deps).giveUpChat({ id: tried, maximumAttempts: 16 }), 'queued');
   await resume();
   assert.equal((await deliver(fresh)).state, 'ended');
   assert.equal((await chatRow(pool, fresh)).status, 'sent');

@@ -90,7 +90,7 @@ describe('GET /v1/chatapp', () => {
   });
 
   for (const [query, param] of [
-    ['status=scheduled', 'status'],
+    ['status=suppressed', 'status'],
     ['to=4165550123', 'to'],
   ] as const) {
     it(`422 at ${param}: ${query}`, async () => {

@@ -70,7 +70,8 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
   },
   '/v1/chatapp/:id': async (organization) => {
     const { number: from } = await connectNumber(organization);
-    return { id: (await create(organization, '/v1/chatapp', { from, to: '+14165550123', text: 'Hi.' })).id };
+    const message = { from, to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
+    return { id: (await create(organization, '/v1/chatapp', message)).id };
   },
   '/v1/chatapp/received/:id': async (organization) => {
     const { id: webhookId } = await create(organization, '/v1/webhooks', { url: 'https://example.com/hook' });

@@ -18,6 +18,8 @@ const SENDING = new Set([
   'PATCH /v1/emails/:id',
   'POST /v1/emails/:id/cancel',
   'POST /v1/chatapp',
+  'PATCH /v1/chatapp/:id',
+  'POST /v1/chatapp/:id/cancel',
 ]);
 /** Routes that need no key. */
 const PUBLIC = /^(?:GET|POST) \/(?:$|unsubscribe|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;

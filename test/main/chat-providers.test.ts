@@ -7,7 +7,7 @@ import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeChatProviders, twilioCallbacksUrl } from '../../src/main/wiring/chat-providers.ts';
 import { makeContents } from '../../src/main/wiring/twilio-contents.ts';
 import { addContents } from '../../src/store/chat/contents.ts';
-import type { SendingNumber } from '../../src/store/chat/attempts.ts';
+import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { chatSimulator } from '../providers/chat.ts';
 import { closedPort } from '../providers/servers.ts';
 import { connect, TEXT, TO } from '../store/chats.ts';

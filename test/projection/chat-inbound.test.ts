@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { ChatUser, InboundCallback, InboundEvent, InboundMessage } from '../../src/domain/chat/inbound.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { projectInbound } from '../../src/projection/chat-inbound.ts';
-import { projectChatReports } from '../../src/projection/chat.ts';
+import { projectMessageReports } from '../../src/projection/messages.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
@@ -121,7 +121,7 @@ describe('a message of a user', () => {
   test('contains a link to its file, and our ids of messages that it refers to', async () => {
     const ours = await line();
     const id = await acceptText(pool, orgId, ours.number);
-    await projectChatReports(pool, 'twilio', [
+    await projectMessageReports(pool, 'twilio', [
       { change: 'sent', messageId: id, providerMessageId: 'wamid.ours', dedupeKey: 'wamid.ours sent' },
     ]);
     const user = { number: TO, userId: 'DE.5' };

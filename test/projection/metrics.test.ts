@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { projectChat } from '../../src/projection/chat.ts';
+import { projectMessages } from '../../src/projection/messages.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { noted } from '../../src/telemetry/topics.ts';
@@ -54,8 +54,8 @@ test('publishes each event of a chat-app message once', async (t) => {
   const news = collect(t);
   const { number } = await connect(pool, orgId);
   const id = await acceptText(pool, orgId, number);
-  for (const change of ['sent', 'sent', 'undelivered', 'failed'] as const) {
-    await projectChat(pool, change, [{ id, dedupe_key: change, ...(change !== 'sent' && { error: 'no' }) }]);
+  for (const change of ['sent', 'sent', 'failureReported', 'failed'] as const) {
+    await projectMessages(pool, change, [{ id, dedupe_key: change, ...(change !== 'sent' && { error: 'no' }) }]);
   }
   assert.deepEqual(news, [
     ['chatapp', 'sent', 1],

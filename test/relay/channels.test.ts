@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
-import { projectChatReports } from '../../src/projection/chat.ts';
+import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import { wakeDomain } from '../../src/store/domains/domains.ts';
-import { type ChatRow, type DomainRow, lockDomains, type OutboxRow } from '../../src/store/outbox/outbox.ts';
+import { type DomainRow, lockDomains, type MessageRow, type OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
@@ -36,20 +36,20 @@ describe('chat-app messages in the outbox', () => {
     });
     await relays.isEmpty();
     assert.deepEqual(relay.ids().sort(), ids);
-    const { id, message_id, ...row } = relay.rows[0] as ChatRow;
+    const { id, message_id, ...row } = relay.rows[0] as MessageRow;
     assert.ok(id && message_id);
-    const expected = { action: 'chat', tries: 0, again: false, org_id: orgId, to: TO, type: 'text' };
-    assert.deepEqual(row, { ...expected, open: true, traceparent: null });
+    const expected = { action: 'message', channel: 'chatapp', tries: 0, org_id: orgId, to: TO, type: 'text' };
+    assert.deepEqual(row, { ...expected, due_at: null, version: 0, open: true, traceparent: null });
   });
 
   test('are not open when they were reported before', async () => {
     const [id = ''] = await store(1);
     const report = { change: 'sent', messageId: id, providerMessageId: 'SM1', dedupeKey: 'SM1 sent' } as const;
-    await projectChatReports(pool, 'twilio', [report]);
+    await projectMessageReports(pool, 'twilio', [report]);
     const { rows } = relays.start();
     await relays.isEmpty();
     assert.deepEqual(
-      rows.filter(isAction('chat')).map(({ open }) => open),
+      rows.filter(isAction('message')).map(({ open }) => open),
       [false],
     );
   });
@@ -61,7 +61,7 @@ describe('chat-app messages in the outbox', () => {
     const relay = relays.start(undefined, { startsPerSecond: 20, now: () => nowMs });
     await accept(pool, orgId, emails);
     relay.wake();
-    const chats = () => relay.rows.filter(isAction('chat')).length;
+    const chats = () => relay.rows.filter(isAction('message')).length;
     await eventually('the emails are dispatched', () => relay.rows.some(isAction('start', 'group')));
     await eventually('the burst of messages is dispatched', () => chats() === 50);
     nowMs += 1_000;
@@ -160,39 +160,54 @@ describe('the dispatcher', () => {
     assert.notEqual(await runOf(domain), first.runId, 'an ended workflow is started again');
   });
 
-  const chat = (message_id: string, open = true): ChatRow => ({
-    ...{ ...common, action: 'chat', message_id, again: false },
-    ...{ to: TO, type: 'template', open, traceparent: null },
+  const message = (message_id: string, fields: Partial<MessageRow> = {}): MessageRow => ({
+    ...{ ...common, action: 'message', message_id, channel: 'chatapp', due_at: null, version: 0 },
+    ...{ to: TO, type: 'template', open: true, traceparent: null },
+    ...fields,
   });
 
   test('starts deliverChat without the text and recipient of the message', async () => {
-    const row = chat('wa_1');
+    const row = message('wa_1');
     await dispatch(row);
     const described = await handleOf(row).describe();
     assert.deepEqual([described.type, described.taskQueue], ['deliverChat', 'messages']);
     assert.deepEqual([described.priority?.priorityKey, described.priority?.fairnessKey], [2, 'org_1']);
-    assert.equal(await described.staticSummary(), 'Chat-app message (template) to +491***89');
+    assert.equal(await described.staticSummary(), 'Chat-app message (template) to +491***89, at once');
     assert.deepEqual(attributesOf(described), { Channel: 'chatapp', OrgId: 'org_1' });
     const { input, text } = await readHistory(handleOf(row));
-    assert.deepEqual(input, { id: row.message_id, retry: RETRY });
+    assert.deepEqual(input, { id: row.message_id, version: 0, dueAt: null, retry: RETRY });
     assert.doesNotMatch(text, /15123456789/);
   });
 
-  test('starts no deliverChat for an ended message, and a new run only for chat_again', async () => {
-    const ended = chat('wa_2', false);
+  test('starts no deliverChat for an ended message, and a new run only for message_again', async () => {
+    const ended = message('wa_2', { open: false });
     await dispatch(ended);
     await assert.rejects(handleOf(ended).describe(), { name: 'WorkflowNotFoundError' });
 
-    const row = chat('wa_3');
+    const row = message('wa_3');
     await dispatch(row);
     const first = await runOf(row);
     await dispatch(row);
-    await dispatch({ ...row, again: true });
+    await dispatch({ ...row, action: 'message_again' });
     assert.equal(await runOf(row), first, 'a running workflow is left alone');
     await handleOf(row).terminate();
     await dispatch(row);
     assert.equal(await runOf(row), first, 'a repeated start starts nothing');
-    await dispatch({ ...row, again: true });
+    await dispatch({ ...row, action: 'message_again' });
     assert.notEqual(await runOf(row), first);
+  });
+
+  test('an SMS that is rescheduled and canceled: starts deliverSms if there is none, and signals', async () => {
+    const dueAt = new Date(Date.now() + 3_600_000).toISOString();
+    const row = message('sms_1', { channel: 'sms', action: 'message_reschedule', due_at: dueAt, version: 3 });
+    await dispatch(row);
+    const described = await handleOf(row).describe();
+    assert.deepEqual([described.type, attributesOf(described)['Channel']], ['deliverSms', 'sms']);
+    assert.equal(await described.staticSummary(), `SMS to +491***89, at ${dueAt}`);
+    await dispatch({ ...row, action: 'message_cancel' });
+    const { events } = await handleOf(row).fetchHistory();
+    const signals = events?.flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName ?? []);
+    assert.deepEqual(signals, ['reschedule', 'cancel']);
+    await dispatch({ ...message('sms_2'), action: 'message_cancel' });
   });
 });

@@ -1,8 +1,9 @@
-import type { ChatContent, ChatProviderName, ChatStatus } from '../../src/domain/chat/chat.ts';
+import type { ChatContent, ChatProviderName } from '../../src/domain/chat/chat.ts';
+import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { acceptChat } from '../../src/store/chat/messages.ts';
+import { sendMessage } from '../../src/intake/messages.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
-import type { Db } from '../../src/store/postgres/pool.ts';
+import type { Db, Pool } from '../../src/store/postgres/pool.ts';
 
 let count = 0;
 
@@ -30,24 +31,28 @@ export const TO = '+4915123456789';
 /** The content of a minimal message. */
 export const TEXT: ChatContent = { text: 'Hello', preview_url: false, template: null, image: null, document: null };
 
-/** Stores one message. @returns its id */
+/** Stores one message. @param scheduledAt UTC, or null for immediately. @returns its id */
 export async function acceptText(
-  db: Db,
+  pool: Pool,
   orgId: string,
   from: string,
   fields: Partial<ChatContent> = {},
+  scheduledAt: string | null = null,
 ): Promise<string> {
-  const now = Date.now();
-  const id = newId('wa', now);
+  const { rows } = await pool.query<{ id: string }>('SELECT id FROM chat_numbers WHERE number = $1', [from]);
   const content = { ...TEXT, ...fields };
-  const chat = { id, event_id: newId('evt', now), from, to: TO, country: 'DE', type: 'text' as const, content };
-  const answer = await acceptChat(db, orgId, chat);
-  if (answer?.refusal !== null) throw new Error(`refused: ${String(answer?.refusal)}`);
-  return id;
+  const message = { channel: 'chatapp', to: TO, country: 'DE', type: 'text', content, tags: [] } as const;
+  return sendMessage(
+    { pool, wakeRelay: () => undefined },
+    orgId,
+    { ...message, scheduled_at: scheduledAt },
+    async () => ({ id: rows[0]?.id ?? 'num_none', from }),
+    ({ id }) => id,
+  );
 }
 
 export interface ChatRow {
-  status: ChatStatus;
+  status: MessageStatus;
   error: string | null;
   error_code: string | null;
   provider: string | null;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
-import { doubtChats, doubtEmails, wakeDomains } from '../../src/store/upkeep/after-restore.ts';
+import { doubtEmails, doubtMessages, wakeDomains } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
 import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
-import type { Member } from '../../src/delivery/email/contract.ts';
+import type { Member } from '../../src/delivery/contract.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { harnessWithProvider, sent } from '../delivery/harness.ts';
 
@@ -219,8 +219,8 @@ describe('a chat-app message that was open when the backup was made', () => {
     const id = await acceptText(pool, orgId, number);
     const provider = new ScriptedChat(name);
     await outbox();
-    assert.equal(await doubtChats(pool), 1);
-    assert.deepEqual(await outbox(), [['chat_again', id]]);
+    assert.equal(await doubtMessages(pool), 1);
+    assert.deepEqual(await outbox(), [['message_again', id]]);
     return { id, provider, ...chatHarness(pool, provider) };
   }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
-import { deliverEmail, type DeliverEmail, reschedule, cancel } from '../../workflows/index.ts';
+import { deliverEmail, type DeliverMessage, reschedule, cancel } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { keepHistory } from './histories.ts';
-import { FakeEmails } from './fake-emails.ts';
+import { FakeMessages } from './fake-messages.ts';
 import { useEnvironment } from './environment.ts';
 
 const DAY = 86_400_000;
@@ -13,7 +13,7 @@ const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_0
 
 describe('deliverEmail', () => {
   const { env, now, sleep, startWorkers } = useEnvironment();
-  const emails = new FakeEmails(now);
+  const emails = new FakeMessages(now);
   const worker = () => startWorkers({ email: emails.activities });
   let count = 0;
 
@@ -38,7 +38,7 @@ describe('deliverEmail', () => {
     emails.accept(id, dueAt);
     let stop = await worker();
     try {
-      const input: DeliverEmail = {
+      const input: DeliverMessage = {
         id,
         version: 0,
         dueAt: dueAt === null ? null : new Date(dueAt).toISOString(),

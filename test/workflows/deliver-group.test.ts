@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
 import { FakeGroups } from './fake-groups.ts';
 import { keepHistory } from './histories.ts';
-import { FakeEmails } from './fake-emails.ts';
+import { FakeMessages } from './fake-messages.ts';
 import { useEnvironment } from './environment.ts';
 
 const DAY = 86_400_000;
@@ -13,7 +13,7 @@ const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_0
 
 describe('deliverGroup', () => {
   const { env, now, startWorkers } = useEnvironment();
-  const emails = new FakeEmails(now);
+  const emails = new FakeMessages(now);
   const groups = new FakeGroups(emails);
   const worker = () => startWorkers({ email: emails.activities, 'email-groups': groups.activities });
   let count = 0;

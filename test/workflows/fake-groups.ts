@@ -1,13 +1,13 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { GroupActivities, GroupDelivery } from '../../activities/index.ts';
-import type { FakeEmails } from './fake-emails.ts';
+import type { FakeMessages } from './fake-messages.ts';
 
 /**
- * Stands for Postgres and the provider in workflow tests of groups, over the emails of a `FakeEmails`: the same rules as
+ * Stands for Postgres and the provider in workflow tests of groups, over the emails of a `FakeMessages`: the same rules as
  * the activities' SQL.
  */
 export class FakeGroups {
-  readonly emails: FakeEmails;
+  readonly emails: FakeMessages;
   /** Which workflow carries an email, when that is not its own. */
   readonly carrier = new Map<string, string>();
   /** What the provider does with the emails of each call: takes all, none, or all but these. */
@@ -19,7 +19,7 @@ export class FakeGroups {
   /** How many calls the provider got. */
   calls = 0;
 
-  constructor(emails: FakeEmails) {
+  constructor(emails: FakeMessages) {
     this.emails = emails;
   }
 

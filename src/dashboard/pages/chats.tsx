@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
 import { notFound } from '../../domain/errors.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
-import { type ChatMessage, type ChatSummary, findChat, listChats } from '../../store/chat/messages.ts';
+import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
 import { Copy, curl, Empty, Facts, Pager, StatusBadge, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { Field, Filters, Select } from '../form-elements.tsx';
@@ -10,7 +10,6 @@ import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../store/postgres/page.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const PATH = '/dashboard/chatapp';
@@ -29,9 +28,11 @@ const list = page(Query, async (context) => {
   const phone = to === undefined ? null : parsePhone(phoneInQuery(to).trim());
   const filled: Filled = { given, problems: { ...problems, ...(typeof phone === 'string' && { to: phone }) } };
   const isValid = Object.keys(filled.problems).length === 0;
-  const filters = { status, to: typeof phone === 'object' && phone !== null ? phone.number : null };
-  const found = isValid ? await listChats(pool, organization.id, filters, textToPlace(cursor), MESSAGES + 1) : [];
-  const { rows: messages, next } = cutPage(found, MESSAGES);
+  const number = typeof phone === 'object' && phone !== null ? phone.number : null;
+  const filters = { status, to: number, tag: null, created_after: null, created_before: null };
+  const { rows: messages, next } = isValid
+    ? await listMessages(pool, organization.id, 'chatapp', filters, textToPlace(cursor), MESSAGES)
+    : { rows: [], next: null };
   const isEmpty = isValid && messages.length === 0;
   const isUnfiltered = status === null && to === undefined && cursor === undefined;
   const shown = (
@@ -68,7 +69,7 @@ const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
   const id = idOf(context);
   const [message, details] = await Promise.all([
-    findChat(pool, organization.id, id),
+    findMessage(pool, organization.id, 'chatapp', id),
     findChatDetails(pool, organization.id, id),
   ]);
   if (!message || !details) throw notFound('chat-app message');
@@ -83,6 +84,7 @@ const show = page(Type.Object({}), async (context) => {
             ['To', <Text text={`${message.to} (${message.country})`} />],
             ['Type', <Text text={message.type} />],
             ['Accepted', <Time at={message.created_at} />],
+            message.scheduled_at !== null && ['Scheduled', <Time at={message.scheduled_at} />],
             details.provider !== null && ['Provider', <Text text={details.provider} />],
             details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
             ['Id', <Copy value={id} />],
@@ -112,7 +114,7 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id`, 'viewer', show],
 ];
 
-function ChatRow({ message }: { message: ChatSummary }): Html {
+function ChatRow({ message }: { message: MessageSummary }): Html {
   return (
     <tr>
       <td>
@@ -132,7 +134,7 @@ function ChatRow({ message }: { message: ChatSummary }): Html {
 }
 
 /** What was given: a text as it is, anything else as JSON. */
-function contentOf({ type, text, template, image, document }: ChatMessage): string {
+function contentOf({ type, text, template, image, document }: Message): string {
   if (type === 'text') return text ?? '';
   const given = { text, template, image, document };
   return JSON.stringify(Object.fromEntries(Object.entries(given).filter(([, part]) => part !== null)), null, 2);

@@ -15,11 +15,21 @@ import {
 import { afterCommit, type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
 import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
-import type { EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
+import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
+import type { Claim, Member, MemberResult } from '../contract.ts';
+import type {
+  AttemptedEmail,
+  ClaimedEmail,
+  Copy,
+  EmailDeps,
+  HeldEmail,
+  LargeContents,
+  LargeEmail,
+} from './contract.ts';
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
-import { chooseRecipients, type Copy, toMessage } from './recipients.ts';
+import { chooseRecipients, toMessage } from './recipients.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -37,106 +47,37 @@ const FILES_LOST_AFTER_MS = 24 * 3_600_000;
  */
 export const MAX_CALL_BYTES = 16 * 1_048_576;
 
-/** A worker that was suspended for longer between claim and call does not make the call. */
-const CLAIM_EXPIRY_MS = 20_000;
-
-/**
- * Returns true if a claim is too old for its call. The monotonic clock stops while the host is suspended, and the wall clock
- * may be set back, so the larger of both ages counts.
- */
-export function isClaimExpired({
-  claimedAt,
-  claimedAtUnixMs,
-}: Pick<ClaimedEmail, 'claimedAt' | 'claimedAtUnixMs'>): boolean {
-  return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
-}
-
-/** An email that no other worker may send now; its attempt is recorded. */
-export interface ClaimedEmail {
-  readonly id: string;
-  /** The email itself, or as many copies of a marketing email as one provider call takes; at least one. */
-  readonly copies: readonly Copy[];
-  readonly orgId: string;
-  readonly provider: EmailProvider;
-  readonly n: number;
-  readonly call: string;
-  /** Milliseconds of the monotonic clock. */
-  readonly claimedAt: number;
-  readonly claimedAtUnixMs: number;
-  /** The time from its due time to its claim. */
-  readonly overdueMs: number;
-}
-
-/** An email whose last attempt must be reconciled or applied before it is sent again. */
-export interface AttemptedEmail {
-  readonly member: Member;
-  readonly attempt: Attempt;
-  /** True if some of its copies are still to be sent. */
-  readonly isCopied: boolean;
-}
-
-export interface Claims {
-  readonly ready: readonly ClaimedEmail[];
-  /** Their last attempt is ambiguous and must be looked up at the provider. */
-  readonly ambiguous: readonly AttemptedEmail[];
-  /** The provider's answer is recorded but not applied. */
-  readonly unapplied: readonly AttemptedEmail[];
-  /** Not claimed because their bodies or files must be read first. */
-  readonly large: readonly LargeEmail[];
-  /** Not claimed because the isolated process delivers them. */
-  readonly suspects: readonly Member[];
-  readonly results: readonly MemberResult[];
-}
+type EmailClaim = Claim<ClaimedEmail, AttemptedEmail, HeldEmail>;
 
 /**
  * Claims the members that may be sent now and classifies the others. After the commit their attempts are recorded, and
  * reschedule and cancel return 422.
  * @param contents the content of large emails, which was read before
  */
-export async function claim(deps: EmailDeps, members: readonly Member[], contents: LargeContents): Promise<Claims> {
-  if (members.length === 0) {
-    return { ready: [], ambiguous: [], unapplied: [], large: [], suspects: [], results: [] };
-  }
+export async function claim(
+  deps: EmailDeps,
+  members: readonly Member[],
+  contents: LargeContents,
+): Promise<EmailClaim[]> {
   const ids = members.map((member) => member.id);
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client) => {
     const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
-    const results: MemberResult[] = [];
-    const ambiguous: AttemptedEmail[] = [];
-    const large: LargeEmail[] = [];
-    const unapplied: AttemptedEmail[] = [];
-    const suspects: Member[] = [];
-    const toQuarantine: LockedEmail[] = [];
-    const due: LockedEmail[] = [];
-    const ambiguousEmails: LockedEmail[] = [];
-    for (const member of members) {
+    const judged = members.map((member) => {
       const email = emails.get(member.id);
-      const attempt = attempts.get(member.id);
-      const blocked = email && unclaimableResult(email, member);
-      if (!email) results.push({ id: member.id, state: 'ended', status: 'canceled' });
-      else if (blocked) results.push(blocked);
-      else if (attempt && isUnapplied(email, attempt)) unapplied.push({ member, attempt, isCopied: email.copies_left });
-      else if (isQuarantined(deps, email, attempt && isAmbiguous(attempt) ? attempt : undefined))
-        toQuarantine.push(email);
-      else if (attempt && isAmbiguous(attempt)) {
-        ambiguous.push({ member, attempt, isCopied: email.copies_left });
-        ambiguousEmails.push(email);
-      } else if (email.suspended_for !== null) {
-        results.push({ id: email.id, ...waitForOrganization(email.suspended_for), postponed: true });
-      } else if (email.is_suspect && deps.isolation && !contents.has(email.id)) suspects.push(member);
-      else if (isLarge(email) && !contents.has(email.id)) large.push(toLarge(email, member));
-      else if (contents.get(email.id)?.files === 'lost' && email.late < FILES_LOST_AFTER_MS)
-        results.push({ id: member.id, ...UNREADABLE });
-      else due.push(email);
-    }
-    const unfinished = ambiguous.filter(({ attempt }) => attempt.outcome === null);
+      return { member, email, claim: judge(deps, member, email, attempts.get(member.id), contents) };
+    });
+    const emailsThat = (wanted: EmailClaim['state'] | Verdict) =>
+      judged.flatMap(({ email, claim }) => (email && (claim === wanted || stateOf(claim) === wanted) ? [email] : []));
+    const due = emailsThat('due');
+    const ambiguous = emailsThat('ambiguous');
     await markSuspects(
       client,
-      unfinished.map(({ member }) => member.id),
+      ambiguous.map(({ id }) => id).filter((id) => attempts.get(id)?.outcome === null),
     );
     // An ambiguous email was claimed before, unless a restored backup is older than its claim.
-    const scheduled = [...due, ...ambiguousEmails].filter((email) => email.status === 'scheduled');
+    const scheduled = [...due, ...ambiguous].filter((email) => email.status === 'scheduled');
     await project(
       client,
       'claimed',
@@ -144,10 +85,51 @@ export async function claim(deps: EmailDeps, members: readonly Member[], content
     );
     const latenessSeconds = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.publish({ latenessSeconds }));
-    const { ready, ended } = await assign(deps, client, due, attempts, contents, gate);
-    const quarantined = await quarantine(deps, client, toQuarantine, attempts);
-    return { ready, ambiguous, unapplied, large, suspects, results: [...results, ...ended, ...quarantined] };
+    const assigned = await assign(deps, client, due, attempts, contents, gate);
+    const quarantined = await quarantine(deps, client, emailsThat('quarantine'), attempts);
+    return [
+      ...judged.flatMap(({ claim }) => (typeof claim === 'string' ? [] : claim)),
+      ...assigned,
+      ...quarantined.map(done),
+    ];
   });
+}
+
+/** What is left to do for an email inside the transaction of its claim. */
+type Verdict = 'due' | 'quarantine';
+
+function stateOf(claim: EmailClaim | Verdict): EmailClaim['state'] | undefined {
+  return typeof claim === 'string' ? undefined : claim.state;
+}
+
+/** Decides what is done with one email. The order of the rules matters. */
+function judge(
+  deps: EmailDeps,
+  member: Member,
+  email: LockedEmail | undefined,
+  attempt: Attempt | undefined,
+  contents: LargeContents,
+): EmailClaim | Verdict {
+  const { id } = member;
+  if (!email) return done({ id, state: 'ended', status: 'canceled' });
+  const blocked = unclaimableResult(email, member);
+  if (blocked) return done(blocked);
+  const message = attempt && { member, attempt, isCopied: email.copies_left };
+  if (message && isUnapplied(email, message.attempt)) return { state: 'unapplied', message };
+  const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
+  if (isQuarantined(deps, email, ambiguous?.attempt)) return 'quarantine';
+  if (ambiguous) return { state: 'ambiguous', message: ambiguous };
+  if (email.suspended_for !== null) return done({ id, ...waitForOrganization(email.suspended_for), postponed: true });
+  const content = contents.get(id);
+  if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
+  if (!content && isLarge(email))
+    return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
+  if (content?.files === 'lost' && email.late < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE });
+  return 'due';
+}
+
+function done(result: MemberResult): EmailClaim {
+  return { state: 'done', result };
 }
 
 function isLarge({ attachments, body_bytes, copies }: LockedEmail): boolean {
@@ -170,33 +152,9 @@ function sizeBytesOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): num
   return files.reduce((sum, { content }) => sum + content.length, body_bytes);
 }
 
-/** Returns true if the outcome of an attempt is unknown: its worker died, or the provider did not answer. */
-export function isAmbiguous(attempt: Attempt): boolean {
-  return attempt.outcome === null || attempt.outcome === 'unknown';
-}
-
 /** Returns true if a provider's answer is recorded but not applied. The email must not be sent before that. */
-export function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
+function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
   return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
-}
-
-/** Returns true if the provider accepted the message or refused it permanently. */
-export function hasFinalOutcome({ outcome }: Attempt): boolean {
-  return outcome === 'sent' || outcome === 'refused';
-}
-
-/** The result of an email that may not be claimed for this member now; undefined if it may. */
-function unclaimableResult(email: LockedEmail, { id, version, workflowId }: Member): MemberResult | undefined {
-  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = email;
-  // Another workflow delivers it now.
-  if (workflow_id !== (workflowId ?? id)) return { id, state: 'ended', status };
-  if (status === 'scheduled') {
-    if (schedule_version === version && due_in === 0) return undefined;
-    return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
-  }
-  // This version was claimed before by another run of its workflow.
-  if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
-  return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }
 
 /** Returns the email for the provider, or an error: an email accepted weeks ago may violate a rule added since. */
@@ -235,7 +193,7 @@ async function assign(
   attempts: ReadonlyMap<string, Attempt>,
   contents: LargeContents,
   gate: Gate,
-): Promise<{ ready: ClaimedEmail[]; ended: MemberResult[] }> {
+): Promise<EmailClaim[]> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
   const read: { email: LockedEmail; outgoing: OutgoingEmail; wasAttempted: boolean }[] = [];
@@ -308,7 +266,10 @@ async function assign(
     ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
   );
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
-  return { ready, ended: [...ended, ...sealed, ...waiting] };
+  return [
+    ...ready.map((message): EmailClaim => ({ state: 'ready', message })),
+    ...[...ended, ...sealed, ...waiting].map(done),
+  ];
 }
 
 function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {

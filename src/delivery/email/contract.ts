@@ -1,37 +1,19 @@
-import type { Logger } from 'pino';
 import type { Attachment } from '../../domain/email/attachments.ts';
-import type { EmailStatus } from '../../domain/email/email.ts';
-import type { OutgoingFile } from '../../domain/email/outgoing.ts';
+import type { OutgoingEmail, OutgoingFile } from '../../domain/email/outgoing.ts';
+import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import type { StoredBodies } from '../../store/emails/attempts.ts';
 import type { EmailContents } from '../../store/emails/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import type { ProviderPauses } from '../pauses.ts';
-import type { AttemptRecorder } from '../recorder.ts';
+import type { Answer, AttemptedMessage, ClaimedMessage, DeliveryDeps, Member, MemberResult } from '../contract.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
 /** The dependencies of the email activities. */
-export interface EmailDeps {
-  readonly pool: Pool;
+export interface EmailDeps extends DeliveryDeps {
   /** Decrypts stored content. */
   readonly contents: EmailContents;
   /** In order of preference; never empty. */
   readonly providers: readonly EmailProvider[];
-  /** The maximum time between two attempts. */
-  readonly maxIntervalMs: number;
-  /** Applies to an ambiguous call whose provider cannot be queried. */
-  readonly ambiguousSend: 'retry' | 'fail';
-  /** The maximum number of repeated sends of one email after ambiguous calls. */
-  readonly ambiguousSendMaxRepeats: number;
-  /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
-  readonly confirmNotFoundAfterMs: number;
-  /** Pauses of provider accounts. */
-  readonly pauses: ProviderPauses;
-  /** A message that waits for a paused account fails after this time. */
-  readonly accountRetryForMs: number;
-  readonly recorder: AttemptRecorder;
-  /** Aborted at shutdown. The worker then claims nothing more but still records results. */
-  readonly stopping: AbortSignal;
   /** Reads emails that are too large to be read by the claim. */
   readonly largeEmails: LargeEmails;
   /** Delivers emails that may have crashed a worker; undefined in the isolated process itself. */
@@ -40,46 +22,46 @@ export interface EmailDeps {
   readonly sendingDomains: SendingDomains;
   /** The unsubscribe link of the recipient at this position (from 0) of a marketing email. */
   readonly unsubscribeUrl: (orgId: string, emailId: string, recipient: number) => string;
-  readonly log: Logger;
 }
 
-/** An email that is due according to its workflow. */
-export interface Member {
-  readonly id: string;
-  /** The `schedule_version` that the workflow's timer was set for. */
-  readonly version: number;
-  /** The id of the calling workflow if that is a group; the email may have been detached from it. */
-  readonly workflowId?: string;
+/**
+ * An email or one of its copies before the unsubscribe link is inserted. All copies of an email share its bodies, so that they
+ * take no memory until `toMessage` creates the text of each.
+ */
+export interface Copy extends OutgoingEmail {
+  /** Set for marketing emails. */
+  readonly unsubscribeUrl: string | null;
 }
 
-/** The result of a delivery for the workflow that delivers the email. */
-export type MemberResult =
-  /** The email has its final status. `provider` is set if a provider was called. */
-  | { readonly id: string; readonly state: 'ended'; readonly status: EmailStatus; readonly provider?: string }
-  /** It was rescheduled, or our timer fired early: it is due in `inMs` by the database's clock. */
-  | {
-      readonly id: string;
-      readonly state: 'waiting';
-      readonly version: number;
-      readonly dueAt: string;
-      readonly inMs: number;
-    }
-  /**
-   * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
-   * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
-   * next attempt comes after `afterMs` without backoff.
-   */
-  | {
-      readonly id: string;
-      readonly state: 'again';
-      readonly reason: string;
-      readonly afterMs?: number;
-      readonly alone?: boolean;
-      readonly postponed?: boolean;
-    };
+/** An email that no other worker may send now. */
+export interface ClaimedEmail extends ClaimedMessage {
+  /** The email itself, or as many copies of a marketing email as one provider call takes; at least one. */
+  readonly copies: readonly Copy[];
+  readonly provider: EmailProvider;
+}
 
-/** The result of a provider call for an email. `partial`: all copies of the call were accepted, and others are left. */
-export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
+/** An email whose last attempt must be reconciled or applied before it is sent again. */
+export interface AttemptedEmail extends AttemptedMessage {
+  /** True if some of its copies are still to be sent. */
+  readonly isCopied: boolean;
+}
+
+/** An email that cannot be claimed yet. */
+export type HeldEmail =
+  /** Its bodies or files must be read first. */
+  | { readonly needs: 'content'; readonly email: LargeEmail }
+  /** The isolated process delivers it. */
+  | { readonly needs: 'isolation'; readonly member: Member };
+
+/** A sent email with the outcome of each of its copies. */
+export interface Sent {
+  readonly email: ClaimedEmail;
+  readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
+}
+
+export interface AnsweredEmail extends Answer<ClaimedEmail> {
+  readonly sent: Sent;
+}
 
 /** An email with attachments, or so large that memory must be reserved before it is read. */
 export interface LargeEmail {

@@ -1,22 +1,17 @@
 import { performance } from 'node:perf_hooks';
-import { groupBy } from '../../lib/group.ts';
-import { makeCall } from './call.ts';
-import { MAX_CALL_BYTES, claim, type ClaimedEmail, UNREADABLE } from './claim.ts';
-import type { CallResult, EmailDeps, LargeContents, LargeEmail, Member, MemberResult } from './contract.ts';
+import type { Member, MemberResult } from '../contract.ts';
+import type { OnResults } from '../call.ts';
+import { deliverOnce } from '../deliver.ts';
+import { emailChannel } from './channel.ts';
+import { MAX_CALL_BYTES, UNREADABLE } from './claim.ts';
+import type { EmailDeps, HeldEmail, LargeContents, LargeEmail } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
-import { reconcile } from './reconcile-attempts.ts';
-import { applyRecorded } from './unapplied.ts';
-
-/** Called with the number of emails whose results have become complete. */
-type OnResults = (count: number) => void;
 
 /** New calls for the copies of one email start for this long; an activity may take two minutes. */
 const COPIES_WITHIN_MS = 60_000;
 const NEXT_PART = { state: 'again', reason: 'The other copies are to follow.', afterMs: 1, postponed: true } as const;
 /** Delay after a lack of memory; up to twice as long at random, so that not all retries coincide. */
 const NO_MEMORY_RETRY_MS = 3_000;
-/** Delay of a message that this worker may not claim now. */
-const BLOCKED_RETRY_MS = 2_000;
 
 /**
  * Claims emails, sends them and records each outcome. Idempotent: an ambiguous call is looked up at the provider before the
@@ -28,7 +23,9 @@ export async function deliver(
   members: readonly Member[],
   onResults: OnResults = () => undefined,
 ): Promise<MemberResult[]> {
-  const { results, large, suspects } = await deliverParts(deps, members, new Map(), onResults);
+  const { results, held } = await deliverParts(deps, members, new Map(), onResults);
+  const large = held.flatMap((each) => (each.needs === 'content' ? each.email : []));
+  const suspects = held.flatMap((each) => (each.needs === 'isolation' ? each.member : []));
   let isFull = false;
   // They are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
   for (const some of callsOf(large)) {
@@ -79,29 +76,22 @@ function noMemory(id: string): MemberResult {
   return { id, state: 'again', reason: 'This worker has no memory for it now.', afterMs, postponed: true };
 }
 
-interface Delivered<Result> {
-  readonly results: Result[];
-  readonly large: readonly LargeEmail[];
-  readonly suspects: readonly Member[];
-}
-
 /** Delivers emails. The copies of marketing emails are sent call by call while the provider accepts them. */
 async function deliverParts(
   deps: EmailDeps,
   members: readonly Member[],
   contents: LargeContents,
   onResults: OnResults,
-): Promise<Delivered<MemberResult>> {
+): Promise<{ results: MemberResult[]; held: HeldEmail[] }> {
+  const channel = emailChannel(deps, contents);
   let deadline = Infinity;
   const results: MemberResult[] = [];
-  const large: LargeEmail[] = [];
-  const suspects: Member[] = [];
+  const held: HeldEmail[] = [];
   for (let left = members; left.length > 0;) {
-    const part = await deliverOnce(deps, left, contents, onResults);
+    const part = await deliverOnce(deps, channel, left, onResults);
     const partial = new Set(part.results.filter(({ state }) => state === 'partial').map(({ id }) => id));
     results.push(...part.results.filter((result) => result.state !== 'partial'));
-    large.push(...part.large);
-    suspects.push(...part.suspects);
+    held.push(...part.held);
     left = left.filter(({ id }) => partial.has(id));
     if (left.length === 0) break;
     deadline = Math.min(deadline, performance.now() + COPIES_WITHIN_MS);
@@ -110,47 +100,5 @@ async function deliverParts(
       break;
     }
   }
-  return { results, large, suspects };
-}
-
-async function deliverOnce(
-  deps: EmailDeps,
-  members: readonly Member[],
-  contents: LargeContents,
-  onResults: OnResults,
-): Promise<Delivered<CallResult>> {
-  const reason = claimBlocker(deps);
-  if (reason !== undefined) {
-    const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
-    return { results: members.map(({ id }) => ({ id, ...blocked })), large: [], suspects: [] };
-  }
-  const first = await claim(deps, members, contents);
-  const applied = await applyRecorded(deps, first.unapplied);
-  const reconciled = await reconcile(deps, first.ambiguous);
-  // Emails that the provider does not have are claimed again with a new attempt.
-  const second = await claim(deps, reconciled.lost, contents);
-  const overtaken = [...second.ambiguous, ...second.unapplied].map(({ member: { id } }): MemberResult => ({
-    id,
-    state: 'again',
-    reason: 'Another worker has just made an attempt.',
-  }));
-  const sent = await send(deps, [...first.ready, ...second.ready], onResults);
-  const results = [...first.results, ...applied, ...reconciled.results, ...second.results, ...overtaken, ...sent];
-  return {
-    results,
-    large: [...first.large, ...second.large],
-    suspects: [...first.suspects, ...second.suspects],
-  };
-}
-
-/** Returns the reason why this worker may claim nothing now; undefined if it may. An unclaimed message uses no attempt. */
-export function claimBlocker({ recorder, stopping }: Pick<EmailDeps, 'recorder' | 'stopping'>): string | undefined {
-  if (stopping.aborted) return 'The worker is shutting down.';
-  return recorder.isBlocked() ? 'The results of earlier calls cannot be recorded now.' : undefined;
-}
-
-async function send(deps: EmailDeps, emails: readonly ClaimedEmail[], onResults: OnResults): Promise<CallResult[]> {
-  const calls = groupBy(emails, (email) => email.call);
-  const results = await Promise.all([...calls.values()].map((members) => makeCall(deps, members, onResults)));
-  return results.flat();
+  return { results, held };
 }

@@ -2,7 +2,8 @@ import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/
 import { afterCommit, type Db } from '../../store/postgres/pool.ts';
 import { clearSuspects, countCrash } from '../../store/emails/suspects.ts';
 import { quarantined } from '../../telemetry/topics.ts';
-import type { EmailDeps, Member, MemberResult } from './contract.ts';
+import type { Member, MemberResult } from '../contract.ts';
+import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
 import { persist } from '../persist.ts';
 

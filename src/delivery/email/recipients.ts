@@ -6,7 +6,8 @@ import type { LockedEmail } from '../../store/emails/attempts.ts';
 import { noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { findSuppressed } from '../../store/suppressions/suppressions.ts';
-import type { EmailDeps, MemberResult } from './contract.ts';
+import type { MemberResult } from '../contract.ts';
+import type { Copy, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
 
 /** An email before suppressed recipients are removed. */
@@ -14,15 +15,6 @@ export interface Readable {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
   readonly wasAttempted: boolean;
-}
-
-/**
- * An email or one of its copies before the unsubscribe link is inserted. All copies of an email share its bodies, so that they
- * take no memory until `toMessage` creates the text of each.
- */
-export interface Copy extends OutgoingEmail {
-  /** Set for marketing emails. */
-  readonly unsubscribeUrl: string | null;
 }
 
 /** Creates the text of one copy, which is as large as the email; call it just before sending. */

@@ -1,7 +1,7 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { maskAddresses } from '../../lib/mask.ts';
 import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
-import { type RefusedRecipient, type SendOutcome, verdict } from '../../domain/email/retry.ts';
+import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { type Change, project } from '../../projection/emails.ts';
 import {
   type Attempt,
@@ -12,17 +12,11 @@ import {
 } from '../../store/emails/attempts.ts';
 import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
-import type { ClaimedEmail } from './claim.ts';
-import type { CallResult, EmailDeps } from './contract.ts';
+import { retryResult } from '../call.ts';
+import type { CallResult } from '../contract.ts';
+import type { EmailDeps, Sent } from './contract.ts';
 import { endCopied } from './copies.ts';
-import { PAUSE_RETRY_MS } from '../pauses.ts';
-import { endOfCall } from './reconcile-attempts.ts';
-
-/** A sent email with the outcome of each of its copies. */
-export interface Sent {
-  readonly email: ClaimedEmail;
-  readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
-}
+import { endOfCall } from '../reconcile.ts';
 
 /** The outcome of several copies is the first of these that occurs. */
 const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
@@ -50,7 +44,7 @@ const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } 
 };
 
 /** The changes that a provider's answer makes to one email, with its attempt. */
-export interface Answer {
+export interface AnswerChanges {
   readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
   readonly changes: AttemptChanges;
   /** True if the changes are recorded with the attempt until they are applied. */
@@ -63,7 +57,7 @@ export interface Answer {
 export function endingOf(entry: Sent): AttemptEnding {
   const outcome = outcomeOf(entry.outcomes);
   const { id, n } = entry.email;
-  const { changes, areStored } = toAnswer(entry);
+  const { changes, areStored } = toChanges(entry);
   return {
     message_id: id,
     n,
@@ -76,12 +70,12 @@ export function endingOf(entry: Sent): AttemptEnding {
 
 /** Applies the recorded answers of a call. @returns the results in the order of the emails */
 export async function applyOutcomes(deps: EmailDeps, emails: readonly Sent[]): Promise<CallResult[]> {
-  const statuses = await applyAnswers(deps.pool, emails.map(toAnswer));
+  const statuses = await applyAnswers(deps.pool, emails.map(toChanges));
   return emails.map((entry) => toResult(deps, entry, statuses));
 }
 
 /** Applies answers to their emails. Idempotent. @returns the final statuses of emails that are sent in copies */
-export async function applyAnswers(pool: Pool, answers: readonly Answer[]): Promise<Map<string, EmailStatus>> {
+export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]): Promise<Map<string, EmailStatus>> {
   const stored = answers.filter(({ areStored }) => areStored);
   const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
   // The common case is one statement, which needs no transaction.
@@ -105,7 +99,7 @@ export async function applyAnswers(pool: Pool, answers: readonly Answer[]): Prom
   });
 }
 
-function toAnswer(entry: Sent): Answer {
+function toChanges(entry: Sent): AnswerChanges {
   const { id: message_id, n, provider } = entry.email;
   const changes = {
     copies: copyEndings(entry),
@@ -175,18 +169,11 @@ function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly 
 function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
-  const next = verdict(outcome);
-  if ('change' in next) {
-    // `endCopied` leaves an email open while copies of it are still to be sent.
-    if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
-    return { id, state: 'ended', status: statuses.get(id) ?? next.change, provider: provider.name };
+  if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {
+    const isAlone = outcome.kind === 'busy' && outcome.alone && { alone: true };
+    return { ...retryResult(deps, id, { ...outcome, detail: maskAddresses(outcome.detail) }), ...isAlone };
   }
-  const afterMs = next.again === 'after the pause' ? Math.min(deps.maxIntervalMs, PAUSE_RETRY_MS) : next.after;
-  return {
-    id,
-    state: 'again',
-    reason: 'detail' in outcome ? maskAddresses(outcome.detail) : outcome.kind,
-    ...(afterMs !== undefined && { afterMs }),
-    ...(outcome.kind === 'busy' && outcome.alone && { alone: true }),
-  };
+  // `endCopied` leaves an email open while copies of it are still to be sent.
+  if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
+  return { id, state: 'ended', status: statuses.get(id) ?? outcome.kind, provider: provider.name };
 }

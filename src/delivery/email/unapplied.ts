@@ -1,29 +1,20 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import type { Attempt, AttemptChanges } from '../../store/emails/attempts.ts';
-import { isUnreachable } from '../../store/postgres/pool.ts';
-import { hasFinalOutcome, type AttemptedEmail } from './claim.ts';
-import type { CallResult, EmailDeps } from './contract.ts';
-import { type Answer, applyAnswers } from './record.ts';
-import { endOfCall } from './reconcile-attempts.ts';
-
-/** The reason for a retry of an email whose recorded answer is not applied. */
-export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
+import { hasFinalOutcome } from '../attempt-state.ts';
+import type { CallResult } from '../contract.ts';
+import { endOfCall } from '../reconcile.ts';
+import type { AttemptedEmail, EmailDeps } from './contract.ts';
+import { type AnswerChanges, applyAnswers } from './record.ts';
 
 /** Applies recorded answers without another provider call. */
 export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedEmail[]): Promise<CallResult[]> {
-  if (emails.length === 0) return [];
   const answers = emails.map(toAnswer);
-  try {
-    const statuses = await applyAnswers(deps.pool, answers);
-    deps.log.info({ emails: emails.length }, 'recorded answers applied');
-    return emails.map((email) => toResult(email, toAnswer(email).changes, statuses));
-  } catch (error) {
-    if (!isUnreachable(error)) throw error;
-    return emails.map(({ member: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
-  }
+  const statuses = await applyAnswers(deps.pool, answers);
+  deps.log.info({ emails: emails.length }, 'recorded answers applied');
+  return emails.map((email) => toResult(email, toAnswer(email).changes, statuses));
 }
 
-function toAnswer({ attempt, isCopied }: AttemptedEmail): Answer {
+function toAnswer({ attempt, isCopied }: AttemptedEmail): AnswerChanges {
   return { attempt, changes: attempt.changes ?? changesOf(attempt), areStored: attempt.changes !== null, isCopied };
 }
 

@@ -2,6 +2,8 @@
 export const CHAT_STATUSES = [
   /** Accepted and waiting for a worker or for the next attempt. A provider may already have it. */
   'queued',
+  /** Accepted, and due later. */
+  'scheduled',
   /** A provider accepted it. This states nothing about the recipient's phone. */
   'sent',
   /** It arrived on the recipient's phone. Whether it was read is unknown. */
@@ -10,6 +12,8 @@ export const CHAT_STATUSES = [
   'read',
   /** Refused permanently, or given up. `error` states why, `error_code` contains the provider's code. */
   'failed',
+  /** Canceled before it was due. */
+  'canceled',
 ] as const;
 export type ChatStatus = (typeof CHAT_STATUSES)[number];
 

@@ -14,7 +14,13 @@ interface ErrorDoc {
 
 const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp'];
-const MOVING = ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel', 'POST /v1/emails/batch/{id}/cancel'];
+const MOVING = [
+  'PATCH /v1/emails/{id}',
+  'POST /v1/emails/{id}/cancel',
+  'POST /v1/emails/batch/{id}/cancel',
+  'PATCH /v1/chatapp/{id}',
+  'POST /v1/chatapp/{id}/cancel',
+];
 
 /** Operations that count against a limit of the organization. Sending adds tags and files. */
 const CREATING = [

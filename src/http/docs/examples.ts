@@ -255,6 +255,11 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  'PATCH /v1/chatapp/{id}': {
+    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
+    answer: { id: message.id, status: 'scheduled', scheduled_at: SCHEDULED_AT },
+  },
+  'POST /v1/chatapp/{id}/cancel': { answer: { id: message.id, status: 'canceled' } },
   'POST /v1/chatapp/numbers': {
     request: {
       number: number.number,

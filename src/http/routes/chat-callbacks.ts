@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { InboundCallback } from '../../domain/chat/inbound.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { projectChatReports } from '../../projection/chat.ts';
 import { projectInbound } from '../../projection/chat-inbound.ts';
 import { projectInboundSms } from '../../projection/inbound-sms.ts';
+import { projectMessageReports } from '../../projection/messages.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta/callbacks.ts';
 import { readMetaInbound } from '../../providers/meta/inbound.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../../providers/twilio/callbacks.ts';
 import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
-import { findNumberOf, type SendingNumber } from '../../store/chat/attempts.ts';
+import { findNumberOf, type SendingNumber } from '../../store/messages/delivery.ts';
 import { findReceivingNumber } from '../../store/chat/inbound.ts';
 import type { RouteDeps } from '../deps.ts';
 import { route } from '../route.ts';
@@ -62,7 +62,7 @@ export const twilio = route(
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
     requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, originalUrl, headers);
     const report = readTwilioCallback(form, messageId);
-    if (!report || !(await projectChatReports(deps.pool, 'twilio', [report]))) {
+    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report]))) {
       await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
     }
     return {};
@@ -150,7 +150,7 @@ export const meta = route(
     if (secret === undefined || !isMetaSignature(secret, body, signature)) throw unsigned('Meta');
     const [reports, inbound] = [readMetaCallback(body), readMetaInbound(body)];
     const hasNoReports = inbound.length > 0 && reports.length === 0;
-    const isReported = hasNoReports || (await projectChatReports(deps.pool, 'meta', reports));
+    const isReported = hasNoReports || (await projectMessageReports(deps.pool, 'meta', reports));
     if (!(await recordInbound(deps, request, inbound)) || !isReported) {
       await keepCallback(deps.pool, 'meta', body.toString().replaceAll('\0', ''));
     }

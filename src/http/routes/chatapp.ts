@@ -1,14 +1,12 @@
 import type { Static } from 'typebox';
 import type { ChatTemplate } from '../../domain/chat/chat.ts';
-import { requireFound, ServiceError } from '../../domain/errors.ts';
 import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
-import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
-import { findChat, listChats } from '../../store/chat/messages.ts';
-import { listRoute } from '../list-route.ts';
+import type { MessageSummary } from '../../store/messages/messages.ts';
 import { route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatFilters, ChatParams, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
 import { IdempotencyHeader } from '../schemas/common.ts';
+import { messageRoutes } from './messages.ts';
 
 const tags = ['Chat-app messages'];
 
@@ -42,6 +40,8 @@ function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
       image: body.image ?? null,
       document: body.document ?? null,
     },
+    tags: body.tags ?? [],
+    scheduled_at: body.scheduled_at ?? null,
   };
 }
 
@@ -50,36 +50,21 @@ function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
   return components == null ? template : { ...template, components };
 }
 
-export const get = route(
-  {
-    tags,
-    operationId: 'getChatMessage',
-    summary: 'Get a chat-app message',
-    description: 'One message as it was given, with its status and timeline.',
-    params: ChatParams,
-    response: { 200: ChatBody },
-  },
-  async ({ pool }, { orgId, params }) => requireFound(await findChat(pool, orgId, params.id), 'chat-app message'),
-);
+export const { get, list, reschedule, cancel } = messageRoutes({
+  channel: 'chatapp',
+  tags,
+  operation: 'ChatMessage',
+  one: 'a chat-app message',
+  many: 'chat-app messages',
+  params: ChatParams,
+  body: ChatBody,
+  summary: ChatSummary,
+  filters: ChatFilters,
+  present: withoutDefaults,
+});
 
-export const list = listRoute(
-  'messages',
-  ChatSummary,
-  {
-    tags,
-    operationId: 'listChatMessages',
-    summary: 'List chat-app messages',
-    description:
-      'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
-    filters: ChatFilters,
-    filtersOf: ({ query: { status = null, to } }) => ({ status, to: to === undefined ? null : recipientOf(to) }),
-  },
-  ({ pool }, { orgId }, after, limit, filters) => listChats(pool, orgId, filters, after, limit),
-);
-
-/** Converts a number in a query to E.164, as stored. */
-function recipientOf(text: string): string {
-  const recipient = parseRecipientQuery(text);
-  if (typeof recipient === 'string') throw new ServiceError('validation_error', recipient, 'to');
-  return recipient.to;
+/** The contract's message has neither tags nor a time: both are shown only if the request had them. */
+function withoutDefaults({ tags: given, scheduled_at, ...message }: MessageSummary): MessageSummary {
+  const shown = { ...(given.length > 0 && { tags: given }), ...(scheduled_at !== null && { scheduled_at }) };
+  return { ...message, ...shown } as MessageSummary;
 }

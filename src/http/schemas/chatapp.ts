@@ -9,6 +9,8 @@ import {
   TEMPLATE_NAME_LENGTH,
 } from '../../domain/limits.ts';
 import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
+import { Tag } from './emails.ts';
+import { messageFields, messageFilters } from './messages.ts';
 
 const PHONE = '+14165550123';
 const USER_ID = 'US.13491208655302741918';
@@ -82,6 +84,7 @@ export const SendChatBody = Type.Object(
       ['link'],
       'A file',
     ),
+    ...messageFields,
   },
   {
     title: 'SendChatMessageRequest',
@@ -104,13 +107,20 @@ const head = {
   created_at: Timestamp,
 };
 
-export const AcceptedChat = Type.Object({ ...head, status: Type.Literal('queued') }, { title: 'AcceptedChatMessage' });
+const onlyIfGiven = Type.Optional({ ...Timestamp, description: 'Only if the request has it' });
+
+export const AcceptedChat = Type.Object(
+  { ...head, status: Type.Enum(['queued', 'scheduled']), scheduled_at: onlyIfGiven },
+  { title: 'AcceptedChatMessage' },
+);
 
 const summary = {
   ...head,
   to: Type.String({ description: 'E.164, or the id of a user', examples: [PHONE] }),
   error: nullable(Type.String(), 'Why it failed'),
   error_code: nullable(Type.String(), "The provider's own code for that"),
+  tags: Type.Optional(Type.Array(Tag, { description: 'Only if the request has any' })),
+  scheduled_at: onlyIfGiven,
   last_event_at: Timestamp,
 };
 
@@ -137,19 +147,15 @@ export const ChatBody = Type.Object(
   { title: 'ChatMessage' },
 );
 
-export const ChatFilters = {
-  status: Type.Optional(
-    Type.Enum([...CHAT_STATUSES], {
-      title: 'ChatMessageStatus',
-      description: 'Only messages that have this status now',
-      examples: ['failed'],
-    }),
-  ),
-  to: Type.Optional(
-    Type.String({
-      'x-rule': 'chat-recipient-in-query',
-      description: 'Only messages to this number, in international form, or to the user with this id',
-      examples: [PHONE],
-    }),
-  ),
-};
+export const ChatFilters = messageFilters(
+  Type.Enum([...CHAT_STATUSES], {
+    title: 'ChatMessageStatus',
+    description: 'Only messages that have this status now',
+    examples: ['failed'],
+  }),
+  {
+    'x-rule': 'chat-recipient-in-query',
+    description: 'Only messages to this number, in international form, or to the user with this id',
+    examples: [PHONE],
+  },
+);

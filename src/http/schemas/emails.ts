@@ -40,6 +40,15 @@ export const Tag = Type.Object(
   { title: 'Tag', additionalProperties: false },
 );
 
+export const tagsField = optional<Static<typeof Tag>[]>('array', {
+  maxItems: TAGS,
+  'x-rule': 'unique-tags',
+  description: 'Labels for filters and counts; not sent to recipients',
+  items: Tag,
+});
+
+export const scheduledAtField = optional('string', scheduledAt);
+
 /** Fields that single emails and batch members share. */
 const emailFields = {
   from: Type.String({
@@ -60,19 +69,14 @@ const emailFields = {
   html: optionalBody('HTML body; html, text or both'),
   text: optionalBody('Plain text body; html, text or both'),
   marketing: optional<boolean>('boolean', { description: 'Default false' }),
-  tags: optional<Static<typeof Tag>[]>('array', {
-    maxItems: TAGS,
-    'x-rule': 'unique-tags',
-    description: 'Labels for filters and counts; not sent to recipients',
-    items: Tag,
-  }),
+  tags: tagsField,
   headers: optional<Record<string, string>>('object', {
     additionalProperties: { type: 'string' },
     'x-rule': 'headers',
     description: `Up to ${HEADERS} custom headers. Control headers of email providers, such as X-PM-*, are refused.`,
     examples: [{ 'X-Order': '4711' }],
   }),
-  scheduled_at: optional('string', scheduledAt),
+  scheduled_at: scheduledAtField,
 };
 
 export const SendEmailBody = Type.Object(

@@ -79,6 +79,7 @@ export const EVENTS = {
       title: 'ChatMessageStatus',
       description: 'That of the message after the event',
     }),
+    scheduledAt: Type.Optional(Timestamp),
     error: text('Why it failed'),
     errorCode: text("The provider's own code for that"),
   }),

@@ -9,7 +9,7 @@ import { metaMedia } from '../../providers/meta/media.ts';
 import { twilioMedia } from '../../providers/twilio/media.ts';
 import { type Budget, makePublicFetch } from '../../public-fetch/fetch.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
-import type { SendingNumber } from '../../store/chat/attempts.ts';
+import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { LOOPBACK } from './webhook-settings.ts';
 
 /** Files that one process holds in memory, and the share of one organization. */

@@ -10,7 +10,7 @@ import { metaProvider } from '../../providers/meta/meta.ts';
 import { observedChat } from '../../providers/observed.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
 import { twilioProvider } from '../../providers/twilio/twilio.ts';
-import type { SendingNumber } from '../../store/chat/attempts.ts';
+import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { findContent } from '../../store/chat/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';

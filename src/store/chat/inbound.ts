@@ -1,7 +1,7 @@
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
 import { type Db, execute, queryRow } from '../postgres/pool.ts';
-import type { SendingNumber } from './attempts.ts';
+import type { SendingNumber } from '../messages/delivery.ts';
 
 /** The number that received a callback. */
 export interface ReceivingNumber {

@@ -1,3 +1,4 @@
+import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
@@ -27,7 +28,7 @@ export function readOutbox(db: Db): Promise<WaitingRow[]> {
              (SELECT 'email' AS fleet, ${SINCE} AS since FROM outbox
               WHERE action IN ('start', 'leave', 'reschedule', 'cancel', 'group') AND ${READY} ORDER BY id LIMIT $1)
              UNION ALL
-             (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ('chat', 'chat_again') AND ${READY} ORDER BY id LIMIT $1)
+             (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ${MESSAGE_ACTIONS} AND ${READY} ORDER BY id LIMIT $1)
              UNION ALL
              (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'domain' AND ${READY} ORDER BY message_id LIMIT $1)
              UNION ALL
@@ -65,7 +66,7 @@ export function readDue(db: Db): Promise<WaitingRow[]> {
              ) AS message WHERE org.suspended_at IS NULL LIMIT $1
            ), oldest_chat AS MATERIALIZED (
              SELECT min(since) AS since FROM organizations AS org CROSS JOIN LATERAL (
-               SELECT created_at AS since FROM chat_messages WHERE org_id = org.id AND status = 'queued'
+               SELECT coalesce(scheduled_at, created_at) AS since FROM chat_messages WHERE org_id = org.id AND status = 'queued'
                ORDER BY created_at, id LIMIT 1
              ) AS message WHERE org.suspended_at IS NULL
            ), deliveries AS MATERIALIZED (

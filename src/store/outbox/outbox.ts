@@ -1,5 +1,7 @@
+import type { MessageChannel } from '../../domain/messages/message.ts';
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
 import { traceparentsOf } from '../emails/emails.ts';
+import type { MessageAction } from '../messages/accept.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -69,17 +71,19 @@ export interface DomainRow {
   name: string | null;
 }
 
-/** Starts the workflow of a chat-app message. */
-export interface ChatRow {
+/** A request to Temporal about one chat-app message or SMS. */
+export interface MessageRow {
   id: string;
-  action: 'chat';
+  /** `message_again` starts a workflow for a message that may have had one before. */
+  action: MessageAction;
   message_id: string;
   tries: number;
-  /** True if it may have had a workflow before. */
-  again: boolean;
+  channel: MessageChannel;
   org_id: string;
   to: string;
   type: string;
+  due_at: string | null;
+  version: number;
   /** True while it is to be delivered. */
   open: boolean;
   traceparent: string | null;
@@ -89,12 +93,15 @@ export interface ChatRow {
 export interface PendingKinds {
   maintenance: boolean;
   domains: boolean;
-  chats: boolean;
+  messages: boolean;
   groups: boolean;
   emails: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | ChatRow | DomainRow;
+export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | MessageRow | DomainRow;
+
+/** SQL: actions about chat-app messages and SMS. Versions before SMS wrote the first two. */
+export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again', 'message_reschedule', 'message_cancel')`;
 
 /** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
@@ -102,7 +109,7 @@ export async function findPendingKinds(db: Db): Promise<PendingKinds> {
     name: 'find_pending_kinds',
     text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'chore') AS maintenance,
                   EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
-                  EXISTS (SELECT FROM outbox WHERE action IN ('chat', 'chat_again')) AS chats,
+                  EXISTS (SELECT FROM outbox WHERE action IN ${MESSAGE_ACTIONS}) AS messages,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
                   EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
   });
@@ -117,7 +124,7 @@ const EMAIL_ROWS = `
          email.schedule_version AS version, email.workflow_id,
          email.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
-  WHERE outbox.action NOT IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
+  WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
 /**
  * Locks the oldest rows about emails that no other relay has locked. A start after a reschedule waits for the new time.
@@ -191,16 +198,16 @@ export function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
   });
 }
 
-/** Locks the oldest chat-app messages that no other relay has locked. */
-export async function lockChats(db: Db, limit: number): Promise<ChatRow[]> {
+/** Locks the oldest rows about chat-app messages and SMS that no other relay has locked. */
+export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow[]> {
   if (limit === 0) return [];
   return queryRows(db, {
-    name: 'lock_chats',
-    text: `SELECT outbox.id, 'chat' AS action, outbox.message_id, outbox.tries, outbox.action = 'chat_again' AS again,
-                  message.org_id, message."to", message.type,
-                  message.status = 'queued' AS open, outbox.traceparent
+    name: 'lock_message_rows',
+    text: `SELECT outbox.id, replace(outbox.action, 'chat', 'message') AS action, outbox.message_id, outbox.tries,
+                  message.channel, message.org_id, message."to", message.type, message.scheduled_at AS due_at,
+                  message.schedule_version AS version, message.status IN ('queued', 'scheduled') AS open, outbox.traceparent
            FROM outbox JOIN chat_messages AS message ON message.id = outbox.message_id
-           WHERE outbox.action IN ('chat', 'chat_again') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
+           WHERE outbox.action IN ${MESSAGE_ACTIONS} AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
            ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });

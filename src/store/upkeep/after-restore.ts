@@ -1,4 +1,5 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
+import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** The detail of the attempts that represent possible sends between a backup and its restore. */
@@ -70,27 +71,32 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
 }
 
 /**
- * The same for chat-app messages; their numbers determine the provider. Twilio's list is read from the time of acceptance.
+ * The same for chat-app messages and SMS; their numbers determine the provider. Twilio's list is read from the time of acceptance.
  * Meta cannot be asked, but its report may arrive within a minute.
  * @returns the number of messages
  */
-export async function doubtChats(db: Db): Promise<number> {
+export async function doubtMessages(db: Db): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `WITH open AS MATERIALIZED (
-       SELECT message.id, message.created_at, number.provider
+       SELECT message.id, message.status, message.created_at, number.provider
        FROM organizations CROSS JOIN LATERAL (
-         SELECT id, created_at, number_id FROM chat_messages WHERE org_id = organizations.id AND status = 'queued'
+         SELECT id, status, created_at, number_id FROM chat_messages
+         WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
        ) AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
      ), doubted AS (
        ${doubt('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
        WHERE provider IS NOT NULL
+     ), moved AS (
+       UPDATE chat_messages SET schedule_version = schedule_version + $2::integer
+       FROM open WHERE chat_messages.id = open.id AND open.status = 'scheduled'
      ), spoken AS (
-       DELETE FROM outbox WHERE action IN ('chat', 'chat_again')
+       DELETE FROM outbox WHERE action IN ${MESSAGE_ACTIONS}
      ), started AS (
-       INSERT INTO outbox (message_id, action) SELECT id, 'chat_again' FROM open ORDER BY id
+       INSERT INTO outbox (message_id, action)
+       SELECT id, CASE status WHEN 'scheduled' THEN 'message_reschedule' ELSE 'message_again' END FROM open ORDER BY id
      )
      SELECT count(*)::int AS count FROM open`,
-    [DETAIL],
+    [DETAIL, VERSIONS_SINCE_BACKUP],
   );
   return rows[0]?.count ?? 0;
 }

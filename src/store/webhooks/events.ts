@@ -27,6 +27,8 @@ export interface Happening {
   readonly event_id: string;
   readonly org_id: string;
   readonly type: string;
+  /** The time of its entry in a timeline; now if it has none. */
+  readonly created_at?: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
@@ -36,10 +38,12 @@ export async function tellEndpoints(db: Db, happenings: readonly Happening[]): P
   await db.query({
     name: 'tell_endpoints',
     text: `WITH happened AS MATERIALIZED (
-             SELECT event_id, org_id, type, date_trunc('milliseconds', now()) AS created_at, NULL::text AS message_id, data
-             FROM unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) AS input(event_id, org_id, type, data)
+             SELECT event_id, org_id, type, coalesce(created_at, date_trunc('milliseconds', now())) AS created_at,
+                    NULL::text AS message_id, data
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::jsonb[])
+               AS input(event_id, org_id, type, created_at, data)
            )${ENQUEUE_WEBHOOKS}
            SELECT`,
-    values: columns(happenings, 'event_id', 'org_id', 'type', 'data'),
+    values: columns(happenings, 'event_id', 'org_id', 'type', 'created_at', 'data'),
   });
 }

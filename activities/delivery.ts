@@ -1,0 +1,67 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import type {
+  Answer,
+  AttemptedMessage,
+  Channel,
+  ClaimedMessage,
+  DeliveryDeps,
+  DeliveryStatus,
+  Member,
+  MemberResult,
+} from '../src/delivery/contract.ts';
+import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
+import { policyWait, withHeartbeat } from './temporal.ts';
+
+/** The result of a delivery for the workflow. */
+export type Delivery = Exclude<MemberResult, { state: 'again' }>;
+
+/** What a channel does besides. */
+interface Steps {
+  readonly deliver: (member: Member) => Promise<readonly MemberResult[]>;
+  /** Called when a message may have ended. Never rejects. */
+  readonly onEnded?: (ids: readonly string[]) => Promise<void>;
+}
+
+/** The activities of a single message of one channel. Each does one thing and may be repeated. */
+export function makeDeliveryActivities<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  { deliver, onEnded = () => Promise.resolve() }: Steps,
+) {
+  return {
+    /**
+     * Sends one message that is due.
+     * @throws ApplicationFailure of type NotTaken when it should be tried again
+     */
+    deliver: async (member: Member): Promise<Delivery> => {
+      const [result] = await withHeartbeat(() => deliver(member));
+      if (!result) throw new Error('a delivery came to nothing');
+      if (result.state === 'ended') await onEnded([member.id]);
+      if (result.state !== 'again') return result;
+      throw ApplicationFailure.create({
+        type: 'NotTaken',
+        message: result.reason,
+        category: ApplicationFailureCategory.BENIGN,
+        ...(result.afterMs !== undefined && {
+          nextRetryDelay: Math.ceil(Math.max(1, result.afterMs, result.postponed ? 0 : policyWait())),
+        }),
+      });
+    },
+
+    /**
+     * Fails a message whose attempts are used up, with the last answer. Returns `queued` if attempts remain, since not every
+     * failed activity reached a provider.
+     */
+    giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<DeliveryStatus> => {
+      const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      if (status !== 'queued') deps.log.warn({ message: id, status, maximumAttempts }, `${channel.kind} given up`);
+      await onEnded([id]);
+      return status;
+    },
+
+    /** Cancels a message that is still scheduled. @returns its status afterwards */
+    cancel: async ({ id }: { id: string }): Promise<DeliveryStatus> =>
+      (await cancelScheduled(deps, channel, [id], id)).get(id) ?? 'canceled',
+  };
+}

@@ -1,0 +1,164 @@
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import { verdict } from '../domain/email/retry.ts';
+import { isUnreachable } from '../store/postgres/pool.ts';
+import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
+import type {
+  Answer,
+  AttemptedMessage,
+  CallResult,
+  Channel,
+  ClaimedMessage,
+  DeliveryDeps,
+  MemberResult,
+} from './contract.ts';
+import { PAUSE_RETRY_MS } from './pauses.ts';
+import { persist } from './persist.ts';
+
+/** Called with the number of messages whose results have become complete. */
+export type OnResults = (count: number) => void;
+
+/** The reason for a retry of a message whose recorded answer is not applied. */
+export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
+
+/** A longer text of a provider is cut to so many UTF-16 units. */
+export const MAX_DETAIL_LENGTH = 2_000;
+/** Answers of one call that arrive within this time are recorded by one statement. */
+const RECORD_INTERVAL_MS = 100;
+/** Applying a recorded answer is retried for this long; after that the next claim applies it. */
+const APPLY_DEADLINE_MS = 10_000;
+/** A worker that was suspended for longer between claim and call does not make the call. */
+const CLAIM_EXPIRY_MS = 20_000;
+
+/**
+ * Returns true if a claim is too old for its call. The monotonic clock stops while the host is suspended, and the wall clock
+ * may be set back, so the larger of both ages counts.
+ */
+export function isClaimExpired({
+  claimedAt,
+  claimedAtUnixMs,
+}: Pick<ClaimedMessage, 'claimedAt' | 'claimedAtUnixMs'>): boolean {
+  return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
+}
+
+/** The answer instead of a call whose claim has expired. */
+export const CLAIM_EXPIRED = { kind: 'busy', detail: 'The worker was too slow to send it.' } as const;
+
+/** Bounds a server's text and removes NUL, which Postgres rejects: the answer could otherwise never be recorded. */
+export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
+  return text.replaceAll('\0', '').slice(0, length);
+}
+
+/**
+ * Makes one provider call and records the answer about each message as soon as it is known.
+ * @param onResults called with the number of messages whose results have become complete
+ */
+export async function makeCall<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  messages: readonly C[],
+  onResults: OnResults,
+): Promise<CallResult[]> {
+  const all: A[] = [];
+  let unrecorded: A[] = [];
+  const recordings: Promise<CallResult[]>[] = [];
+  const record = (): void => {
+    if (unrecorded.length === 0) return;
+    const answers = unrecorded;
+    unrecorded = [];
+    const recording = recordAnswers(deps, channel, answers).then((results) => {
+      onResults(answers.length);
+      return results;
+    });
+    recording.catch(() => undefined);
+    recordings.push(recording);
+  };
+  const timer = setInterval(record, RECORD_INTERVAL_MS);
+  try {
+    await channel.call(messages, (answer) => {
+      all.push(answer);
+      unrecorded.push(answer);
+    });
+  } finally {
+    clearInterval(timer);
+    record();
+  }
+  await Promise.allSettled(recordings);
+  const results = (await Promise.all(recordings)).flat();
+  logCall(deps.log, channel.kind, all);
+  return results;
+}
+
+/** Commits the outcomes of attempts in a statement of their own, then applies them to the messages. */
+async function recordAnswers<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  answers: readonly A[],
+): Promise<CallResult[]> {
+  await deps.recorder.record(answers.map(({ ending }) => ending));
+  await deps.pauses.note(answers.flatMap(({ accounts }) => accounts));
+  const secondsAfterDue = answers
+    .filter(({ kind }) => kind === 'sent')
+    .map(({ message }) => (message.overdueMs + performance.now() - message.claimedAt) / 1_000);
+  handedOver.publish({ kind: channel.kind, secondsAfterDue });
+  let results: CallResult[] = [];
+  try {
+    await persist(async () => {
+      results = await channel.apply(answers);
+    }, APPLY_DEADLINE_MS);
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    deps.log.warn({ err: error, messages: answers.length }, 'could not apply recorded answers');
+    return answers.map(({ message: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+  }
+  return results;
+}
+
+/** The result of a message that its provider did not accept, and may accept later. */
+export function retryResult(
+  { maxIntervalMs }: DeliveryDeps,
+  id: string,
+  outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly after?: number },
+): MemberResult & { state: 'again' } {
+  const next = verdict(outcome);
+  if (!('again' in next)) throw new Error(`outcome ${outcome.kind} ends a message`);
+  const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.after;
+  return { id, state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
+}
+
+/** Logs one line per call with the number of messages per outcome; with several messages, one line each at level debug. */
+function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): void {
+  const [first] = answers as [Answer];
+  if (answers.length === 1) {
+    logAnswer(log, kind, 'info', first);
+    return;
+  }
+  const kinds = answers.map((answer) => answer.kind);
+  const line = {
+    call: first.message.call,
+    provider: first.message.provider.name,
+    [`${kind}s`]: answers.length,
+    outcomes: Object.fromEntries(tally(kinds)),
+    ms: Math.round(performance.now() - first.message.claimedAt),
+  };
+  if (kinds.includes('account')) log.error(line, 'provider refused our account');
+  else log.info(line, `${kind}s handed to a provider`);
+  for (const answer of answers) logAnswer(log, kind, 'debug', answer);
+}
+
+function logAnswer(log: Logger, kind: MessageKind, level: 'info' | 'debug', answer: Answer): void {
+  const { id, orgId, provider, call, n, claimedAt } = answer.message;
+  const line = {
+    [kind === 'email' ? 'email' : 'message']: id,
+    org: orgId,
+    provider: provider.name,
+    call,
+    attempt: n,
+    outcome: answer.kind,
+    code: answer.code,
+    detail: answer.detail,
+    ms: Math.round(performance.now() - claimedAt),
+  };
+  if (answer.kind === 'account' && level === 'info') log.error(line, 'provider refused our account');
+  else log[level](line, `${kind} handed to a provider`);
+}

@@ -1,0 +1,159 @@
+import type { Logger } from 'pino';
+import type { EmailStatus } from '../domain/email/email.ts';
+import type { MessageStatus } from '../domain/messages/message.ts';
+import type { Attempt, AttemptEnding } from '../store/emails/attempts.ts';
+import type { Db, Pool } from '../store/postgres/pool.ts';
+import type { MessageKind } from '../telemetry/topics.ts';
+import type { AccountAnswer, ProviderPauses } from './pauses.ts';
+import type { AttemptRecorder } from './recorder.ts';
+
+/** The dependencies of deliveries on every channel. */
+export interface DeliveryDeps {
+  readonly pool: Pool;
+  /** The maximum time between two attempts. */
+  readonly maxIntervalMs: number;
+  /** Applies to an ambiguous call whose provider cannot be queried. */
+  readonly ambiguousSend: 'retry' | 'fail';
+  /** The maximum number of repeated sends of one message after ambiguous calls. */
+  readonly ambiguousSendMaxRepeats: number;
+  /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
+  readonly confirmNotFoundAfterMs: number;
+  /** Pauses of provider accounts. */
+  readonly pauses: ProviderPauses;
+  /** A message that waits for a paused account fails after this time. */
+  readonly accountRetryForMs: number;
+  readonly recorder: AttemptRecorder;
+  /** Aborted at shutdown. The worker then claims nothing more but still records results. */
+  readonly stopping: AbortSignal;
+  readonly log: Logger;
+}
+
+export type DeliveryStatus = EmailStatus | MessageStatus;
+
+/** A message that is due according to its workflow. */
+export interface Member {
+  readonly id: string;
+  /** The `schedule_version` that the workflow's timer was set for. */
+  readonly version: number;
+  /** The id of the calling workflow if that is a group; the email may have been detached from it. */
+  readonly workflowId?: string;
+}
+
+/** The result of a delivery for the workflow that delivers the message. */
+export type MemberResult =
+  /** It has its final status. `provider` is set if a provider was called. */
+  | { readonly id: string; readonly state: 'ended'; readonly status: DeliveryStatus; readonly provider?: string }
+  /** It was rescheduled, or our timer fired early: it is due in `inMs` by the database's clock. */
+  | {
+      readonly id: string;
+      readonly state: 'waiting';
+      readonly version: number;
+      readonly dueAt: string;
+      readonly inMs: number;
+    }
+  /**
+   * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
+   * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
+   * next attempt comes after `afterMs` without backoff.
+   */
+  | {
+      readonly id: string;
+      readonly state: 'again';
+      readonly reason: string;
+      readonly afterMs?: number;
+      readonly alone?: boolean;
+      readonly postponed?: boolean;
+    };
+
+/** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */
+export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
+
+/** A message that no other worker may send now; its attempt is recorded. */
+export interface ClaimedMessage {
+  readonly id: string;
+  readonly orgId: string;
+  readonly provider: { readonly name: string };
+  readonly n: number;
+  /** Messages of one provider call have the same id. */
+  readonly call: string;
+  /** Milliseconds of the monotonic clock. */
+  readonly claimedAt: number;
+  readonly claimedAtUnixMs: number;
+  /** The time from its due time to its claim. */
+  readonly overdueMs: number;
+}
+
+/** A message whose last attempt must be reconciled or applied before it is sent again. */
+export interface AttemptedMessage {
+  readonly member: Member;
+  readonly attempt: Attempt;
+}
+
+/** What a claim found for one member. `held` needs something of its channel before it can be claimed. */
+export type Claim<Claimed, Attempted, Held> =
+  | { readonly state: 'ready'; readonly message: Claimed }
+  /** Its last attempt must be looked up at the provider. */
+  | { readonly state: 'ambiguous'; readonly message: Attempted }
+  /** The provider's answer is recorded but not applied. */
+  | { readonly state: 'unapplied'; readonly message: Attempted }
+  | { readonly state: 'held'; readonly message: Held }
+  | { readonly state: 'done'; readonly result: MemberResult };
+
+/** The provider's answer about one message. */
+export interface Answer<Claimed extends ClaimedMessage = ClaimedMessage> {
+  readonly message: Claimed;
+  readonly kind: 'sent' | 'bounced' | 'rejected' | 'refused' | 'busy' | 'account' | 'unknown';
+  /** A sentence, and the provider's own code, as they may be logged. */
+  readonly detail?: string;
+  readonly code?: string;
+  /** Contains everything that is needed to apply the answer later. */
+  readonly ending: AttemptEnding;
+  /** What it shows about our account. */
+  readonly accounts: readonly AccountAnswer[];
+}
+
+/** What differs between channels: tables, transitions, recipients and providers. */
+export interface Channel<
+  Claimed extends ClaimedMessage = ClaimedMessage,
+  Attempted extends AttemptedMessage = AttemptedMessage,
+  Held = never,
+  Answered extends Answer<Claimed> = Answer<Claimed>,
+> {
+  readonly kind: MessageKind;
+  /** Claims the members that may be sent now. After its commit their attempts are recorded, and none can be rescheduled. */
+  claim(members: readonly Member[]): Promise<Claim<Claimed, Attempted, Held>[]>;
+  /** Hands messages over in one provider call. @param onAnswer called for each message as soon as its answer is known */
+  call(messages: readonly Claimed[], onAnswer: (answer: Answered) => void): Promise<void>;
+  /** Applies recorded answers. Idempotent. @returns one result for each, in order */
+  apply(answers: readonly Answered[]): Promise<CallResult[]>;
+  /** Applies answers that were recorded by another worker, without a provider call. */
+  applyRecorded(messages: readonly Attempted[]): Promise<CallResult[]>;
+  /** Returns how to ask the provider of one call for its messages; undefined if it cannot be asked. */
+  lookUp(messages: readonly Attempted[]): (() => Promise<ReadonlyMap<string, string>>) | undefined;
+  /** Records the messages that the provider has, by the provider's ids. @returns those that are sent as a whole now */
+  recordFound(
+    client: Db,
+    messages: readonly Attempted[],
+    found: ReadonlyMap<string, string>,
+  ): Promise<readonly Attempted[]>;
+  /** Milliseconds until a call without a recorded outcome has certainly ended. */
+  callIsOverInMs(attempt: Attempt): number;
+  /** Whether the provider of an attempt can be asked about it. */
+  canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
+  /** Fails messages. @returns their statuses */
+  fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
+  /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */
+  lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
+  /** The messages among these whose organization is suspended. */
+  findSuspended(client: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Cancels locked messages that are still scheduled. @returns the ids of those */
+  cancel(client: Db, ids: readonly string[]): Promise<readonly string[]>;
+}
+
+/** A message that ends without being sent. `error` is a sentence for customers. */
+export interface Failure {
+  readonly id: string;
+  readonly error: string;
+  /** The provider's own code. */
+  readonly code?: string;
+}

@@ -1,0 +1,93 @@
+import { groupBy } from '../lib/group.ts';
+import { isUnreachable } from '../store/postgres/pool.ts';
+import { makeCall, type OnResults, UNAPPLIED } from './call.ts';
+import type {
+  Answer,
+  AttemptedMessage,
+  CallResult,
+  Channel,
+  Claim,
+  ClaimedMessage,
+  DeliveryDeps,
+  Member,
+  MemberResult,
+} from './contract.ts';
+import { reconcile } from './reconcile.ts';
+
+/** Delay of a message that this worker may not claim now. */
+const BLOCKED_RETRY_MS = 2_000;
+
+/**
+ * Claims messages, sends them and records each outcome. Idempotent: an ambiguous call is looked up at the provider before the
+ * message is sent again, and a recorded answer is only applied.
+ * @returns one result for each member that is not held, in any order
+ */
+export async function deliverOnce<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  members: readonly Member[],
+  onResults: OnResults = () => undefined,
+): Promise<{ results: CallResult[]; held: H[] }> {
+  const reason = claimBlocker(deps);
+  if (reason !== undefined) {
+    const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
+    return { results: members.map(({ id }) => ({ id, ...blocked })), held: [] };
+  }
+  const first = await claim(channel, members);
+  const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
+  const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
+  // Messages that the provider does not have are claimed again with a new attempt.
+  const second = await claim(channel, reconciled.lost);
+  const overtaken = [...messagesOf(second, 'ambiguous'), ...messagesOf(second, 'unapplied')];
+  const claims = [...first, ...second];
+  const calls = groupBy(messagesOf(claims, 'ready'), ({ call }) => call);
+  const sent = await Promise.all([...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults)));
+  return {
+    results: [
+      ...claims.flatMap((each) => (each.state === 'done' ? each.result : [])),
+      ...applied,
+      ...reconciled.results,
+      ...overtaken.map(({ member: { id } }): MemberResult => ({
+        id,
+        state: 'again',
+        reason: 'Another worker has just made an attempt.',
+      })),
+      ...sent.flat(),
+    ],
+    held: messagesOf(claims, 'held'),
+  };
+}
+
+async function claim<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  channel: Channel<C, T, H, A>,
+  members: readonly Member[],
+): Promise<Claim<C, T, H>[]> {
+  return members.length === 0 ? [] : channel.claim(members);
+}
+
+/** The messages of claims in one state. */
+function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'ready'): C[];
+function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'ambiguous' | 'unapplied'): T[];
+function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'held'): H[];
+function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: string): (C | T | H)[] {
+  return claims.flatMap((each) => (each.state === state && 'message' in each ? [each.message] : []));
+}
+
+async function applyRecorded<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  channel: Channel<C, T, H, A>,
+  messages: readonly T[],
+): Promise<CallResult[]> {
+  if (messages.length === 0) return [];
+  try {
+    return await channel.applyRecorded(messages);
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return messages.map(({ member: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+  }
+}
+
+/** Returns the reason why this worker may claim nothing now; undefined if it may. An unclaimed message uses no attempt. */
+function claimBlocker({ recorder, stopping }: DeliveryDeps): string | undefined {
+  if (stopping.aborted) return 'The worker is shutting down.';
+  return recorder.isBlocked() ? 'The results of earlier calls cannot be recorded now.' : undefined;
+}

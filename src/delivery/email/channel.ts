@@ -1,0 +1,114 @@
+import type { EmailProviderName } from '../../domain/email/email.ts';
+import { copyKey, emailOfKey, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
+import { project } from '../../projection/emails.ts';
+import { type Attempt, lockEmails, lockStatuses } from '../../store/emails/attempts.ts';
+import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
+import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/recipients.ts';
+import type { Db } from '../../store/postgres/pool.ts';
+import type { Channel } from '../contract.ts';
+import { endOfCall } from '../reconcile.ts';
+import { callProvider } from './call.ts';
+import { claim } from './claim.ts';
+import type { AnsweredEmail, AttemptedEmail, ClaimedEmail, EmailDeps, HeldEmail, LargeContents } from './contract.ts';
+import { endCopied, fail } from './copies.ts';
+import { applyOutcomes } from './record.ts';
+import { applyRecorded } from './unapplied.ts';
+
+/**
+ * A call without a recorded outcome has certainly ended this long after its claim, even if its worker is alive: the expiry of
+ * a claim plus the longest duration of a call.
+ */
+const CALL_IS_OVER_MS: Readonly<Record<string, number>> = { postmark: 75_000, smtp: 720_000 } satisfies Record<
+  EmailProviderName,
+  number
+>;
+
+export type EmailChannel = Channel<ClaimedEmail, AttemptedEmail, HeldEmail, AnsweredEmail>;
+
+/** @param contents the content of large emails, which was read before */
+export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map()): EmailChannel {
+  const providerOf = (attempt: Attempt) => deps.providers.find(({ name }) => name === attempt.provider);
+  return {
+    kind: 'email',
+    claim: (members) => claim(deps, members, contents),
+    call: callProvider,
+    apply: (answers) =>
+      applyOutcomes(
+        deps,
+        answers.map(({ sent }) => sent),
+      ),
+    applyRecorded: (emails) => applyRecorded(deps, emails),
+
+    lookUp([email]) {
+      const { attempt } = email as AttemptedEmail;
+      const provider = providerOf(attempt);
+      return provider?.find && (async () => (await provider.find?.(attempt.call)) ?? new Map());
+    },
+
+    async recordFound(client, emails, found) {
+      const whole = emails.filter(({ isCopied, member }) => !isCopied && found.has(member.id));
+      const copied = await endCopiesFound(client, emails, found);
+      await project(
+        client,
+        'sent',
+        whole.map(({ member: { id }, attempt: { provider, call } }) => ({
+          id,
+          provider,
+          provider_message_id: found.get(id) as string,
+          dedupe_key: endOfCall('sent', call),
+        })),
+      );
+      return [...whole, ...copied];
+    },
+
+    callIsOverInMs({ outcome, provider, age }) {
+      if (outcome === 'unknown') return 0;
+      const overAfterMs = CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
+      return Math.max(0, overAfterMs - age);
+    },
+
+    canBeLookedUp: (_, attempt) => Promise.resolve(providerOf(attempt)?.find !== undefined),
+    fail,
+    lockStatuses,
+    findSuspended: findSuspendedEmails,
+    cancel: (client, ids) =>
+      project(
+        client,
+        'canceled',
+        ids.map((id) => ({ id })),
+      ),
+  };
+}
+
+/** Records the copies that the provider has. @returns the emails without remaining copies */
+async function endCopiesFound(
+  client: Db,
+  emails: readonly AttemptedEmail[],
+  found: ReadonlyMap<string, string>,
+): Promise<AttemptedEmail[]> {
+  const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
+  const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
+  if (copied.length === 0) return [];
+  const ids = copied.map(({ member: { id } }) => id);
+  const locked = await lockEmails(client, ids);
+  // After a restore from an older backup, the copies may not be recorded.
+  const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
+  const copies = locked.flatMap((email) => {
+    if (!unprepared.has(email.id)) return [];
+    const each = recipients(toOutgoing(email));
+    return each.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase(), suppressed: false }));
+  });
+  await prepareCopies(client, copies);
+  const endings = locked.flatMap((email) => {
+    const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
+    return named.flatMap(({ address, copy }): CopyEnding[] => {
+      const messageId = found.get(copyKey(email.id, copy));
+      if (messageId === undefined) return [];
+      const recipient = address.toLowerCase();
+      return [{ email_id: email.id, recipient, status: 'sent', error: null, provider_message_id: messageId }];
+    });
+  });
+  await endCopies(client, endings);
+  const ended = await endCopied(client, ids, copied[0]?.attempt.provider);
+  return copied.filter(({ member: { id } }) => ended.has(id));
+}

@@ -1,0 +1,93 @@
+import { type Attempt, lastAttempts } from '../store/emails/attempts.ts';
+import { transaction } from '../store/postgres/pool.ts';
+import { hasFinalOutcome, isAmbiguous } from './attempt-state.ts';
+import type {
+  Answer,
+  AttemptedMessage,
+  Channel,
+  ClaimedMessage,
+  DeliveryDeps,
+  DeliveryStatus,
+  Failure,
+} from './contract.ts';
+import { accountRefusedError } from './pauses.ts';
+
+/**
+ * Fails the messages of a workflow whose attempts are used up, with their last answers. Recorded attempts are counted, since
+ * not every failed activity reached a provider.
+ * @returns the resulting statuses, `queued` if attempts are left; messages of other workflows are missing
+ */
+export async function giveUp<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  { pool, accountRetryForMs }: Pick<DeliveryDeps, 'pool' | 'accountRetryForMs'>,
+  channel: Channel<C, T, H, A>,
+  ids: readonly string[],
+  maximumAttempts: number,
+  workflowId: string,
+): Promise<Map<string, DeliveryStatus>> {
+  return transaction(pool, async (client) => {
+    const statuses = await channel.lockStatuses(client, ids, workflowId);
+    const failed: Failure[] = [];
+    for (const last of await lastAttempts(client, [...statuses.keys()])) {
+      const { message_id: id, code } = last;
+      if (statuses.get(id) !== 'queued') continue;
+      const isLookedUp = isAmbiguous(last) && (await channel.canBeLookedUp(client, last));
+      const error = attemptsUsedUpError(last, maximumAttempts, isLookedUp, accountRetryForMs);
+      if (error !== undefined) failed.push({ id, error, ...(code !== null && { code }) });
+    }
+    // A message must not fail while its organization is suspended.
+    const suspended = failed.length > 0 ? await channel.findSuspended(client, ids) : new Set();
+    const ended = failed.filter(({ id }) => !suspended.has(id));
+    for (const [id, status] of await channel.fail(client, ended)) statuses.set(id, status);
+    return statuses;
+  });
+}
+
+/** Returns the error of a message with this last attempt, as a sentence; undefined while it has attempts left. */
+function attemptsUsedUpError(
+  last: Attempt,
+  maximumAttempts: number,
+  isLookedUp: boolean,
+  accountRetryForMs: number,
+): string | undefined {
+  // The answer is recorded: the next claim applies it.
+  if (hasFinalOutcome(last) || last.changes !== null) return undefined;
+  // A message that waits for our account has a separate time limit; its attempts do not count.
+  if (last.outcome === 'account') {
+    const isOver = (last.account_for ?? 0) >= accountRetryForMs;
+    return isOver
+      ? accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs)
+      : undefined;
+  }
+  const isLastAmbiguous = isAmbiguous(last);
+  if (!isUsedUp(last, maximumAttempts, isLookedUp)) return undefined;
+  const caveat = isLastAmbiguous ? ' The provider may have taken it all the same.' : '';
+  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${caveat}`;
+}
+
+/**
+ * If the last allowed attempt is ambiguous and can be looked up at the provider, the message fails after the first
+ * "not found", or after as many look-ups as there are attempts. "Not found" may be confirmed before this is called: then the
+ * message was sent once more, and it fails after that attempt.
+ */
+function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts: number, isLookedUp: boolean): boolean {
+  if (!isLookedUp) return failures >= maximumAttempts;
+  if (checks >= maximumAttempts || failures > maximumAttempts) return true;
+  return failures === maximumAttempts && not_found_for !== null;
+}
+
+/**
+ * Cancels the messages of a workflow that are still scheduled.
+ * @returns the resulting statuses; messages of other workflows are missing
+ */
+export async function cancelScheduled<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  { pool }: Pick<DeliveryDeps, 'pool'>,
+  channel: Channel<C, T, H, A>,
+  ids: readonly string[],
+  workflowId: string,
+): Promise<Map<string, DeliveryStatus>> {
+  return transaction(pool, async (client) => {
+    const statuses = await channel.lockStatuses(client, ids, workflowId);
+    for (const id of await channel.cancel(client, [...statuses.keys()])) statuses.set(id, 'canceled');
+    return statuses;
+  });
+}

@@ -1,0 +1,195 @@
+import { maskNumbers } from '../../lib/mask.ts';
+import type { MessageChannel } from '../../domain/messages/message.ts';
+import { projectMessages } from '../../projection/messages.ts';
+import type { ChatOutcome } from '../../providers/chat-provider.ts';
+import type { Attempt, AttemptOutcome } from '../../store/emails/attempts.ts';
+import {
+  findNumberOf,
+  findSuspendedMessages,
+  isAnothers,
+  lockMessageStatuses,
+  type StoredMessage,
+} from '../../store/messages/delivery.ts';
+import { transaction } from '../../store/postgres/pool.ts';
+import { CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../call.ts';
+import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
+import { endOfCall } from '../reconcile.ts';
+import { claim } from './claim.ts';
+import type { Answered, Attempted, Claimed, MessageDeps } from './contract.ts';
+
+/** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
+const CALL_IS_OVER_MS = 60_000;
+/** The provider's clock may be this far behind ours. */
+const MAX_CLOCK_SKEW_MS = 30_000;
+/** A longer error code of a provider is cut to so many UTF-16 units. */
+const MAX_CODE_LENGTH = 100;
+
+/** Chat-app messages or SMS: one message per provider call, from the number that its row names. */
+export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<Claimed, Attempted, never, Answered> {
+  const providerOf = ({ number }: StoredMessage) => (number ? deps.providerOf(number) : undefined);
+
+  /** Applies an answer that ends a message. */
+  async function applyFinal(answer: FinalAnswer): Promise<CallResult> {
+    const { message_id: id, provider, outcome } = answer;
+    const statuses = await transaction(deps.pool, (client) =>
+      projectMessages(client, outcome === 'sent' ? 'sent' : 'failed', [changeOf(answer)]),
+    );
+    const ended = outcome === 'sent' ? 'sent' : 'failed';
+    return { id, state: 'ended', status: statuses.get(id) ?? ended, provider };
+  }
+
+  return {
+    kind,
+    claim: (members) => Promise.all(members.map((member) => claim(deps, member))),
+
+    async call(messages, onAnswer) {
+      for (const message of messages) {
+        const outcome = isClaimExpired(message) ? CLAIM_EXPIRED : await message.provider.send(message.stored);
+        onAnswer(toAnswer(message, storable(outcome)));
+      }
+    },
+
+    apply: (answers) =>
+      Promise.all(
+        answers.map(async ({ message, outcome, ending }) => {
+          const { id, provider, call } = message;
+          if (outcome.kind !== 'sent' && outcome.kind !== 'refused') {
+            return retryResult(deps, id, { ...outcome, detail: maskNumbers(outcome.detail) });
+          }
+          const { detail, code = null, provider_message_id = null } = ending;
+          const answer = { message_id: id, provider: provider.name, call, detail, code, provider_message_id };
+          return applyFinal({ ...answer, outcome: outcome.kind });
+        }),
+      ),
+
+    applyRecorded: (messages) =>
+      Promise.all(
+        messages.map(({ attempt }) =>
+          applyFinal({ ...attempt, outcome: attempt.outcome === 'sent' ? 'sent' : 'refused' }),
+        ),
+      ),
+
+    lookUp([message]) {
+      const { stored, attempt } = message as Attempted;
+      const provider = providerOf(stored);
+      if (!provider?.find) return undefined;
+      const since = Date.now() - attempt.age - MAX_CLOCK_SKEW_MS;
+      return async () => {
+        const isOther = (candidate: string) => isAnothers(deps.pool, stored, candidate);
+        const messageId = await provider.find?.(stored, since, isOther);
+        return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
+      };
+    },
+
+    async recordFound(client, messages, found) {
+      const taken = messages.filter(({ member: { id } }) => found.has(id));
+      await projectMessages(
+        client,
+        'sent',
+        taken.map(({ member: { id }, attempt: { provider, call } }) => ({
+          id,
+          provider: provider as Claimed['provider']['name'],
+          provider_message_id: found.get(id) as string,
+          dedupe_key: endOfCall('sent', call),
+        })),
+      );
+      return taken;
+    },
+
+    callIsOverInMs: ({ age }) => Math.max(0, CALL_IS_OVER_MS - age),
+
+    async canBeLookedUp(client, { message_id: id }) {
+      const number = await findNumberOf(client, id);
+      return number !== undefined && deps.providerOf(number).find !== undefined;
+    },
+
+    async fail(client, failed) {
+      const statuses = await lockMessageStatuses(
+        client,
+        failed.map(({ id }) => id),
+      );
+      const changes = failed.map(({ code, ...failure }) => ({
+        ...failure,
+        dedupe_key: 'failed',
+        ...(code !== undefined && { error_code: code }),
+      }));
+      const changed = await projectMessages(client, 'failed', changes);
+      return new Map<string, DeliveryStatus>([...statuses, ...changed]);
+    },
+
+    lockStatuses: lockMessageStatuses,
+    findSuspended: findSuspendedMessages,
+
+    async cancel(client, ids) {
+      const canceled = await projectMessages(
+        client,
+        'canceled',
+        ids.map((id) => ({ id })),
+      );
+      return [...canceled.keys()];
+    },
+  };
+}
+
+type FinalAnswer = Pick<Attempt, 'message_id' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'> & {
+  readonly outcome: 'sent' | 'refused';
+};
+
+function changeOf({ message_id: id, provider, call, outcome, detail, code, provider_message_id }: FinalAnswer) {
+  if (outcome === 'refused') {
+    const error_code = code !== null && { error_code: code };
+    return { id, error: detail ?? '', ...error_code, dedupe_key: endOfCall('rejected', call) };
+  }
+  return {
+    id,
+    provider: provider as Claimed['provider']['name'],
+    ...(provider_message_id !== null && { provider_message_id }),
+    dedupe_key: endOfCall('sent', call),
+  };
+}
+
+/** Bounds a server's text and code. */
+function storable(outcome: ChatOutcome): ChatOutcome {
+  if (outcome.kind === 'sent') return outcome;
+  const detail = storableText(outcome.detail);
+  if (!('code' in outcome)) return { ...outcome, detail };
+  return { ...outcome, detail, code: storableText(outcome.code, MAX_CODE_LENGTH) };
+}
+
+const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } = {
+  sent: 'sent',
+  refused: 'refused',
+  busy: 'again',
+  account: 'account',
+  unknown: 'unknown',
+};
+
+function toAnswer(message: Claimed, outcome: ChatOutcome): Answered {
+  const detail = outcome.kind === 'sent' ? null : outcome.detail;
+  const code = 'code' in outcome && { code: outcome.code };
+  return {
+    message,
+    outcome,
+    kind: outcome.kind,
+    ...(detail !== null && { detail: maskNumbers(detail) }),
+    ...code,
+    ending: {
+      message_id: message.id,
+      n: message.n,
+      outcome: ATTEMPT_OUTCOMES[outcome.kind],
+      detail,
+      ...code,
+      ...(outcome.kind === 'sent' && { provider_message_id: outcome.messageId }),
+    },
+    accounts: accountAnswers(message, outcome),
+  };
+}
+
+/** Each number is paused separately, since it may have its own account. */
+function accountAnswers({ stored, provider }: Claimed, outcome: ChatOutcome): Answered['accounts'] {
+  const sender = stored.number?.id ?? '';
+  const answer = { provider: provider.name, senders: [sender] };
+  if (outcome.kind === 'sent') return [answer];
+  if (outcome.kind !== 'account') return [];
+  return [{ ...answer, refusal: { reason: maskNumbers(outcome.detail), sender } }];
+}

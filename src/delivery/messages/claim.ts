@@ -1,0 +1,90 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newId } from '../../domain/ids.ts';
+import { projectMessages } from '../../projection/messages.ts';
+import { beginAttempts, lastAttempts } from '../../store/emails/attempts.ts';
+import { lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
+import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
+import { claimed } from '../../telemetry/topics.ts';
+import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
+import type { Claim, Member, MemberResult } from '../contract.ts';
+import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
+import type { Attempted, Claimed, MessageDeps } from './contract.ts';
+
+export type MessageClaim = Claim<Claimed, Attempted, never>;
+
+/** A message whose turn comes within this time waits in memory; otherwise its activity is retried. */
+const MAX_TURN_WAIT_MS = 1_000;
+
+/** Claims a message if it may be sent now. The attempt is recorded by the commit. */
+export async function claim(deps: MessageDeps, member: Member): Promise<MessageClaim> {
+  const first = await tryClaim(deps, member);
+  if (typeof first !== 'number') return first;
+  if (first > MAX_TURN_WAIT_MS) return waitForTurn(member, first);
+  await sleep(first);
+  const second = await tryClaim(deps, member);
+  return typeof second === 'number' ? waitForTurn(member, second) : second;
+}
+
+function waitForTurn({ id }: Member, afterMs: number): MessageClaim {
+  return done({ id, state: 'again', reason: 'Its number sends as fast as it may.', afterMs });
+}
+
+/** @returns the milliseconds until its turn if its number is at its rate limit */
+async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim | number> {
+  const { id } = member;
+  const gate = makeGate(await deps.pauses.current());
+  return transaction(deps.pool, async (client): Promise<MessageClaim | number> => {
+    const [stored] = await lockMessages(client, [id]);
+    if (!stored) return done({ id, state: 'ended', status: 'canceled' });
+    const [attempt] = await lastAttempts(client, [id]);
+    const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
+    if (blocked) return done(blocked);
+    if (attempt && isAmbiguous(attempt)) {
+      // It was claimed before, unless a restored backup is older than its claim.
+      await markClaimed(client, stored);
+      return { state: 'ambiguous', message: { member, attempt, stored } };
+    }
+    if (attempt && hasFinalOutcome(attempt)) return { state: 'unapplied', message: { member, attempt, stored } };
+    if (stored.suspended_for !== null) {
+      return done({ id, ...waitForOrganization(stored.suspended_for), postponed: true });
+    }
+    await markClaimed(client, stored);
+    const { number, late } = stored;
+    if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
+    const provider = deps.providerOf(number);
+    const refusal = provider.refusal(stored);
+    if (refusal !== undefined) return fail(client, id, refusal);
+
+    const pause = await gate(client, provider.name, [number.id]);
+    if (pause) {
+      const waitedMs = attempt?.account_for ?? Math.min(late, pause.ageMs);
+      const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
+      if (paused.kind === 'fail') return fail(client, id, paused.error);
+      return done({ id, state: 'again', reason: pause.reason, afterMs: paused.afterMs, postponed: true });
+    }
+    const waitMs = deps.pace.reserve(number.id, id);
+    if (waitMs > 0) return waitMs;
+    const n = (attempt?.n ?? 0) + 1;
+    const call = newId('call', Date.now());
+    await beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]);
+    const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs: late };
+    return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, call, ...times } };
+  });
+}
+
+/** From the commit on, a scheduled message cannot be rescheduled or canceled. */
+async function markClaimed(client: Db, { id, status, late }: StoredMessage): Promise<void> {
+  if (status !== 'scheduled') return;
+  await projectMessages(client, 'claimed', [{ id }]);
+  afterCommit(client, () => claimed.publish({ latenessSeconds: [late / 1_000] }));
+}
+
+async function fail(client: Db, id: string, error: string): Promise<MessageClaim> {
+  await projectMessages(client, 'failed', [{ id, error, dedupe_key: 'failed' }]);
+  return done({ id, state: 'ended', status: 'failed' });
+}
+
+function done(result: MemberResult): MessageClaim {
+  return { state: 'done', result };
+}

@@ -1,0 +1,24 @@
+import type { ChatOutcome, ChatProvider } from '../../providers/chat-provider.ts';
+import type { SendingNumber, StoredMessage } from '../../store/messages/delivery.ts';
+import type { Answer, AttemptedMessage, ClaimedMessage, DeliveryDeps } from '../contract.ts';
+import type { MessagePace } from './pace.ts';
+
+/** The dependencies of the activities of chat-app messages and SMS. */
+export interface MessageDeps extends DeliveryDeps {
+  /** The provider of a number, with the number's own credentials or those of the settings. */
+  readonly providerOf: (number: SendingNumber) => ChatProvider;
+  readonly pace: MessagePace;
+}
+
+export interface Claimed extends ClaimedMessage {
+  readonly stored: StoredMessage;
+  readonly provider: ChatProvider;
+}
+
+export interface Attempted extends AttemptedMessage {
+  readonly stored: StoredMessage;
+}
+
+export interface Answered extends Answer<Claimed> {
+  readonly outcome: ChatOutcome;
+}

@@ -1,0 +1,185 @@
+import { groupBy } from '../lib/group.ts';
+import { type AttemptOutcome, countRepeats, endAttempts, recordLookups } from '../store/emails/attempts.ts';
+import { transaction } from '../store/postgres/pool.ts';
+import { ambiguousEnded, type AmbiguousOutcome } from '../telemetry/topics.ts';
+import type {
+  Answer,
+  AttemptedMessage,
+  Channel,
+  ClaimedMessage,
+  DeliveryDeps,
+  DeliveryStatus,
+  Member,
+  MemberResult,
+} from './contract.ts';
+
+/** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
+const MAX_CONCURRENT_LOOKUPS = 10;
+
+/**
+ * The deduplication key of a call's result. The result may be recorded several times: by its worker, by that worker again
+ * after a lost commit acknowledgement, and by another worker that queried the provider.
+ */
+export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string): string {
+  return `${change} ${call}`;
+}
+
+export interface Reconciled {
+  /** The provider does not have them, or AMBIGUOUS_SEND allows a repeated send: they may be attempted again. */
+  readonly lost: readonly Member[];
+  readonly results: readonly MemberResult[];
+}
+
+/** Asks providers whether they accepted the messages of ambiguous attempts, with one look-up per call. */
+export async function reconcile<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  messages: readonly T[],
+): Promise<Reconciled> {
+  const calls = [...groupBy(messages, ({ attempt }) => attempt.call).values()];
+  const reconciled: Reconciled[] = [];
+  for (let from = 0; from < calls.length; from += MAX_CONCURRENT_LOOKUPS) {
+    const some = calls.slice(from, from + MAX_CONCURRENT_LOOKUPS);
+    reconciled.push(...(await Promise.all(some.map((members) => reconcileCall(deps, channel, members)))));
+  }
+  return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
+}
+
+async function reconcileCall<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  messages: readonly T[],
+): Promise<Reconciled> {
+  const [{ attempt }] = messages as [T];
+  const lookUp = channel.lookUp(messages);
+  if (!lookUp) return applyAmbiguousSend(deps, channel, messages);
+
+  const found = await lookUp().catch(() => undefined);
+  const { taken, lost, open } = await transaction(deps.pool, async (client) => {
+    const taken = found ? await channel.recordFound(client, messages, found) : [];
+    const notFound = messages.filter((message) => found && !taken.includes(message));
+    const lost = notFound.filter(({ attempt }) => (attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs);
+    const open = messages.filter((message) => !taken.includes(message) && !lost.includes(message));
+    await endAttempts(client, taken.map(ending('sent', null)));
+    await endAttempts(client, lost.map(ending('lost', `${attempt.provider} does not have it.`)));
+    await recordLookups(
+      client,
+      attempt.call,
+      open.map(({ member }) => member.id),
+      found !== undefined,
+    );
+    return { taken, lost, open };
+  });
+  countOutcomes(channel, 'found', taken);
+  countOutcomes(channel, 'lost', lost);
+  deps.log.info(
+    { call: attempt.call, provider: attempt.provider, taken: taken.length, lost: lost.length, open: open.length },
+    'ambiguous call looked up at provider',
+  );
+  const reason = found ? 'The provider may not have it; it is asked once more.' : 'The provider cannot be asked now.';
+  return {
+    lost: lost.map(({ member }) => member),
+    results: [
+      ...taken.map(({ member: { id } }) => ended(id, 'sent', attempt.provider)),
+      ...open.map(({ member: { id } }): MemberResult => {
+        return { id, state: 'again', reason, ...(found && { afterMs: deps.confirmNotFoundAfterMs }) };
+      }),
+    ],
+  };
+}
+
+/** Applies the setting AMBIGUOUS_SEND once a call that cannot be looked up has certainly ended. */
+async function applyAmbiguousSend<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  messages: readonly T[],
+): Promise<Reconciled> {
+  const over = messages.filter(({ attempt }) => channel.callIsOverInMs(attempt) <= 0);
+  const results = messages
+    .filter((message) => !over.includes(message))
+    .map(({ member: { id }, attempt }): MemberResult => ({
+      id,
+      state: 'again',
+      reason: 'An earlier call may still be under way.',
+      afterMs: channel.callIsOverInMs(attempt),
+    }));
+  if (over.length === 0) return { lost: [], results };
+
+  deps.log.warn(
+    { messages: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
+    'ambiguous call cannot be looked up',
+  );
+  const repeats = await countRepeats(
+    deps.pool,
+    over.map(({ attempt }) => attempt),
+  );
+  const errorOf = ({ member }: T) => repeatRefusal(deps, repeats.get(member.id) ?? 0);
+  const repeated = over.filter((message) => errorOf(message) === undefined);
+  await endAttempts(
+    deps.pool,
+    repeated.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')),
+  );
+  countOutcomes(channel, 'risked', repeated);
+
+  const failed = over.flatMap((message) => {
+    const error = errorOf(message);
+    return error === undefined ? [] : { message, error };
+  });
+  const statuses = await failAmbiguous(deps, channel, failed);
+  countOutcomes(
+    channel,
+    'given_up',
+    failed.map(({ message }) => message),
+  );
+  return {
+    lost: repeated.map(({ member }) => member),
+    results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))],
+  };
+}
+
+async function failAmbiguous<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+  deps: DeliveryDeps,
+  channel: Channel<C, T, H, A>,
+  failed: readonly { readonly message: T; readonly error: string }[],
+): Promise<Map<string, DeliveryStatus>> {
+  if (failed.length === 0) return new Map();
+  return transaction(deps.pool, async (client) => {
+    await endAttempts(
+      client,
+      failed.map(({ message, error }) => ending('unknown', error)(message)),
+    );
+    return channel.fail(
+      client,
+      failed.map(({ message, error }) => ({ id: message.member.id, error })),
+    );
+  });
+}
+
+/**
+ * Applies the setting AMBIGUOUS_SEND to a message whose ambiguous call cannot be looked up.
+ * @param repeats the number of earlier repeated sends after ambiguous calls
+ * @returns the error as a sentence for customers; undefined if the message may be sent again
+ */
+function repeatRefusal({ ambiguousSend, ambiguousSendMaxRepeats }: DeliveryDeps, repeats: number): string | undefined {
+  if (ambiguousSend === 'retry' && repeats < ambiguousSendMaxRepeats) return undefined;
+  if (repeats === 0) return 'The provider may have taken it, but cannot say so; it was not sent again.';
+  const times = repeats === 1 ? 'once' : `${repeats} times`;
+  return `It may have been delivered: the provider did not confirm it and cannot be asked. It was sent again ${times}, and is not sent any more.`;
+}
+
+function countOutcomes(
+  { kind }: Pick<Channel, 'kind'>,
+  outcome: AmbiguousOutcome,
+  messages: readonly AttemptedMessage[],
+): void {
+  const [first] = messages;
+  if (first) ambiguousEnded.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
+}
+
+function ending(outcome: AttemptOutcome, detail: string | null) {
+  return ({ attempt: { message_id, n } }: AttemptedMessage) => ({ message_id, n, outcome, detail });
+}
+
+function ended(id: string, status: DeliveryStatus, provider?: string): MemberResult {
+  return { id, state: 'ended', status, ...(provider !== undefined && { provider }) };
+}

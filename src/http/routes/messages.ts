@@ -1,0 +1,125 @@
+import type { TObject, TProperties, TSchema } from 'typebox';
+import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
+import { parseTag } from '../../domain/email/tag-filter.ts';
+import { requireFound, ServiceError } from '../../domain/errors.ts';
+import { parseInstant } from '../../domain/instant.ts';
+import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
+import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
+import { findMessage, listMessages, type MessageSummary } from '../../store/messages/messages.ts';
+import { listRoute } from '../list-route.ts';
+import { changerOf } from '../plugins/auth.ts';
+import { route } from '../route.ts';
+import { CanceledMessage, RescheduledMessage, RescheduleMessageBody } from '../schemas/messages.ts';
+
+/** How the routes of a channel are described. */
+interface ChannelRoutes {
+  readonly channel: MessageChannel;
+  readonly tags: string[];
+  /** The end of operation ids: `ChatMessage`. */
+  readonly operation: string;
+  /** The name of one message with its article, and of several. */
+  readonly one: string;
+  readonly many: string;
+  readonly params: TObject;
+  readonly body: TSchema;
+  readonly summary: TSchema & { title?: string };
+  readonly filters: TProperties;
+  /** Changes the fields of a stored message that responses show. */
+  readonly present?: (message: MessageSummary) => MessageSummary;
+}
+
+interface MessageQuery {
+  readonly status?: MessageStatus;
+  readonly to?: string;
+  readonly tag?: string;
+  readonly created_after?: string;
+  readonly created_before?: string;
+}
+
+/** The routes that read, reschedule and cancel messages of one channel. */
+export function messageRoutes(of: ChannelRoutes) {
+  const { channel, tags, operation, one, many, params, present = (message) => message } = of;
+  const idOf = (request: { readonly params: unknown }) => (request.params as { id: string }).id;
+  return {
+    get: route(
+      {
+        tags,
+        operationId: `get${operation}`,
+        summary: `Get ${one}`,
+        description: 'One message as it was given, with its status and timeline.',
+        params,
+        response: { 200: of.body },
+      },
+      async ({ pool }, request) => {
+        const message = await findMessage(pool, request.orgId, channel, idOf(request));
+        return present(requireFound(message, MESSAGE_NAMES[channel]));
+      },
+    ),
+
+    list: listRoute(
+      'messages',
+      of.summary,
+      {
+        tags,
+        operationId: `list${operation}s`,
+        summary: `List ${many}`,
+        description:
+          'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
+        filters: of.filters,
+        filtersOf: ({ query }) => {
+          const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
+          return {
+            status,
+            to: to === undefined ? null : recipientOf(to),
+            tag: (tag !== undefined && parseTag(tag)) || null,
+            created_after: instantOf(created_after),
+            created_before: instantOf(created_before),
+          };
+        },
+      },
+      async ({ pool }, { orgId }, after, limit, filters) => {
+        const { rows, next } = await listMessages(pool, orgId, channel, filters, after, limit - 1);
+        return { rows: rows.map(present), next };
+      },
+    ),
+
+    reschedule: route(
+      {
+        tags,
+        operationId: `reschedule${operation}`,
+        summary: `Reschedule ${one}`,
+        description: 'Gives a message that is still scheduled another time, earlier or later, as often as you like.',
+        params,
+        body: RescheduleMessageBody,
+        response: { 200: RescheduledMessage },
+      },
+      (deps, request) => {
+        const { scheduled_at: time } = request.body;
+        return rescheduleMessage(deps, request.orgId, channel, idOf(request), time, changerOf(request));
+      },
+    ),
+
+    cancel: route(
+      {
+        tags,
+        operationId: `cancel${operation}`,
+        summary: `Cancel ${one}`,
+        description: 'Cancels a message that is still scheduled. It stays retrievable and listable.',
+        params,
+        response: { 200: CanceledMessage },
+      },
+      (deps, request) => cancelMessage(deps, request.orgId, channel, idOf(request), changerOf(request)),
+    ),
+  };
+}
+
+/** Converts a recipient in a query to the form in which it is stored. */
+function recipientOf(text: string): string {
+  const recipient = parseRecipientQuery(text);
+  if (typeof recipient === 'string') throw new ServiceError('validation_error', recipient, 'to');
+  return recipient.to;
+}
+
+function instantOf(text: string | undefined): string | null {
+  return (text !== undefined && parseInstant(text)?.toISOString()) || null;
+}

@@ -1,0 +1,34 @@
+import { type TSchema, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+import { RescheduleBody, scheduledAtField, tagsField } from './emails.ts';
+
+/** Fields that requests to send a message share. */
+export const messageFields = { tags: tagsField, scheduled_at: scheduledAtField };
+
+export const RescheduleMessageBody = Type.Object(RescheduleBody.properties, {
+  title: 'RescheduleMessageRequest',
+  additionalProperties: false,
+});
+
+export const RescheduledMessage = Type.Object(
+  { id: Type.String(), status: Type.Literal('scheduled'), scheduled_at: Timestamp },
+  { title: 'RescheduledMessage' },
+);
+
+export const CanceledMessage = Type.Object(
+  { id: Type.String(), status: Type.Literal('canceled') },
+  { title: 'CanceledMessage' },
+);
+
+const instant = (description: string) =>
+  Type.Optional(Type.String({ 'x-rule': 'instant', maxLength: 64, description, examples: ['2026-03-01T09:30:00Z'] }));
+
+/** The filters of a list of messages. */
+export function messageFilters<Status extends TSchema>(status: Status, to: Record<string, unknown>) {
+  return {
+    status: Type.Optional(status),
+    to: Type.Optional(Type.String(to)),
+    created_after: instant('Only messages that were accepted at this time or later'),
+    created_before: instant('Only messages that were accepted before this time'),
+  };
+}

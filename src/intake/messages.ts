@@ -1,0 +1,163 @@
+import { organizationSuspended } from '../accounts/suspension.ts';
+import { notFound, ServiceError } from '../domain/errors.ts';
+import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
+import { newId } from '../domain/ids.ts';
+import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
+import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
+import { insertAudit } from '../store/accounts/audit.ts';
+import type { IdempotencyKey } from '../store/limits/idempotency.ts';
+import {
+  enqueueMessage,
+  insertMessage,
+  insertMessageTags,
+  type NewMessage,
+  readAdmission,
+  rememberResponse,
+  type SenderRef,
+} from '../store/messages/accept.ts';
+import { whyUnmovedMessage } from '../store/messages/messages.ts';
+import { type Db, transaction } from '../store/postgres/pool.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
+import { accepted } from '../telemetry/topics.ts';
+import type { Changer } from '../accounts/actor.ts';
+import type { IntakeDeps } from './emails.ts';
+import { rejectReusedKey } from './idempotency.ts';
+
+export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>;
+
+/** A valid request to send one message, without its sender. */
+export type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;
+
+/** A stored message as its response needs it. */
+export interface AcceptedMessage {
+  readonly id: string;
+  readonly status: 'queued' | 'scheduled';
+  readonly from: string;
+  readonly created_at: string;
+  readonly scheduled_at: string | null;
+}
+
+const ID_PREFIXES = { chatapp: 'wa', sms: 'sms' } as const;
+
+/**
+ * Stores one message for delivery, with its first event, outbox row, webhooks and response.
+ * @param findSender returns the sender, or throws the refusal
+ * @param toResponse the response, which is stored under the request's idempotency key
+ * @throws ServiceError validation_error for the time; insufficient_scope for a suspended organization;
+ *   concurrent_idempotent_requests when another request has used the key meanwhile
+ */
+export async function sendMessage<Response>(
+  { pool, wakeRelay, tracer }: MessageIntakeDeps,
+  orgId: string,
+  request: MessageRequest,
+  findSender: (db: Db) => Promise<SenderRef>,
+  toResponse: (message: AcceptedMessage) => Response,
+  idempotency?: IdempotencyKey,
+): Promise<Response> {
+  const { channel, scheduled_at: scheduledAt } = request;
+  const now = Date.now();
+  const storing = transaction(pool, async (client) => {
+    const admission = await readAdmission(client, orgId, scheduledAt);
+    if (admission.is_suspended) throw organizationSuspended();
+    if (admission.time) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS[admission.time], 'scheduled_at');
+    const sender = await findSender(client);
+    const id = newId(ID_PREFIXES[channel], now);
+    const message: NewMessage = { ...request, id, event_id: newId('evt', now), sender, traceparent: tracer?.current() };
+    const { created_at, scheduled_at } = await insertMessage(client, orgId, message);
+    const status = scheduled_at === null ? 'queued' : 'scheduled';
+    const response = toResponse({ id, status, from: sender.from, created_at, scheduled_at });
+    const event = { event_id: message.event_id, org_id: orgId, type: `${channel}.${status}`, created_at };
+    const { to, country, type, segments = null } = message;
+    const data = eventData(
+      { id, channel, from: sender.from, to, country, type, segments },
+      status,
+      scheduled_at === null ? {} : { scheduled_at },
+    );
+    await Promise.all([
+      insertMessageTags(client, orgId, message),
+      enqueueMessage(client, 'message', id, message.traceparent),
+      tellEndpoints(client, [{ ...event, data }]),
+      idempotency && rememberResponse(client, orgId, idempotency, response),
+    ]);
+    return response;
+  });
+  const response = await (idempotency ? rejectReusedKey(storing) : storing);
+  accepted.publish({ kind: channel, by: 'single', count: 1 });
+  wakeRelay();
+  return response;
+}
+
+/** @throws ServiceError validation_error */
+export function parseSchedule(text: string | null): string | null {
+  if (text === null) return null;
+  const date = parseInstant(text);
+  if (!date) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'scheduled_at');
+  return date.toISOString();
+}
+
+/**
+ * Changes the time of a scheduled message.
+ * @throws ServiceError validation_error, not_found or not_scheduled
+ */
+export async function rescheduleMessage(
+  { pool, wakeRelay }: MessageIntakeDeps,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+  scheduledAt: string,
+  { actor }: Changer = {},
+): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
+  const time = parseSchedule(scheduledAt);
+  const moved = await transaction(pool, async (client) => {
+    const scheduled_at = await projectMessageReschedule(client, { orgId, channel }, id, time as string);
+    if (scheduled_at === undefined) return undefined;
+    const action = `${channel}.reschedule`;
+    await Promise.all([
+      enqueueMessage(client, 'message_reschedule', id),
+      actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: { scheduled_at } }),
+    ]);
+    return scheduled_at;
+  });
+  if (moved === undefined) throw await unmoved(pool, orgId, channel, id, time);
+  wakeRelay();
+  return { id, status: 'scheduled', scheduled_at: moved };
+}
+
+/**
+ * Cancels a scheduled message. It is not sent once this returns.
+ * @throws ServiceError not_found or not_scheduled
+ */
+export async function cancelMessage(
+  { pool, wakeRelay }: MessageIntakeDeps,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+  { actor }: Changer = {},
+): Promise<{ id: string; status: 'canceled' }> {
+  const isCanceled = await transaction(pool, async (client) => {
+    const changed = await projectMessages(client, 'canceled', [{ id }], { orgId, channel });
+    if (changed.size === 0) return false;
+    const action = `${channel}.cancel`;
+    await Promise.all([
+      enqueueMessage(client, 'message_cancel', id),
+      actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: {} }),
+    ]);
+    return true;
+  });
+  if (!isCanceled) throw await unmoved(pool, orgId, channel, id, null);
+  wakeRelay();
+  return { id, status: 'canceled' };
+}
+
+async function unmoved(
+  db: Db,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+  scheduledAt: string | null,
+): Promise<ServiceError> {
+  const { time } = await readAdmission(db, orgId, scheduledAt);
+  if ((await whyUnmovedMessage(db, orgId, channel, id)) === 'not_found') return notFound(MESSAGE_NAMES[channel]);
+  if (time) return new ServiceError('validation_error', SCHEDULE_PROBLEMS[time], 'scheduled_at');
+  return new ServiceError('not_scheduled', 'only a message that is still scheduled can be moved or canceled');
+}

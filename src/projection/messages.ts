@@ -1,0 +1,208 @@
+import { newId } from '../domain/ids.ts';
+import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
+import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
+import { groupBy } from '../lib/group.ts';
+import type { ChatReport } from '../providers/chat-provider.ts';
+import { lockReported, type ReportedMessage } from '../store/messages/delivery.ts';
+import {
+  type ChangingMessage,
+  insertMessageEvents,
+  lockChanging,
+  type MessageScope,
+  type MessageUpdate,
+  moveMessage,
+  updateMessages,
+} from '../store/messages/changes.ts';
+import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { tellEndpoints } from '../store/webhooks/events.ts';
+import { noted } from '../telemetry/topics.ts';
+
+/** A change of one message. */
+export interface MessageChangeInput {
+  readonly id: string;
+  /** Equal for repeated reports of the same change. The change `sent` is recorded once per message. */
+  readonly dedupe_key?: string;
+  readonly error?: string;
+  /** The provider's own code. */
+  readonly error_code?: string;
+  readonly provider?: MessageProviderName;
+  readonly provider_message_id?: string;
+}
+
+/**
+ * The only writer of the status of chat-app messages and SMS after their creation. It applies a change to the messages whose
+ * status allows it, adds it to their timelines and queues webhooks. The caller owns the transaction.
+ * @param within restricts the change to messages of this organization and channel
+ * @returns the resulting statuses of the messages that were changed or got a timeline entry
+ */
+export async function projectMessages(
+  db: Db,
+  change: MessageChange,
+  inputs: readonly MessageChangeInput[],
+  within?: MessageScope,
+): Promise<Map<string, MessageStatus>> {
+  const now = Date.now();
+  const locked = await lockChanging(
+    db,
+    inputs.map(({ id }) => id),
+    within,
+  );
+  const steps = inputs.flatMap((input) => {
+    const message = locked.get(input.id);
+    const transition = message && messageTransition(message.channel, change);
+    if (!transition || ![...transition.from, ...transition.noted].includes(message.status)) return [];
+    return { input, message, transition, eventId: newId('evt', now) };
+  });
+  const recorded = await insertMessageEvents(
+    db,
+    steps.flatMap(({ input, message, transition, eventId }) => {
+      if (transition.event === null) return [];
+      const dedupe_key = change === 'sent' ? 'sent' : (input.dedupe_key ?? null);
+      return { id: eventId, message_id: message.id, type: `${message.channel}.${transition.event}`, dedupe_key };
+    }),
+  );
+  const applied = steps.filter(({ transition, eventId }) => transition.event === null || recorded.has(eventId));
+  const statuses = new Map<string, MessageStatus>();
+  const updates = new Map<string, MessageUpdate>();
+  for (const { input, message, transition, eventId } of applied) {
+    const { id } = message;
+    const before = statuses.get(id) ?? message.status;
+    const status = nextMessageStatus(before, transition);
+    statuses.set(id, status);
+    // Several reports may concern one message: the first one moves it.
+    const { provider = null, provider_message_id = null, error = null, error_code = null } = input;
+    const unchanged = { status: null, error: null, error_code: null, provider, provider_message_id };
+    const moved = status !== before && { status, error, error_code };
+    const last_event_at = recorded.get(eventId) ?? null;
+    updates.set(id, { id, ...unchanged, ...updates.get(id), ...moved, last_event_at });
+  }
+  await updateMessages(db, [...updates.values()]);
+  const visible = applied.filter(({ transition }) => transition.event !== null);
+  await tellEndpoints(
+    db,
+    visible.map(({ input, message, transition, eventId }) => ({
+      event_id: eventId,
+      org_id: message.org_id,
+      type: `${message.channel}.${transition.event as string}`,
+      created_at: recorded.get(eventId) as string,
+      data: eventData(message, statuses.get(message.id) as MessageStatus, input),
+    })),
+  );
+  for (const [event, same] of groupBy(visible, ({ transition }) => transition.event as string)) {
+    for (const [kind, { length: count }] of groupBy(same, ({ message }) => message.channel)) {
+      afterCommit(db, () => noted.publish({ kind, event, count }));
+    }
+  }
+  return statuses;
+}
+
+/** The data of a webhook event about a message. */
+export function eventData(
+  message: Pick<ChangingMessage, 'id' | 'channel' | 'from' | 'to' | 'country' | 'type' | 'segments'>,
+  status: MessageStatus,
+  {
+    error,
+    error_code,
+    scheduled_at,
+  }: Pick<MessageChangeInput, 'error' | 'error_code'> & { scheduled_at?: string } = {},
+): Record<string, unknown> {
+  const { id, channel, from, to, country, type, segments } = message;
+  return {
+    messageId: id,
+    from,
+    to,
+    country,
+    ...(channel === 'sms' ? { segments } : { type }),
+    status,
+    ...(scheduled_at !== undefined && { scheduledAt: scheduled_at }),
+    ...(error !== undefined && { error }),
+    ...(error_code !== undefined && { errorCode: error_code }),
+  };
+}
+
+/**
+ * Reschedules a message. The caller owns the transaction.
+ * @returns the new time; undefined if the message is not scheduled or the time is not allowed
+ */
+export async function projectMessageReschedule(
+  db: Db,
+  scope: MessageScope,
+  id: string,
+  scheduledAt: string,
+): Promise<string | undefined> {
+  const message = (await lockChanging(db, [id], scope)).get(id);
+  if (message?.status !== 'scheduled') return undefined;
+  const moved = await moveMessage(db, id, scheduledAt);
+  if (!moved) return undefined;
+  const { scheduled_at } = moved;
+  const type = `${message.channel}.rescheduled`;
+  const event_id = newId('evt', Date.now());
+  const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type, dedupe_key: null }]);
+  const last_event_at = recorded.get(event_id) as string;
+  const unchanged = { status: null, error: null, error_code: null, provider: null, provider_message_id: null };
+  await updateMessages(db, [{ id, ...unchanged, last_event_at }]);
+  const data = eventData(message, 'scheduled', { scheduled_at });
+  await tellEndpoints(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
+  afterCommit(db, () => noted.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));
+  return scheduled_at;
+}
+
+/** The error of a failure that the provider reports without a reason. */
+const NO_REASON = 'The provider could not deliver it.';
+
+/**
+ * Applies a provider's reports in one transaction. Repeated reports change nothing, nor do reports that do not match their
+ * message's sender, recipient or provider id.
+ * @returns true if at least one report names a message of ours, and all of those match it
+ */
+export async function projectMessageReports(
+  pool: Pool,
+  provider: MessageProviderName,
+  reports: readonly ChatReport[],
+): Promise<boolean> {
+  const named = reports.flatMap((report) =>
+    report.messageId === undefined ? [] : { ...report, id: report.messageId },
+  );
+  if (named.length === 0) return false;
+  return transaction(pool, async (client) => {
+    // Locks all messages first, in order: concurrent reports would otherwise deadlock.
+    const messages = await lockReported(
+      client,
+      named.map(({ id }) => id),
+    );
+    const matching = named.filter((report) => matches(provider, report, messages.get(report.id)));
+    for (const [change, same] of groupBy(matching, (report) => report.change)) {
+      const isFailure = change === 'failed' || change === 'undelivered';
+      await projectMessages(
+        client,
+        change === 'failed' ? 'failureReported' : change,
+        same.map(({ id, providerMessageId, dedupeKey, error, errorCode }) => ({
+          id,
+          provider,
+          provider_message_id: providerMessageId,
+          dedupe_key: dedupeKey,
+          ...(isFailure && { error: error ?? NO_REASON }),
+          ...(isFailure && errorCode !== undefined && { error_code: errorCode }),
+        })),
+      );
+    }
+    return messages.size > 0 && named.every((report) => !messages.has(report.id) || matching.includes(report));
+  });
+}
+
+/** Checks that a report belongs to this message, since message ids are not secret. */
+function matches(
+  provider: MessageProviderName,
+  { providerMessageId, endpoints }: ChatReport,
+  message: ReportedMessage | undefined,
+): boolean {
+  if (!message) return false;
+  const isItsId = message.provider_message_id === providerMessageId;
+  if (message.provider_message_id !== null && !isItsId && !message.is_ambiguous) return false;
+  if (!endpoints) return true;
+  const { from = message.from, to = message.to, phoneNumberId } = endpoints;
+  if (from !== message.from || to !== message.to) return false;
+  // If the number has been disconnected, only the provider's id can identify the message.
+  if (message.provider === null) return isItsId;
+  return message.provider === provider && (phoneNumberId ?? message.phone_number_id) === message.phone_number_id;
+}

@@ -1,0 +1,146 @@
+import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
+import type { Tag } from '../../domain/email/email.ts';
+import type { MessageChannel } from '../../domain/messages/message.ts';
+import { IS_SUSPENDED } from '../accounts/suspension.ts';
+import type { IdempotencyKey } from '../limits/idempotency.ts';
+import { columns } from '../postgres/columns.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+
+/** A number or service that messages are sent from. */
+export interface SenderRef {
+  readonly id: string;
+  /** As messages show it: E.164, or the SID of a messaging service. */
+  readonly from: string;
+}
+
+/** What decides whether a message may be stored, by the database's clock. */
+export interface Admission {
+  readonly is_suspended: boolean;
+  readonly time: 'past' | 'far' | null;
+}
+
+/** @param scheduledAt UTC, or null for immediately */
+export async function readAdmission(db: Db, orgId: string, scheduledAt: string | null): Promise<Admission> {
+  const admission = await queryRow<Admission>(db, {
+    name: 'read_admission',
+    text: `SELECT ${IS_SUSPENDED('$1')} AS is_suspended,
+                  CASE WHEN $2::timestamptz <= now() THEN 'past'
+                       WHEN $2::timestamptz > now() + interval '720 hours' THEN 'far' END AS time`,
+    values: [orgId, scheduledAt],
+  });
+  return admission as Admission;
+}
+
+/**
+ * The chat-app numbers of an organization, or the one with this number; at most two, which is enough to refuse a request
+ * that does not name one.
+ */
+export function findSendingNumbers(db: Db, orgId: string, number: string | null): Promise<SenderRef[]> {
+  return queryRows(db, {
+    name: 'find_sending_numbers',
+    text: `SELECT id, number AS "from" FROM chat_numbers WHERE org_id = $1 AND ($2::text IS NULL OR number = $2) LIMIT 2`,
+    values: [orgId, number],
+  });
+}
+
+/** A valid message to store. */
+export interface NewMessage {
+  readonly id: string;
+  readonly event_id: string;
+  readonly channel: MessageChannel;
+  readonly sender: SenderRef;
+  /** E.164. */
+  readonly to: string;
+  readonly country: string;
+  readonly type: ChatType;
+  readonly content: ChatContent | { readonly text: string };
+  readonly tags: readonly Tag[];
+  /** UTC, or null for immediately. */
+  readonly scheduled_at: string | null;
+  /** Of an SMS. */
+  readonly encoding?: 'gsm7' | 'ucs2';
+  readonly segments?: number;
+  /** The span of its request, which its delivery continues. */
+  readonly traceparent?: string | undefined;
+}
+
+export interface StoredMessageTime {
+  readonly created_at: string;
+  readonly scheduled_at: string | null;
+}
+
+/** Stores a message with its first event. The caller adds its outbox row and webhooks in the same transaction. */
+export async function insertMessage(db: Db, orgId: string, message: NewMessage): Promise<StoredMessageTime> {
+  const { id, channel, sender, to, country, type, scheduled_at, encoding, segments } = message;
+  const status = scheduled_at === null ? 'queued' : 'scheduled';
+  const fields = { to, country, type, status, scheduled_at, encoding, segments };
+  const row = { id, org_id: orgId, channel, number_id: sender.id, from: sender.from, ...fields };
+  const stored = await queryRow<StoredMessageTime>(db, {
+    name: 'insert_message',
+    text: `WITH stored AS (
+             INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
+                                        encoding, segments, content, tags, created_at, last_event_at, look_at)
+             SELECT id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
+                    encoding, segments, $2::json, $3::jsonb, now(), now(), coalesce(scheduled_at, now()) + interval '10 minutes'
+             FROM jsonb_to_record($1) AS given(id text, org_id text, channel text, number_id text, "from" text, "to" text,
+                    country text, type text, status text, scheduled_at timestamptz, encoding text, segments integer)
+             RETURNING id, channel, status, created_at, scheduled_at
+           ), recorded AS (
+             INSERT INTO chat_events (message_id, id, type, created_at)
+             SELECT id, $4, channel || '.' || status, created_at FROM stored
+           )
+           SELECT created_at, scheduled_at FROM stored`,
+    // The driver would write an object as the array or text that it takes it for.
+    values: [JSON.stringify(row), JSON.stringify(message.content), JSON.stringify(message.tags), message.event_id],
+  });
+  return stored as StoredMessageTime;
+}
+
+/** Stores the tags of a message by which lists find it. */
+export async function insertMessageTags(
+  db: Db,
+  orgId: string,
+  { id, channel, tags }: Pick<NewMessage, 'id' | 'channel' | 'tags'>,
+): Promise<void> {
+  if (tags.length === 0) return;
+  await db.query({
+    name: 'insert_message_tags',
+    text: `INSERT INTO message_tags (org_id, channel, name, value, created_at, message_id)
+           SELECT $1, $2, name, value, now()::timestamptz(3), $3 FROM unnest($4::text[], $5::text[]) AS tag(name, value)`,
+    values: [orgId, channel, id, ...columns(tags, 'name', 'value')],
+  });
+}
+
+/** What the outbox requests for a message. */
+export type MessageAction = 'message' | 'message_again' | 'message_reschedule' | 'message_cancel';
+
+/** Adds a row to the outbox, in the transaction of the change. */
+export async function enqueueMessage(
+  db: Db,
+  action: MessageAction,
+  id: string,
+  traceparent: string | null = null,
+): Promise<void> {
+  await db.query({
+    name: 'enqueue_message',
+    text: `INSERT INTO outbox (message_id, action, traceparent) VALUES ($1, $2, $3)`,
+    values: [id, action, traceparent],
+  });
+}
+
+/**
+ * Stores the response to a request under its idempotency key, in the transaction of what it reports.
+ * @throws SQLSTATE 23505 if the key has been used meanwhile
+ */
+export async function rememberResponse(
+  db: Db,
+  orgId: string,
+  { key, fingerprint }: IdempotencyKey,
+  response: unknown,
+): Promise<void> {
+  await db.query({
+    name: 'remember_response',
+    text: `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer) VALUES ($1, $2, $3, $4)`,
+    values: [orgId, key, fingerprint, JSON.stringify(response)],
+  });
+}

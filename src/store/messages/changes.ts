@@ -1,0 +1,126 @@
+import type { MessageChannel, MessageProviderName, MessageStatus } from '../../domain/messages/message.ts';
+import { columns } from '../postgres/columns.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+
+/** A message whose status is about to change. */
+export interface ChangingMessage {
+  readonly id: string;
+  readonly org_id: string;
+  readonly channel: MessageChannel;
+  readonly from: string;
+  readonly to: string;
+  readonly country: string;
+  readonly type: string;
+  readonly status: MessageStatus;
+  readonly segments: number | null;
+  readonly scheduled_at: string | null;
+}
+
+/** Where messages are looked for. */
+export interface MessageScope {
+  readonly orgId: string;
+  readonly channel: MessageChannel;
+}
+
+/** Locks messages in the order of their ids, which prevents deadlocks. Those that do not exist are missing. */
+export async function lockChanging(
+  db: Db,
+  ids: readonly string[],
+  scope?: MessageScope,
+): Promise<Map<string, ChangingMessage>> {
+  const rows = await queryRows<ChangingMessage>(db, {
+    name: 'lock_changing_messages',
+    text: `SELECT id, org_id, channel, "from", "to", country, type, status, segments, scheduled_at FROM chat_messages
+           WHERE id = ANY ($1) AND ($2::text IS NULL OR (org_id = $2 AND channel = $3)) ORDER BY id FOR UPDATE`,
+    values: [ids, scope?.orgId ?? null, scope?.channel ?? null],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** An entry of a timeline. */
+export interface MessageEvent {
+  readonly id: string;
+  readonly message_id: string;
+  /** With the channel: `sms.sent`. */
+  readonly type: string;
+  /** An event whose key the timeline has already is not recorded again. */
+  readonly dedupe_key: string | null;
+}
+
+/** Adds entries to the timelines of locked messages. @returns the time of each entry that was added, by its id */
+export async function insertMessageEvents(db: Db, events: readonly MessageEvent[]): Promise<Map<string, string>> {
+  const rows = await queryRows<{ id: string; created_at: string }>(db, {
+    name: 'insert_message_events',
+    text: `INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
+           SELECT input.message_id, input.id, input.type, greatest(message.last_event_at, clock_timestamp()), input.dedupe_key
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(message_id, id, type, dedupe_key)
+                JOIN chat_messages AS message ON message.id = input.message_id
+           ON CONFLICT (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
+           RETURNING id, created_at`,
+    values: columns(events, 'message_id', 'id', 'type', 'dedupe_key'),
+  });
+  return new Map(rows.map(({ id, created_at }) => [id, created_at]));
+}
+
+/** What a change writes to the row of one message. */
+export interface MessageUpdate {
+  readonly id: string;
+  /** The new status; null if it stays. */
+  readonly status: MessageStatus | null;
+  /** Of a new status. */
+  readonly error: string | null;
+  /** The provider's own code. */
+  readonly error_code: string | null;
+  /** Kept if the message has one, as is the provider's id: the first one stays. */
+  readonly provider: MessageProviderName | null;
+  readonly provider_message_id: string | null;
+  /** The time of its latest event; null without one. */
+  readonly last_event_at: string | null;
+}
+
+/**
+ * Updates the rows of locked messages. Upkeep asks for the final status of messages that Twilio accepted: Meta cannot be
+ * asked. A message that is queued again keeps its time.
+ */
+export async function updateMessages(db: Db, updates: readonly MessageUpdate[]): Promise<void> {
+  await db.query({
+    name: 'update_messages',
+    text: `UPDATE chat_messages AS message SET
+             status              = coalesce(input.status, message.status),
+             error               = CASE WHEN input.status IS NULL THEN message.error ELSE input.error END,
+             error_code          = CASE WHEN input.status IS NULL THEN message.error_code ELSE input.error_code END,
+             provider            = coalesce(message.provider, input.provider),
+             provider_message_id = coalesce(message.provider_message_id, input.provider_message_id),
+             last_event_at       = greatest(message.last_event_at, input.last_event_at),
+             look_at             = CASE WHEN coalesce(input.status, 'queued') = 'queued' THEN message.look_at
+                                        WHEN input.status = 'sent' AND input.provider = 'twilio' THEN now() + interval '2 minutes' END
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+             AS input(id, status, error, error_code, provider, provider_message_id, last_event_at)
+           WHERE message.id = input.id`,
+    values: [
+      ...columns(updates, 'id', 'status', 'error', 'error_code'),
+      ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),
+    ],
+  });
+}
+
+/** The new schedule of a message. */
+export interface Rescheduled {
+  readonly scheduled_at: string;
+  readonly schedule_version: number;
+}
+
+/**
+ * Gives a locked message another time, at most 30 days ahead by the database's clock.
+ * @returns undefined if the time is not allowed
+ */
+export function moveMessage(db: Db, id: string, scheduledAt: string): Promise<Rescheduled | undefined> {
+  return queryRow(db, {
+    name: 'move_message',
+    text: `UPDATE chat_messages
+           SET scheduled_at = $2, schedule_version = schedule_version + 1, look_at = $2::timestamptz + interval '10 minutes'
+           WHERE id = $1 AND $2::timestamptz > now() AND $2::timestamptz <= now() + interval '720 hours'
+           RETURNING scheduled_at, schedule_version`,
+    values: [id, scheduledAt],
+  });
+}

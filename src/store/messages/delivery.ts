@@ -1,0 +1,149 @@
+import type { ChatContent, ChatProviderName, ChatType } from '../../domain/chat/chat.ts';
+import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
+
+/** What it takes to send from a number. */
+export interface SendingNumber {
+  readonly id: string;
+  readonly provider: ChatProviderName;
+  /** What Meta calls it. */
+  readonly phone_number_id: string | null;
+  /** The Twilio account of its own; null for the one of the settings. */
+  readonly account_sid: string | null;
+  /** The token of its own, sealed; null for the one of the settings. */
+  readonly credentials: Buffer | null;
+}
+
+/** A message with all that goes out. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly org_id: string;
+  readonly channel: MessageChannel;
+  readonly from: string;
+  readonly to: string;
+  readonly type: ChatType;
+  readonly content: ChatContent;
+  readonly status: MessageStatus;
+  readonly scheduled_at: string | null;
+  readonly schedule_version: number;
+  readonly provider: ChatProviderName | null;
+  readonly provider_message_id: string | null;
+  /** Milliseconds until it is due by the database's clock; 0 when it is. */
+  readonly due_in: number;
+  /** Milliseconds since it was due. */
+  readonly late: number;
+  /** Milliseconds since its organization was suspended; null while that is active. */
+  readonly suspended_for: number | null;
+  /** Null if it is no longer connected. */
+  readonly number: SendingNumber | null;
+}
+
+/** Reads messages and locks their rows, in the order of their ids, until the caller's transaction ends. */
+export function lockMessages(db: Db, ids: readonly string[]): Promise<StoredMessage[]> {
+  return readMessages(db, 'lock_messages', 'FOR UPDATE OF message', ids);
+}
+
+/** Reads messages as they are. */
+export function findMessages(db: Db, ids: readonly string[]): Promise<StoredMessage[]> {
+  return readMessages(db, 'find_messages', '', ids);
+}
+
+interface MessageRow extends Omit<StoredMessage, 'number'>, Omit<SendingNumber, 'id' | 'provider'> {
+  number_id: string;
+  number_provider: ChatProviderName | null;
+}
+
+async function readMessages(db: Db, name: string, locking: string, ids: readonly string[]): Promise<StoredMessage[]> {
+  const rows = await queryRows<MessageRow>(db, {
+    name,
+    text: `SELECT message.id, message.org_id, message.channel, message."from", message."to", message.type, message.content,
+                  message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
+                  greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
+                  (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
+                    AS late,
+                  ${SUSPENDED_FOR('message.org_id')} AS suspended_for, message.number_id,
+                  number.provider AS number_provider, number.phone_number_id, number.account_sid, number.credentials
+           FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+           WHERE message.id = ANY ($1) ORDER BY message.id ${locking}`,
+    values: [ids],
+  });
+  return rows.map((row) => {
+    const { number_id: id, number_provider: provider, phone_number_id, account_sid, credentials, ...message } = row;
+    return { ...message, number: provider && { id, provider, phone_number_id, account_sid, credentials } };
+  });
+}
+
+/** Locks messages. @returns their statuses; those that do not exist are missing */
+export async function lockMessageStatuses(db: Db, ids: readonly string[]): Promise<Map<string, MessageStatus>> {
+  const rows = await queryRows<{ id: string; status: MessageStatus }>(db, {
+    name: 'lock_message_statuses',
+    text: `SELECT id, status FROM chat_messages WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
+    values: [ids],
+  });
+  return new Map(rows.map(({ id, status }) => [id, status]));
+}
+
+/** The messages among these whose organization is suspended. */
+export async function findSuspendedMessages(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await queryRows<{ id: string }>(db, {
+    name: 'find_suspended_messages',
+    text: `SELECT id FROM chat_messages AS message WHERE id = ANY ($1) AND ${IS_SUSPENDED('message.org_id')}`,
+    values: [ids],
+  });
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What a callback about a message is compared with. */
+export interface ReportedMessage {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  /** Null until the provider took it. */
+  readonly provider_message_id: string | null;
+  /** Whether it may have been sent more than once, so that the provider may know it by several ids. */
+  readonly is_ambiguous: boolean;
+  /** Of its number; null if that is no longer connected. */
+  readonly provider: ChatProviderName | null;
+  readonly phone_number_id: string | null;
+}
+
+/** Messages that reports name; their rows are locked in the order of their ids. Those that do not exist are missing. */
+export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedMessage>> {
+  const { rows } = await db.query<ReportedMessage>({
+    name: 'lock_reported',
+    text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
+                  EXISTS (
+                    SELECT FROM attempts
+                    WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked'))
+                  ) AS is_ambiguous
+           FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+           WHERE message.id = ANY ($1) ORDER BY message.id FOR UPDATE OF message`,
+    values: [ids],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Whether a provider's id is known as that of another message to the same recipient. */
+export function isAnothers(
+  db: Db,
+  { id, org_id, to }: Pick<StoredMessage, 'id' | 'org_id' | 'to'>,
+  providerMessageId: string,
+): Promise<boolean> {
+  return executeOne(db, {
+    name: 'is_anothers_message',
+    text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
+    values: [org_id, to, id, providerMessageId],
+  });
+}
+
+/** The number that sends a message; undefined if the message does not exist or its number is no longer connected. */
+export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
+  return queryRow(db, {
+    name: 'find_number_of_message',
+    text: `SELECT number.id, number.provider, number.phone_number_id, number.account_sid, number.credentials
+           FROM chat_messages AS message JOIN chat_numbers AS number ON number.id = message.number_id
+           WHERE message.id = $1`,
+    values: [messageId],
+  });
+}

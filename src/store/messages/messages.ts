@@ -1,0 +1,155 @@
+import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
+import type { Tag } from '../../domain/email/email.ts';
+import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
+import { wireTime } from '../emails/emails.ts';
+import { type Cursor, cursorValues } from '../postgres/page.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+
+/** One message as lists show it; fields of one channel are null in the other. */
+export interface MessageSummary {
+  id: string;
+  status: MessageStatus;
+  type: ChatType;
+  from: string;
+  to: string;
+  country: string;
+  segments: number | null;
+  encoding: 'gsm7' | 'ucs2' | null;
+  tags: Tag[];
+  error: string | null;
+  error_code: string | null;
+  created_at: string;
+  scheduled_at: string | null;
+  last_event_at: string;
+}
+
+/** One message as the API shows it. */
+export type Message = MessageSummary & ChatContent & { events: { type: string; created_at: string }[] };
+
+const SUMMARY = `message.id, message.status, message.type, message."from", message."to", message.country, message.segments,
+  message.encoding, message.tags, message.error, message.error_code, message.created_at, message.scheduled_at,
+  message.last_event_at`;
+
+/** One message with its content and its timeline, as of one instant. */
+export function findMessage(db: Db, orgId: string, channel: MessageChannel, id: string): Promise<Message | undefined> {
+  return queryRow(db, {
+    name: 'find_message',
+    text: `SELECT ${SUMMARY}, content->>'text' AS text, (content->>'preview_url')::boolean AS preview_url,
+                  content->'template' AS template, content->'image' AS image, content->'document' AS document,
+                  (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
+                   FROM chat_events WHERE message_id = message.id) AS events
+           FROM chat_messages AS message WHERE id = $1 AND org_id = $2 AND channel = $3`,
+    values: [id, orgId, channel],
+  });
+}
+
+/** What a listed message must have, all of it. */
+export interface MessageFilters {
+  readonly status: MessageStatus | null;
+  /** As stored: E.164. */
+  readonly to: string | null;
+  readonly tag: Tag | null;
+  /** Inclusive. */
+  readonly created_after: string | null;
+  /** Exclusive. */
+  readonly created_before: string | null;
+}
+
+/** How many entries of a tag one statement looks at: pages of a tag and rare other filters may hold fewer than asked for. */
+const TAGGED_ENTRIES = 10_000;
+
+/** A row of a list by tag. The last entry that was looked at is listed in any case: the next page goes on after it. */
+type Listed = MessageSummary & { readonly is_match?: boolean; readonly is_last?: boolean };
+
+export interface MessagePage {
+  readonly rows: readonly MessageSummary[];
+  /** Where to go on, or null when nothing is left. */
+  readonly next: Cursor | null;
+}
+
+/** A page of an organization's messages of one channel, newest first. */
+export async function listMessages(
+  db: Db,
+  orgId: string,
+  channel: MessageChannel,
+  filters: MessageFilters,
+  after: Cursor | null,
+  limit: number,
+): Promise<MessagePage> {
+  const { name, text, values } = filters.tag === null ? listBy(filters) : listByTag(filters, filters.tag);
+  const listed = await queryRows<Listed>(db, {
+    name,
+    text,
+    values: [
+      orgId,
+      channel,
+      ...cursorValues(after),
+      filters.created_after ?? '-infinity',
+      filters.created_before ?? 'infinity',
+      limit + 1,
+      ...values,
+    ],
+  });
+  const last = listed.at(-1);
+  const rows = listed.filter(({ is_match }) => is_match !== false);
+  if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1] ?? null };
+  return { rows, next: last?.is_last ? last : null };
+}
+
+interface ListStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The page and the times, which are the same in every statement. */
+const within = (row: string, id: string): string =>
+  `${row}.org_id = $1 AND ${row}.channel = $2 AND (${row}.created_at, ${row}.${id}) < ($3::timestamptz, $4)
+   AND ${row}.created_at >= $5 AND ${row}.created_at < $6`;
+
+/** A statement for each set of filters, so that each is planned for its own index. */
+function listBy({ status, to }: MessageFilters): ListStatement {
+  const given = (['to', 'status'] as const).filter((field) => (field === 'to' ? to : status) !== null);
+  const conditions = given.map((field, index) => `AND message."${field}" = $${index + 8}`).join(' ');
+  return {
+    name: ['list_messages', ...given].join('_by_'),
+    text: `SELECT ${SUMMARY} FROM chat_messages AS message WHERE ${within('message', 'id')} ${conditions}
+           ORDER BY message.created_at DESC, message.id DESC LIMIT $7`,
+    values: given.map((field) => (field === 'to' ? to : status)),
+  };
+}
+
+function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListStatement {
+  return {
+    name: 'list_messages_by_tag',
+    text: `WITH entry AS MATERIALIZED (
+             SELECT message_id, created_at, row_number() OVER (ORDER BY created_at DESC, message_id DESC) = $12 AS is_last
+             FROM message_tags AS tag
+             WHERE ${within('tag', 'message_id')} AND name = $8 AND value = $9
+             ORDER BY created_at DESC, message_id DESC LIMIT $12
+           )
+           SELECT ${SUMMARY}, message.is_match, entry.is_last
+           FROM entry CROSS JOIN LATERAL (
+             SELECT *, ($10::text IS NULL OR status = $10) AND ($11::text IS NULL OR "to" = $11) AS is_match
+             FROM chat_messages WHERE id = entry.message_id OFFSET 0
+           ) AS message
+           WHERE message.is_match OR entry.is_last
+           ORDER BY entry.created_at DESC, entry.message_id DESC LIMIT $7`,
+    values: [name, value, status, to, TAGGED_ENTRIES],
+  };
+}
+
+/** Returns why a message could not be rescheduled or canceled. */
+export async function whyUnmovedMessage(
+  db: Db,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+): Promise<'not_found' | 'not_scheduled'> {
+  const found = await queryRow(db, {
+    name: 'why_unmoved_message',
+    text: `SELECT FROM chat_messages WHERE id = $1 AND org_id = $2 AND channel = $3`,
+    values: [id, orgId, channel],
+  });
+  return found ? 'not_scheduled' : 'not_found';
+}

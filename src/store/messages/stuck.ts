@@ -1,0 +1,59 @@
+import type { MessageChannel } from '../../domain/messages/message.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
+
+/** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
+export async function findUnreported(db: Db, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find_unreported_messages',
+    text: `SELECT id FROM chat_messages
+           WHERE look_at <= now() AND status = 'sent' AND provider_message_id IS NOT NULL ORDER BY look_at LIMIT $1`,
+    values: [limit],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Overdue messages without an outbox row. */
+export function findOverdueMessages(db: Db, limit: number): Promise<{ id: string; channel: MessageChannel }[]> {
+  return queryRows(db, {
+    name: 'find_overdue_messages',
+    text: `SELECT id, channel FROM chat_messages
+           WHERE look_at <= now() AND status IN ('queued', 'scheduled') AND id NOT IN (SELECT message_id FROM outbox)
+           ORDER BY look_at LIMIT $1`,
+    values: [limit],
+  });
+}
+
+/**
+ * Schedules the next check of messages, at twice the time for which they have been stuck: at most an hour later, or a day for
+ * messages that a provider accepted. These are not checked after three days.
+ */
+export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.query({
+    name: 'schedule_next_message_check',
+    text: `UPDATE chat_messages AS message
+           SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > message.last_event_at + interval '72 hours'
+                              THEN NULL ELSE now() + least(stuck.since, stuck.most) END
+           FROM (
+             SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
+                    now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
+             FROM (SELECT *, status NOT IN ('queued', 'scheduled') AS taken
+                   FROM chat_messages WHERE id = ANY ($1) AND look_at IS NOT NULL) AS looked_at
+           ) AS stuck
+           WHERE message.id = stuck.id`,
+    values: [ids],
+  });
+}
+
+/** Starts new workflows for messages that are still to be sent. @returns their ids */
+export async function putBackMessages(db: Db, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ message_id: string }>({
+    name: 'put_back_messages',
+    text: `WITH open AS MATERIALIZED (
+             SELECT id FROM chat_messages WHERE id = ANY ($1) AND status IN ('queued', 'scheduled') ORDER BY id FOR UPDATE
+           )
+           INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM open RETURNING message_id`,
+    values: [ids],
+  });
+  return rows.map(({ message_id }) => message_id);
+}

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { projectMessageReports } from '../projection/messages.ts';
+import type { ChatProvider } from '../providers/chat-provider.ts';
+import { findMessages, type SendingNumber, type StoredMessage } from '../store/messages/delivery.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import {
+  findOverdueMessages,
+  findUnreported,
+  putBackMessages,
+  scheduleNextMessageCheck,
+} from '../store/messages/stuck.ts';
+import { rescued } from '../telemetry/topics.ts';
+import { toStep, type UpkeepStep } from './task.ts';
+import type { Workflows } from './workflow-state.ts';
+
+/** The dependencies of the maintenance tasks for chat-app messages. */
+export interface ChatUpkeepDeps {
+  readonly pool: Pool;
+  readonly providerOf: (number: SendingNumber) => ChatProvider;
+  /** The time between two requests to a provider; 100 ms by default. */
+  readonly requestIntervalMs?: number;
+  readonly workflows: Workflows;
+  readonly log: Logger;
+}
+
+/** Messages per step whose reports are fetched. */
+const REPORTS_PER_STEP = 100;
+const REQUEST_INTERVAL_MS = 100;
+/** Messages per step whose workflows are looked up. */
+const OVERDUE_PER_STEP = 200;
+
+/** Maintenance tasks that recover lost provider reports and lost workflows. */
+export function makeChatUpkeep(deps: ChatUpkeepDeps) {
+  return {
+    /** Fetches the status of messages for which a report from Twilio is overdue. */
+    async reconcileChats(): Promise<UpkeepStep> {
+      const { pool, log, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
+      const ids = await findUnreported(pool, REPORTS_PER_STEP);
+      let asked = 0;
+      try {
+        for (const message of await findMessages(pool, ids)) {
+          asked++;
+          await Promise.all([fetchReport(deps, message), sleep(requestIntervalMs)]);
+        }
+      } finally {
+        // Also after a failure, so that the message does not block the others in the next step.
+        await scheduleNextMessageCheck(pool, ids);
+        if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
+      }
+      return toStep(ids.length, REPORTS_PER_STEP);
+    },
+
+    /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */
+    async putBackOverdueChats(): Promise<UpkeepStep> {
+      const { pool, workflows, log } = deps;
+      const overdue = await findOverdueMessages(pool, OVERDUE_PER_STEP);
+      for (const { id, channel: kind } of overdue) {
+        const state = await workflows.describe(id);
+        if (state === 'running') continue;
+        if (state === 'idle' || state === 'failing') await workflows.terminate(id, 'replaced by upkeep: no progress');
+        const open = await putBackMessages(pool, [id]);
+        if (open.length === 0) continue;
+        rescued.publish({ kind, state, count: open.length });
+        log.warn({ message: id, state }, 'started a new workflow for an overdue message');
+      }
+      await scheduleNextMessageCheck(
+        pool,
+        overdue.map(({ id }) => id),
+      );
+      return toStep(overdue.length, OVERDUE_PER_STEP);
+    },
+  };
+}
+
+/** Catches errors, so that one unreachable provider does not block the messages of other numbers. */
+async function fetchReport({ pool, providerOf, log }: ChatUpkeepDeps, message: StoredMessage): Promise<void> {
+  const { id, number, provider_message_id: providerMessageId } = message;
+  if (!number || providerMessageId === null) return;
+  const provider = providerOf(number);
+  try {
+    const report = await provider.report?.(message, providerMessageId);
+    if (report) await projectMessageReports(pool, provider.name, [{ ...report, messageId: id }]);
+  } catch (error) {
+    log.warn(
+      { message: id, provider: provider.name, reason: (error as Error).message },
+      'could not fetch message status from provider',
+    );
+  }
+}

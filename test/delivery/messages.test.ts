@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
+import { describe, test } from 'node:test';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { makeMessageActivities } from '../../activities/index.ts';
+import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
+import { cancelMessage, rescheduleMessage } from '../../src/intake/messages.ts';
+import { projectMessageReports } from '../../src/projection/messages.ts';
+import type { ChatReport } from '../../src/providers/chat-provider.ts';
+import { deleteNumber } from '../../src/store/chat/numbers.ts';
+import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { chatHarness, deliverChat, ScriptedChat } from './chat-harness.ts';
+
+const { pool, orgId } = await organizationFixture(8);
+
+/** A message from a number of a provider of its own. */
+async function accepted(name: 'twilio' | 'meta' = 'twilio', settings: Partial<MessageDeps> = {}) {
+  const number = await connect(pool, orgId, name);
+  const id = await acceptText(pool, orgId, number.number);
+  const provider = new ScriptedChat(name);
+  return { id, number, provider, ...chatHarness(pool, provider, settings) };
+}
+
+function reportOf(id: string, change: ChatReport['change'], providerMessageId: string): ChatReport {
+  return { change, messageId: id, providerMessageId, dedupeKey: `${providerMessageId} ${change}` };
+}
+
+describe('a message is handed over', () => {
+  test('with all fields, and is sent', async () => {
+    const { id, number, provider, deliver, outcomes } = await accepted();
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
+    const { status, provider_message_id, look_in } = await chatRow(pool, id);
+    assert.deepEqual([status, provider_message_id, look_in], ['sent', 'twilio 1', 2]);
+    assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent']);
+    assert.deepEqual(await outcomes(id), ['sent']);
+    const { from, to, type, content } = provider.given[0] ?? {};
+    assert.deepEqual([from, to, type, content?.text], [number.number, TO, 'text', 'Hello']);
+  });
+
+  test('once by repeated and by concurrent deliveries', async () => {
+    const { id, provider, deliver } = await accepted();
+    await deliver(id);
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
+    assert.equal(provider.took.length, 1);
+    const { id: other, ...workers } = await accepted();
+    await Promise.all(Array.from({ length: 6 }, () => workers.deliver(other)));
+    assert.equal(workers.provider.took.length, 1);
+  });
+
+  test('not after its claim has expired', async (t) => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    const real = performance.now.bind(performance);
+    // The clock advances by 21 s between any two readings.
+    let readings = 0;
+    t.mock.method(performance, 'now', () => real() + 21_000 * ++readings);
+    assert.equal((await deliver(id)).state, 'again');
+    t.mock.restoreAll();
+    assert.equal(provider.given.length, 0);
+    assert.deepEqual(await outcomes(id), ['again']);
+  });
+
+  test('without its text and number in the log', async () => {
+    const { id, provider, deliver, lines } = await accepted();
+    provider.acts.push({ kind: 'refused', detail: `The number ${TO} is unknown.`, code: '63024' });
+    await deliver(id);
+    assert.match(lines.join(''), /63024/);
+    assert.doesNotMatch(lines.join(''), /Hello|4915123456789/);
+  });
+});
+
+describe('an answer of the chat-app provider:', () => {
+  test('refused for good: failed at once, with its code', async () => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    provider.acts.push({ kind: 'refused', detail: 'Twilio refused it: no.', code: '63016' });
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed', provider: 'twilio' });
+    const { status, error, error_code, look_in } = await chatRow(pool, id);
+    assert.deepEqual([status, error, error_code, look_in], ['failed', 'Twilio refused it: no.', '63016', null]);
+    assert.deepEqual(await outcomes(id), ['refused']);
+    assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
+  });
+
+  test('busy: retried by policy, or when the provider says', async () => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', after: 7_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.' });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', afterMs: 7_000 });
+    assert.equal((await deliver(id)).state, 'ended');
+    assert.deepEqual(await outcomes(id), ['again', 'again', 'sent']);
+  });
+
+  test('our account: retried in a minute, and logged as an error', async () => {
+    const { id, provider, deliver, lines } = await accepted();
+    provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', afterMs: 60_000 });
+    assert.match(lines.join(''), /"level":50.*refused our account/);
+  });
+
+  test('a NUL and a long text: stored without NUL and cut', async () => {
+    const { id, provider, deliver } = await accepted();
+    provider.acts.push({ kind: 'refused', detail: `a\0b${'x'.repeat(5_000)}`, code: '1\0' });
+    await deliver(id);
+    const { error, error_code } = await chatRow(pool, id);
+    assert.deepEqual([error?.slice(0, 3), error?.length, error_code], ['abx', 2_000, '1']);
+  });
+});
+
+describe('a message that cannot be sent fails at once', () => {
+  test('because its provider cannot carry it', async () => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    provider.refuses = () => 'Twilio carries at most 1,600 characters.';
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
+    assert.equal((await chatRow(pool, id)).error, 'Twilio carries at most 1,600 characters.');
+    assert.deepEqual(await outcomes(id), []);
+    assert.equal(provider.given.length, 0);
+  });
+
+  test('because its number is disconnected', async () => {
+    const { id, number, deliver } = await accepted();
+    await deleteNumber(pool, orgId, number.id);
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
+    assert.match((await chatRow(pool, id)).error ?? '', /not connected any more/);
+  });
+});
+
+describe('an ambiguous call of a chat-app message', () => {
+  test('is found at Twilio and not sent again', async () => {
+    const { id, provider, deliver, die, outcomes } = await accepted();
+    await die(id, true);
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
+    assert.equal(provider.took.length, 1);
+    assert.equal(provider.given.length, 0);
+    assert.equal((await chatRow(pool, id)).provider_message_id, 'twilio 1');
+    assert.deepEqual(await outcomes(id), ['sent']);
+  });
+
+  test('is sent again after two "not found" of Twilio, a minute apart', async () => {
+    const { id, provider, deliver, die, age, outcomes } = await accepted();
+    await die(id, false);
+    assert.equal((await deliver(id)).state, 'again');
+    assert.deepEqual(await deliver(id), {
+      state: 'again',
+      reason: 'The provider may not have it; it is asked once more.',
+      afterMs: 60_000,
+    });
+    assert.equal(provider.given.length, 0);
+    await age(id, 61);
+    assert.equal((await deliver(id)).state, 'ended');
+    assert.equal(provider.took.length, 1);
+    assert.deepEqual(await outcomes(id), ['lost', 'sent']);
+  });
+
+  test('waits while Twilio cannot be asked', async () => {
+    const { id, provider, deliver, die, outcomes } = await accepted();
+    await die(id, true);
+    provider.find = () => Promise.reject(new Error('away'));
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'The provider cannot be asked now.' });
+    assert.deepEqual(await outcomes(id), [null]);
+  });
+
+  test('at Twilio, a match that is recorded for another message does not count', async () => {
+    const { id, number, provider, deliver, die, deps } = await accepted();
+    const twin = await acceptText(pool, orgId, number.number);
+    await chatHarness(pool, provider, deps).deliver(twin);
+    await die(id, false);
+    // Twilio's list contains the same text to the same number of another message.
+    provider.find = async (_message, _since, isAnothers) =>
+      (await isAnothers?.('twilio 1')) === true ? undefined : 'twilio 1';
+    assert.equal((await deliver(id)).state, 'again');
+  });
+
+  test('at Meta, waits a minute for a report', async () => {
+    const { id, provider, deliver, die } = await accepted('meta');
+    await die(id, true);
+    const result = await deliver(id);
+    assert.ok(result.state === 'again' && (result.afterMs ?? 0) > 30_000 && (result.afterMs ?? 0) <= 60_000);
+    await projectMessageReports(pool, 'meta', [reportOf(id, 'delivered', 'meta 1')]);
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'delivered', provider: 'meta' });
+    assert.equal(provider.took.length, 1);
+    assert.equal((await chatRow(pool, id)).provider_message_id, 'meta 1');
+  });
+
+  test('is sent again at most once at Meta, then fails with the reason', async () => {
+    const { id, provider, deliver, age, outcomes, lines } = await accepted('meta');
+    for (let round = 0; round < 4; round++) {
+      provider.acts.push((message) => {
+        provider.take(message);
+        return { kind: 'unknown', detail: 'No answer.' };
+      });
+      await deliver(id);
+      await age(id, 61);
+    }
+    assert.equal(provider.took.length, 2);
+    assert.deepEqual(await outcomes(id), ['risked', 'unknown']);
+    const { status, error } = await chatRow(pool, id);
+    assert.equal(status, 'failed');
+    assert.match(error ?? '', /may have been delivered.*sent again once/);
+    assert.match(lines.join(''), /cannot be looked up/);
+  });
+
+  test('gives a message at Meta up when its attempts are used up, although the last one is ambiguous', async () => {
+    const { id, provider, deps, deliver, age } = await accepted('meta', { ambiguousSendMaxRepeats: 10 });
+    const activities = makeMessageActivities(deps);
+    const giveUp = () => activities.giveUpChat({ id, maximumAttempts: 2 });
+    for (let n = 0; n < 2; n++) {
+      assert.equal(await giveUp(), 'queued');
+      provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
+      await deliver(id);
+      await age(id, 61);
+    }
+    assert.equal(await giveUp(), 'failed');
+  });
+
+  test('at Meta, fails after a minute when AMBIGUOUS_SEND is fail', async () => {
+    const { id, provider, deliver, die, age, outcomes } = await accepted('meta', { ambiguousSend: 'fail' });
+    await die(id, true);
+    await age(id, 61);
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
+    assert.equal(provider.took.length, 1);
+    assert.deepEqual(await outcomes(id), ['unknown']);
+    assert.match((await chatRow(pool, id)).error ?? '', /may have taken it/);
+    await projectMessageReports(pool, 'meta', [reportOf(id, 'delivered', 'meta 1')]);
+    const { status, error } = await chatRow(pool, id);
+    assert.deepEqual([status, error], ['delivered', null], 'the truth is shown when it comes');
+  });
+});
+
+describe('a scheduled chat-app message', () => {
+  async function scheduled(inMs: number) {
+    const number = await connect(pool, orgId);
+    const provider = new ScriptedChat();
+    const at = new Date(Date.now() + inMs).toISOString();
+    const id = await acceptText(pool, orgId, number.number, {}, at);
+    return { id, provider, at, ...chatHarness(pool, provider) };
+  }
+
+  test('waits until it is due by the database’s clock, then is claimed and sent', async () => {
+    const { id, provider, at, deliver } = await scheduled(3_600_000);
+    const early = await deliver(id);
+    assert.ok(early.state === 'waiting' && early.inMs > 3_500_000 && early.dueAt === at && early.version === 0);
+    assert.equal(provider.given.length, 0);
+    await pool.query(`UPDATE chat_messages SET scheduled_at = now() WHERE id = $1`, [id]);
+    assert.equal((await deliver(id)).state, 'ended');
+    assert.equal((await chatRow(pool, id)).status, 'sent');
+    assert.deepEqual(await chatTimeline(pool, id), ['scheduled', 'sent']);
+  });
+
+  test('is sent at its new time only, and not after it was canceled', async () => {
+    const { id, provider, deps, deliver } = await scheduled(3_600_000);
+    const intake = { pool, wakeRelay: () => undefined };
+    const later = new Date(Date.now() + 7_200_000).toISOString();
+    assert.equal((await rescheduleMessage(intake, orgId, 'chatapp', id, later)).scheduled_at, later);
+    await pool.query(`UPDATE chat_messages SET scheduled_at = now() WHERE id = $1`, [id]);
+    assert.equal((await deliver(id)).state, 'waiting', 'version 0 is not the latest');
+    await pool.query(`UPDATE chat_messages SET scheduled_at = now() + interval '1 hour' WHERE id = $1`, [id]);
+    await cancelMessage(intake, orgId, 'chatapp', id);
+    assert.deepEqual(await deliverChat(deps, id, 1), { state: 'ended', status: 'canceled' });
+    assert.equal(provider.given.length, 0);
+    assert.deepEqual(await chatTimeline(pool, id), ['scheduled', 'rescheduled', 'canceled']);
+    await assert.rejects(cancelMessage(intake, orgId, 'chatapp', id), { code: 'not_scheduled' });
+  });
+
+  test('cannot be rescheduled once it is claimed', async () => {
+    const { id, provider, deliver } = await scheduled(3_600_000);
+    await pool.query(`UPDATE chat_messages SET scheduled_at = now() WHERE id = $1`, [id]);
+    provider.acts.push(async () => {
+      const later = new Date(Date.now() + 7_200_000).toISOString();
+      const moving = rescheduleMessage({ pool, wakeRelay: () => undefined }, orgId, 'chatapp', id, later);
+      await assert.rejects(moving, { code: 'not_scheduled' });
+      return { kind: 'sent', messageId: 'twilio 1' };
+    });
+    assert.equal((await deliver(id)).state, 'ended');
+  });
+});
+
+describe('a number that sends as fast as it may', () => {
+  test('delays a message until its slot', async () => {
+    const waits = [30, 0];
+    const { id, provider, deliver } = await accepted('twilio', { pace: { reserve: () => waits.shift() ?? 0 } });
+    assert.equal((await deliver(id)).state, 'ended');
+    assert.equal(provider.took.length, 1);
+    assert.equal(waits.length, 0);
+  });
+
+  test('postpones a message with a long wait, without an attempt', async () => {
+    const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
+    const reason = 'Its number sends as fast as it may.';
+    assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000 });
+    assert.equal(provider.given.length, 0);
+    assert.deepEqual(await outcomes(id), []);
+  });
+});
+
+describe('the activities', () => {
+  test('throw NotTaken without the recipient, with the time of the retry', async () => {
+    const { id, provider, deps } = await accepted();
+    provider.acts.push({ kind: 'busy', detail: `${TO} is busy.`, after: 90_000 });
+    const activities = makeMessageActivities(deps);
+    const attempt = () => new MockActivityEnvironment().run(() => activities.deliverChat({ id, version: 0 }));
+    await assert.rejects(attempt(), {
+      type: 'NotTaken',
+      message: '+491***89 is busy.',
+      nextRetryDelay: 90_000,
+    });
+    assert.deepEqual(await attempt(), { id, state: 'ended', status: 'sent', provider: 'twilio' });
+  });
+
+  test('fail a message when its attempts are used up, with the last answer and its code', async () => {
+    const { id, provider, deps, deliver } = await accepted();
+    const activities = makeMessageActivities(deps);
+    const giveUp = () => activities.giveUpChat({ id, maximumAttempts: 2 });
+    assert.equal(await giveUp(), 'queued');
+    for (let i = 0; i < 2; i++) {
+      provider.acts.push({ kind: 'busy', detail: 'Busy.', code: '63018' });
+      assert.equal(await giveUp(), 'queued');
+      await deliver(id);
+    }
+    assert.equal(await giveUp(), 'failed');
+    assert.equal(await giveUp(), 'failed');
+    const { error, error_code } = await chatRow(pool, id);
+    assert.deepEqual([error, error_code], ['Busy. Given up after 2 attempts.', '63018']);
+    assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
+  });
+
+  test('do not fail a message that was reported meanwhile', async () => {
+    const { id, deps } = await accepted();
+    await projectMessageReports(pool, 'twilio', [reportOf(id, 'read', 'SM1')]);
+    assert.equal(await makeMessageActivities(deps).giveUpChat({ id, maximumAttempts: 1 }), 'read');
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { CHAT_STATUSES } from '../../src/domain/chat/chat.ts';
+import type { MessageChannel, MessageStatus } from '../../src/domain/messages/message.ts';
+import {
+  MESSAGE_CHANGES,
+  type MessageChange,
+  messageTransition,
+  nextMessageStatus,
+  REPORTED_CHANGES,
+} from '../../src/domain/messages/states.ts';
+import { SMS_STATUSES } from '../../src/domain/sms/sms.ts';
+
+const STATUSES: Readonly<Record<MessageChannel, readonly MessageStatus[]>> = {
+  chatapp: CHAT_STATUSES,
+  sms: SMS_STATUSES,
+};
+
+type Effects = Partial<Record<MessageStatus, MessageStatus | 'noted'>>;
+
+const OWN: Partial<Record<MessageChange, Effects>> = {
+  rescheduled: { scheduled: 'scheduled' },
+  canceled: { scheduled: 'canceled' },
+  claimed: { scheduled: 'queued' },
+  suppressed: { queued: 'suppressed' },
+  failed: { queued: 'failed' },
+};
+
+/** What each change makes of a status. A status that is missing does not change, and the timeline has no event. */
+const EXPECTED: Readonly<Record<MessageChannel, Partial<Record<MessageChange, Effects>>>> = {
+  chatapp: {
+    ...OWN,
+    sent: { queued: 'sent', sent: 'noted', failed: 'noted', delivered: 'noted', read: 'noted' },
+    delivered: { queued: 'delivered', sent: 'delivered', failed: 'delivered', delivered: 'noted', read: 'noted' },
+    read: { queued: 'read', sent: 'read', failed: 'read', delivered: 'read', read: 'noted' },
+    failureReported: { queued: 'failed', sent: 'failed', failed: 'noted', delivered: 'noted', read: 'noted' },
+  },
+  sms: {
+    ...OWN,
+    sent: { queued: 'sent', sent: 'noted', failed: 'noted', undelivered: 'noted', delivered: 'noted' },
+    failureReported: { queued: 'failed', sent: 'failed', failed: 'noted', undelivered: 'noted', delivered: 'noted' },
+    undelivered: {
+      queued: 'undelivered',
+      sent: 'undelivered',
+      failed: 'undelivered',
+      undelivered: 'noted',
+      delivered: 'noted',
+    },
+    delivered: {
+      queued: 'delivered',
+      sent: 'delivered',
+      failed: 'delivered',
+      undelivered: 'delivered',
+      delivered: 'noted',
+    },
+  },
+};
+
+for (const channel of ['chatapp', 'sms'] as const) {
+  describe(`states of a message by ${channel}`, () => {
+    for (const change of MESSAGE_CHANGES) {
+      for (const status of STATUSES[channel]) {
+        const expected = EXPECTED[channel][change]?.[status];
+        it(`${change} finds ${status}: ${expected ?? 'nothing'}`, () => {
+          const transition = messageTransition(channel, change);
+          const next = expected === undefined || expected === 'noted' ? status : expected;
+          assert.equal(nextMessageStatus(status, transition), next);
+          assert.equal(transition.from.includes(status), expected !== undefined && expected !== 'noted');
+          assert.equal(transition.noted.includes(status), expected === 'noted');
+        });
+      }
+    }
+
+    it('a late report never lowers the state, and the order of reports decides nothing', () => {
+      const reports = fc.array(fc.constantFrom(...REPORTED_CHANGES), { maxLength: 8 });
+      const after = (changes: readonly MessageChange[]) =>
+        changes.reduce<MessageStatus>((status, change) => {
+          return nextMessageStatus(status, messageTransition(channel, change));
+        }, 'queued');
+      fc.assert(
+        fc.property(
+          reports.chain((changes) =>
+            fc.tuple(fc.constant(changes), fc.shuffledSubarray(changes, { minLength: changes.length })),
+          ),
+          ([changes, shuffled]) => {
+            assert.equal(after(shuffled), after(changes));
+            assert.equal(after([...changes, ...shuffled]), after(changes));
+          },
+        ),
+      );
+    });
+  });
+}

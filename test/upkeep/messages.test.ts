@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { makeChatUpkeep } from '../../src/upkeep/messages.ts';
+import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
+import { projectMessages, projectMessageReports } from '../../src/projection/messages.ts';
+import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { acceptText, chatRow, connect } from '../store/chats.ts';
+import { organization } from '../store/mail.ts';
+import { useDatabase } from '../support/database.ts';
+import { ScriptedChat } from '../delivery/chat-harness.ts';
+import { fakeWorkflows } from './workflows.ts';
+
+const { pool } = await useDatabase(5);
+const orgId = await organization(pool);
+const from = (await connect(pool, orgId)).number;
+beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
+
+function make(state: WorkflowState = 'missing') {
+  const provider = new ScriptedChat();
+  const { workflows, described, terminated } = fakeWorkflows({}, state);
+  const tasks = makeChatUpkeep({
+    pool,
+    providerOf: () => provider,
+    requestIntervalMs: 0,
+    workflows,
+    log: pino({ level: 'silent' }),
+  });
+  return {
+    provider,
+    described,
+    terminated,
+    reconcileChats: () => tasks.reconcileChats(),
+    putBackOverdueChats: () => tasks.putBackOverdueChats(),
+  };
+}
+
+/** Lets minutes pass for a message. */
+async function letPass(id: string, minutes: number): Promise<void> {
+  await pool.query(
+    `UPDATE chat_messages SET created_at = created_at - $2::float8 * interval '1 minute',
+       last_event_at = last_event_at - $2::float8 * interval '1 minute', look_at = look_at - $2::float8 * interval '1 minute'
+     WHERE id = $1`,
+    [id, minutes],
+  );
+}
+
+describe('messages without a report', () => {
+  /** A message that was sent so many minutes ago. @returns its id */
+  async function taken(minutes: number, provider: 'twilio' | 'meta' = 'twilio'): Promise<string> {
+    const id = await acceptText(pool, orgId, from);
+    await projectMessages(pool, 'sent', [{ id, provider, provider_message_id: `SM of ${id}`, dedupe_key: '' }]);
+    await letPass(id, minutes);
+    return id;
+  }
+
+  test('are looked up at Twilio after two minutes, and the report is applied', async () => {
+    const { provider, reconcileChats } = make();
+    await taken(1);
+    await taken(30, 'meta');
+    await acceptText(pool, orgId, from);
+    const id = await taken(3);
+    provider.reportOf = (messageId) => {
+      assert.equal(messageId, `SM of ${id}`);
+      return { change: 'delivered', messageId: id, providerMessageId: messageId, dedupeKey: `${messageId} delivered` };
+    };
+    assert.deepEqual(await reconcileChats(), { done: 1, next: null });
+    const { status, look_in } = await chatRow(pool, id);
+    assert.deepEqual([status, look_in], ['delivered', null]);
+    assert.deepEqual(await reconcileChats(), { done: 0, next: null });
+    assert.equal(provider.asked, 1);
+  });
+
+  test('are looked up less and less often, for three days', async () => {
+    const { provider, reconcileChats } = make();
+    const id = await taken(2);
+    const waits: (number | null)[] = [];
+    for (;;) {
+      await letPass(id, 0.1);
+      assert.equal((await reconcileChats()).done, 1);
+      const { look_in } = await chatRow(pool, id);
+      waits.push(look_in);
+      if (look_in === null) break;
+      await letPass(id, look_in - 1);
+      assert.equal((await reconcileChats()).done, 0);
+      await letPass(id, 1.5);
+    }
+    assert.deepEqual(waits.slice(0, 4), [2, 5, 10, 21]);
+    assert.ok(Math.max(...waits.map(Number)) <= 1_440);
+    assert.equal(provider.asked, waits.length);
+    assert.ok(waits.length < 20, `${waits.length} questions`);
+  });
+
+  test('whose lookup fails do not block others', async () => {
+    const { provider, reconcileChats } = make();
+    const [first, second] = [await taken(4), await taken(3)];
+    provider.reportOf = (messageId) => {
+      if (messageId.endsWith(first)) throw new Error('not now');
+      return { change: 'read', messageId: second, providerMessageId: messageId, dedupeKey: `${messageId} read` };
+    };
+    assert.deepEqual(await reconcileChats(), { done: 2, next: null });
+    assert.equal((await chatRow(pool, second)).status, 'read');
+    assert.ok(((await chatRow(pool, first)).look_in ?? 0) >= 3, 'deferred like others');
+  });
+});
+
+describe('overdue messages', () => {
+  /** A message that was accepted so many minutes ago, without an outbox row. */
+  async function left(minutes: number): Promise<string> {
+    const id = await acceptText(pool, orgId, from);
+    await pool.query('DELETE FROM outbox');
+    await letPass(id, minutes);
+    return id;
+  }
+
+  test('get a new workflow after ten minutes when theirs is missing', async () => {
+    const { described, putBackOverdueChats } = make();
+    const id = await left(11);
+    await left(9);
+    assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
+    assert.deepEqual(described, [id]);
+    await transaction(pool, async (client) => {
+      const rows = await lockMessageRows(client, 10);
+      assert.deepEqual(
+        rows.map((row) => [row.message_id, row.action, row.open]),
+        [[id, 'message_again', true]],
+      );
+      await deleteOutbox(
+        client,
+        rows.map((row) => row.id),
+      );
+    });
+    assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'checked again later');
+  });
+
+  for (const state of ['failing', 'idle'] as const) {
+    test(`get a new workflow when theirs is ${state}, which is terminated`, async () => {
+      const { terminated, putBackOverdueChats } = make(state);
+      const id = await left(11);
+      assert.deepEqual(await putBackOverdueChats(), { done: 1, next: null });
+      assert.deepEqual(terminated, [id]);
+      const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+      assert.deepEqual(rows, [{ message_id: id, action: 'message_again' }]);
+    });
+  }
+
+  test('are left alone with a running workflow, an outbox row or a report', async () => {
+    const { putBackOverdueChats } = make('running');
+    await left(30);
+    assert.equal((await putBackOverdueChats()).done, 1);
+    const waiting = await acceptText(pool, orgId, from);
+    await letPass(waiting, 30);
+    const reported = await acceptText(pool, orgId, from);
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [reported]);
+    await letPass(reported, 30);
+    const report = { change: 'sent', messageId: reported, providerMessageId: 'SM1', dedupeKey: 'SM1 sent' } as const;
+    await projectMessageReports(pool, 'twilio', [report]);
+    assert.equal((await putBackOverdueChats()).done, 0);
+    const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+    assert.deepEqual(rows, [{ message_id: waiting, action: 'message' }]);
+  });
+});

@@ -1,0 +1,112 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { Delivery, EmailActivities, MessageActivities } from '../../activities/index.ts';
+import type { DeliveryStatus, Member } from '../../src/delivery/contract.ts';
+
+/** One message as Postgres would hold it. */
+interface Row {
+  status: DeliveryStatus;
+  version: number;
+  /** Unix milliseconds of Temporal's clock. */
+  dueAt: number;
+  attempts: number;
+  sentAt?: number;
+}
+
+/**
+ * Stands for Postgres and the provider in workflow tests: the same rules as the activities' SQL, over a map, on the
+ * time-skipping server's clock.
+ */
+export class FakeMessages {
+  readonly rows = new Map<string, Row>();
+  /** What the provider does at each attempt; "take" when there is none left. */
+  readonly answers: ('take' | 'busy' | { busyFor: number } | 'crash')[] = [];
+  readonly now: () => Promise<number>;
+  /** Runs inside an attempt, before the claim. */
+  beforeClaim: (id: string) => void = () => undefined;
+  /** Runs inside an attempt, after the provider took the message. */
+  afterSend: (id: string) => Promise<void> = async () => undefined;
+
+  constructor(now: () => Promise<number>) {
+    this.now = now;
+  }
+
+  accept(id: string, dueAt: number | null): void {
+    this.rows.set(id, { status: dueAt === null ? 'queued' : 'scheduled', version: 0, dueAt: dueAt ?? 0, attempts: 0 });
+  }
+
+  /** What the API does; answers as it would. */
+  reschedule(id: string, dueAt: number): boolean {
+    const row = this.row(id);
+    if (row.status !== 'scheduled') return false;
+    row.dueAt = dueAt;
+    row.version++;
+    return true;
+  }
+
+  cancel(id: string): boolean {
+    const row = this.row(id);
+    if (row.status !== 'scheduled') return false;
+    row.status = 'canceled';
+    return true;
+  }
+
+  row(id: string): Row {
+    const row = this.rows.get(id);
+    if (!row) throw new Error(`no message ${id}`);
+    return row;
+  }
+
+  private readonly steps = {
+    deliver: async ({ id, version }: Member): Promise<Delivery> => {
+      this.beforeClaim(id);
+      const row = this.row(id);
+      const now = await this.now();
+      if (row.status === 'scheduled') {
+        if (row.version !== version || row.dueAt > now) {
+          const inMs = Math.max(0, row.dueAt - now);
+          return { id, state: 'waiting', version: row.version, dueAt: new Date(row.dueAt).toISOString(), inMs };
+        }
+        row.status = 'queued';
+      }
+      if (row.status !== 'queued') return { id, state: 'ended', status: row.status };
+      const answer = this.answers.shift() ?? 'take';
+      if (answer === 'crash') throw new Error('the database is away');
+      row.attempts++;
+      if (answer === 'take') {
+        row.status = 'sent';
+        row.sentAt = now;
+        await this.afterSend(id);
+        return { id, state: 'ended', status: 'sent', provider: 'postmark' };
+      }
+      throw ApplicationFailure.create({
+        type: 'NotTaken',
+        message: 'busy',
+        ...(answer !== 'busy' && { nextRetryDelay: answer.busyFor }),
+      });
+    },
+    giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }) => {
+      const row = this.row(id);
+      if (row.status === 'queued' && row.attempts >= maximumAttempts) row.status = 'failed';
+      return row.status;
+    },
+    cancel: async ({ id }: { id: string }) => {
+      this.cancel(id);
+      return this.row(id).status;
+    },
+  };
+
+  readonly activities: EmailActivities = {
+    deliverEmail: this.steps.deliver,
+    giveUpEmail: this.steps.giveUp,
+    cancelEmail: this.steps.cancel,
+  };
+
+  readonly messageActivities: MessageActivities = {
+    deliverChat: this.steps.deliver,
+    giveUpChat: this.steps.giveUp,
+    cancelChat: this.steps.cancel,
+    deliverSms: this.steps.deliver,
+    giveUpSms: this.steps.giveUp,
+    cancelSms: this.steps.cancel,
+  };
+}

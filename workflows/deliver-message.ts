@@ -1,0 +1,149 @@
+import {
+  ActivityFailure,
+  CancellationScope,
+  condition,
+  defineSignal,
+  isCancellation,
+  patched,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { Delivery, EmailActivities, MessageActivities } from '../activities/index.ts';
+import type { DeliveryStatus } from '../src/delivery/contract.ts';
+import type { RetryPolicy } from '../src/domain/email/retry.ts';
+import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
+import { PROVIDER } from './search-attributes.ts';
+
+/** When a message is due: a time of a certain `schedule_version`, or immediately. */
+export interface Schedule {
+  readonly version: number;
+  /** UTC with milliseconds, or null for immediately. */
+  readonly dueAt: string | null;
+}
+
+/** One message, by its id, which is the workflow's id too. Without a schedule it is due immediately. */
+export interface DeliverMessage extends Partial<Schedule> {
+  readonly id: string;
+  readonly retry: RetryPolicy;
+}
+
+/** The message was given another time. A version that is not newer, and a payload that is no schedule, are ignored. */
+export const reschedule = defineSignal<[Schedule]>('reschedule');
+/** The message was canceled. */
+export const cancel = defineSignal('cancel');
+
+/** Patch id: a schedule that is ahead of Postgres gives way to Postgres's. */
+const POSTGRES_DECIDES = 'postgres-decides';
+
+type Activities = EmailActivities & MessageActivities;
+
+/** The end of the names of a channel's activities. */
+type Suffix = 'Email' | 'Chat' | 'Sms';
+
+export const deliverEmail = (message: DeliverMessage) => deliverMessage('email', 'Email', message);
+export const deliverChat = (message: DeliverMessage) => deliverMessage('chat', 'Chat', message);
+export const deliverSms = (message: DeliverMessage) => deliverMessage('chat', 'Sms', message);
+
+/**
+ * Delivers one message from its acceptance to its end at the provider. Postgres decides what happens; this waits: until
+ * the message is due, and between attempts. Reschedule, cancel and a cancellation from Temporal's own tools wake it.
+ * @returns the status in which the message was left
+ */
+async function deliverMessage(
+  taskQueue: string,
+  suffix: Suffix,
+  { id, retry, version: firstVersion = 0, dueAt: firstDueAt = null }: DeliverMessage,
+): Promise<DeliveryStatus> {
+  // Bookkeeping in Postgres: repeated until the database is there, for as long as that takes.
+  const bookkeeping = proxyActivities<Activities>({
+    taskQueue,
+    startToCloseTimeout: '1 minute',
+    retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  });
+  let schedule: Schedule = { version: firstVersion, dueAt: firstDueAt };
+  let canceled = false;
+  setHandler(reschedule, (next: unknown) => {
+    if (isSchedule(next) && next.version > schedule.version) schedule = next;
+  });
+  setHandler(cancel, () => {
+    canceled = true;
+  });
+
+  let atLeast = 0;
+  let isRepeated = false;
+  for (;;) {
+    try {
+      await due();
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      canceled = true;
+    }
+    if (canceled) {
+      const status = await CancellationScope.nonCancellable(() => bookkeeping[`cancel${suffix}`]({ id }));
+      if (status !== 'queued') return status;
+    }
+    const { version } = schedule;
+    const delivery = await CancellationScope.nonCancellable(() => attempt({ id, version }));
+    if (delivery.state === 'ended') {
+      if (delivery.provider) upsertSearchAttributes([{ key: PROVIDER, value: delivery.provider }]);
+      setCurrentDetails(`Ended: ${delivery.status}`);
+      return delivery.status;
+    }
+    if (delivery.version >= schedule.version) schedule = delivery;
+    // Only a signal that came during the attempt may know more than Postgres's answer.
+    else if (schedule.version === version && patched(POSTGRES_DECIDES)) schedule = delivery;
+    const isDue = delivery.inMs <= 0;
+    atLeast = isDue && isRepeated && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : delivery.inMs;
+    isRepeated = isDue;
+  }
+
+  /** Waits until the message is due at its latest time; `atLeast` when our clock runs ahead of Postgres's. */
+  async function due(): Promise<void> {
+    for (;;) {
+      const { version, dueAt } = schedule;
+      const wait = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), atLeast);
+      atLeast = 0;
+      if (canceled || wait <= 0) return;
+      setCurrentDetails(`Waiting until ${dueAt} (schedule version ${version})`);
+      const woken = await condition(() => canceled || schedule.version !== version, wait, {
+        summary: `until ${dueAt}`,
+      });
+      if (!woken) return;
+    }
+  }
+
+  /**
+   * Attempts the delivery under the retry policy. The policy counts every failure of the activity, also those that never
+   * reached a provider: giving up is left to the record of attempts, and starts a new round when some are left.
+   */
+  async function attempt(member: { id: string; version: number }): Promise<Delivery> {
+    setCurrentDetails('Sending');
+    const activities = proxyActivities<Activities>({
+      taskQueue,
+      // An SMTP server may take 10 minutes to reply, and recording the result as long; heartbeats find dead workers.
+      startToCloseTimeout: '25 minutes',
+      heartbeatTimeout: '15 seconds',
+      summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
+      retry: { ...retry, backoffCoefficient: 2 },
+    });
+    for (;;) {
+      try {
+        return await activities[`deliver${suffix}`](member);
+      } catch (error) {
+        if (!(error instanceof ActivityFailure)) throw error;
+        const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts: retry.maximumAttempts });
+        if (status !== 'queued') return { id, state: 'ended', status };
+      }
+    }
+  }
+}
+
+/** Signals can be sent by hand, with any payload: a handler that threw would fail the workflow task again and again. */
+function isSchedule(payload: unknown): payload is Schedule {
+  if (typeof payload !== 'object' || payload === null) return false;
+  const { version, dueAt } = payload as Partial<Record<keyof Schedule, unknown>>;
+  const isInstant = typeof dueAt === 'string' && !Number.isNaN(Date.parse(dueAt));
+  return Number.isSafeInteger(version) && (dueAt === null || isInstant);
+}
