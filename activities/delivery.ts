@@ -55,7 +55,11 @@ export function makeDeliveryActivities<C extends ClaimedMessage, T extends Attem
      */
     giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<DeliveryStatus> => {
       const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
-      if (status !== 'queued') deps.log.warn({ message: id, status, maximumAttempts }, `${channel.kind} given up`);
+      if (status !== 'queued')
+        deps.log.warn(
+          { [channel.kind === 'email' ? 'email' : 'message']: id, status, maximumAttempts },
+          `${channel.kind} given up`,
+        );
       await onEnded([id]);
       return status;
     },

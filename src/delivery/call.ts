@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { verdict } from '../domain/email/retry.ts';
+import { MESSAGE_NAMES } from '../domain/messages/message.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
@@ -126,6 +127,9 @@ export function retryResult(
   return { id, state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
 }
 
+/** What the log calls a message of each channel. */
+const NAMES: Readonly<Record<MessageKind, string>> = { email: 'email', ...MESSAGE_NAMES };
+
 /** Logs one line per call with the number of messages per outcome; with several messages, one line each at level debug. */
 function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): void {
   const [first] = answers as [Answer];
@@ -137,12 +141,12 @@ function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): vo
   const line = {
     call: first.message.call,
     provider: first.message.provider.name,
-    [`${kind}s`]: answers.length,
+    [kind === 'email' ? 'emails' : 'messages']: answers.length,
     outcomes: Object.fromEntries(tally(kinds)),
     ms: Math.round(performance.now() - first.message.claimedAt),
   };
   if (kinds.includes('account')) log.error(line, 'provider refused our account');
-  else log.info(line, `${kind}s handed to a provider`);
+  else log.info(line, `${NAMES[kind]}s handed to a provider`);
   for (const answer of answers) logAnswer(log, kind, 'debug', answer);
 }
 
@@ -160,5 +164,5 @@ function logAnswer(log: Logger, kind: MessageKind, level: 'info' | 'debug', answ
     ms: Math.round(performance.now() - claimedAt),
   };
   if (answer.kind === 'account' && level === 'info') log.error(line, 'provider refused our account');
-  else log[level](line, `${kind} handed to a provider`);
+  else log[level](line, `${NAMES[kind]} handed to a provider`);
 }

@@ -160,7 +160,8 @@ async function traced(tracer: Tracer | undefined, row: OutboxRow, send: () => Pr
     return tracer.span('start group', { kind: 'producer', ...origin, attributes: { ...attributes, ...members } }, send);
   }
   if (!('traceparent' in row) || row.traceparent === null) return send();
-  return tracer.span(`${row.action} message`, { kind: 'producer', parent: row.traceparent, attributes }, send);
+  const request = isAboutMessage(row) ? MESSAGE_REQUESTS[row.action] : row.action;
+  return tracer.span(`${request} message`, { kind: 'producer', parent: row.traceparent, attributes }, send);
 }
 
 async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
@@ -199,6 +200,14 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
 }
+
+/** What a row about a message requests, as spans name it. */
+const MESSAGE_REQUESTS: Readonly<Record<MessageRow['action'], string>> = {
+  message: 'start',
+  message_again: 'start',
+  message_reschedule: 'reschedule',
+  message_cancel: 'cancel',
+};
 
 /** The workflow types of messages, by channel. */
 const WORKFLOWS = { chatapp: 'deliverChat', sms: 'deliverSms' } as const;

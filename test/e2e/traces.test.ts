@@ -128,7 +128,7 @@ test('traces', async (t) => {
   await t.test('of a chat-app message lead from the request to the provider', async () => {
     const { id } = await post('/v1/chatapp', { to: '+14165550177', text: 'canarytext' });
     const request = await find('the request', ({ attributes }) => attributes['sendwright.message.id'] === id);
-    const started = await childOf('chat message', request);
+    const started = await childOf('start message', request);
     const attempted = await childOf('deliverChat', started);
     await find('the call', ({ name, parentSpanId }) => name.endsWith(' send') && parentSpanId === attempted.spanId);
   });
