@@ -5,8 +5,8 @@ function draw(figure) {
   const plot = figure.querySelector('.plot');
   const reading = figure.querySelector('.reading');
   const { at, series, step } = JSON.parse(figure.dataset.chart);
-  const style = getComputedStyle(figure);
-  const colour = (name) => style.getPropertyValue(name).trim();
+  const { color: muted } = getComputedStyle(reading);
+  const { borderTopColor: line } = getComputedStyle(figure);
   const colours = series.map(({ tone }) => getComputedStyle(figure.querySelector(`.series-${tone}`)).color);
 
   // Stacked: each series is the sum of itself and those before it, and the highest is drawn first.
@@ -17,9 +17,9 @@ function draw(figure) {
   }
   const order = series.map((_, index) => index).reverse();
   const axis = {
-    stroke: colour('--muted'),
-    grid: { stroke: colour('--line'), width: 1 },
-    ticks: { stroke: colour('--line'), width: 1 },
+    stroke: muted,
+    grid: { stroke: line, width: 1 },
+    ticks: { stroke: line, width: 1 },
   };
   const width = () => plot.clientWidth;
   const chart = new uPlot(

@@ -254,7 +254,7 @@ function Found({ found }: { found: readonly string[] | null }): Html {
   if (found === null) return <span class="muted">not asked yet</span>;
   if (found.length === 0) return <span class="muted">nothing</span>;
   return (
-    <ul class="plain">
+    <ul>
       {found.map((value) => (
         <li>
           <code safe>{value}</code>
