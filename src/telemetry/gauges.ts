@@ -70,87 +70,90 @@ export function watchPool(registry: Registry, pool: PoolCounts): void {
   });
 }
 
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+
 /**
  * Adds gauges for pending work in the database, which is queried by a scrape and at most every five seconds. While the
  * database does not answer in time, only `sendwright_database_up` has a value.
  */
 export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGauges>): void {
-  const registers = [registry];
   const readCached = cached(read);
-  const each = (name: string, help: string, valueOf: (waiting: DatabaseGauges) => [PendingWork, number][]): void => {
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: string[],
+    samplesOf: (gauges: DatabaseGauges) => readonly Sample[],
+  ): void => {
     new Gauge({
       name,
       help,
-      labelNames: ['fleet'],
-      registers,
+      labelNames,
+      registers: [registry],
       async collect() {
-        const waiting = await readCached();
+        const gauges = await readCached();
         this.reset();
-        for (const [{ fleet }, value] of waiting ? valueOf(waiting) : []) this.set({ fleet }, value);
+        for (const [labels, value] of gauges ? samplesOf(gauges) : []) this.set(labels, value);
       },
     });
   };
+  const each = (rows: readonly PendingWork[], value: 'count' | 'oldest') =>
+    rows.map((row): Sample => [{ fleet: row.fleet }, row[value]]);
+  const eachTask = (rows: readonly UpkeepAge[], value: 'age_seconds' | 'interval_seconds') =>
+    rows.map((row): Sample => [{ task: row.task }, row[value]]);
   new Gauge({
     name: 'sendwright_database_up',
     help: 'Whether Postgres says what waits: 1, or 0 when it does not within 3 seconds.',
-    registers,
+    registers: [registry],
     async collect() {
       this.set((await readCached()) ? 1 : 0);
     },
   });
-  each(
+  gauge(
     'sendwright_outbox_rows',
     'Outbox rows that Temporal is still to be asked for, by the fleet that will do the work; more than 10,000 count as 10,001.',
-    ({ outbox }) => outbox.map((row) => [row, row.count]),
+    ['fleet'],
+    ({ outbox }) => each(outbox, 'count'),
   );
-  each('sendwright_outbox_oldest_seconds', 'How old the oldest of those rows is.', ({ outbox }) =>
-    outbox.map((row) => [row, row.oldest]),
+  gauge('sendwright_outbox_oldest_seconds', 'How old the oldest of those rows is.', ['fleet'], ({ outbox }) =>
+    each(outbox, 'oldest'),
   );
-  each(
+  gauge(
     'sendwright_backlog',
     'Messages that are due and that no provider has taken, and webhook deliveries that are due; more than 10,000 count as 10,001.',
-    ({ backlog }) => backlog.map((row) => [row, row.count]),
+    ['fleet'],
+    ({ backlog }) => each(backlog, 'count'),
   );
-  const eachTask = (name: string, help: string, valueOf: (age: UpkeepAge) => number): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['task'],
-      registers,
-      async collect() {
-        const waiting = await readCached();
-        this.reset();
-        for (const age of waiting?.upkeep ?? []) this.set({ task: age.task }, valueOf(age));
-      },
-    });
-  };
-  eachTask(
+  gauge(
     'sendwright_upkeep_last_success_seconds',
     'How long ago a maintenance task last ran to its end.',
-    (age) => age.age_seconds,
+    ['task'],
+    ({ upkeep }) => eachTask(upkeep, 'age_seconds'),
   );
-  eachTask(
-    'sendwright_upkeep_interval_seconds',
-    'How often a maintenance task is scheduled.',
-    (age) => age.interval_seconds,
+  gauge('sendwright_upkeep_interval_seconds', 'How often a maintenance task is scheduled.', ['task'], ({ upkeep }) =>
+    eachTask(upkeep, 'interval_seconds'),
   );
-  new Gauge({
-    name: 'sendwright_provider_paused',
-    help: 'Provider accounts or message streams that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
-    labelNames: ['provider', 'scope'],
-    registers,
-    async collect() {
-      const waiting = await readCached();
-      this.reset();
-      if (!waiting) return;
-      // The series are 0 while nothing is paused, so that an alert can distinguish this from a missing metric.
-      for (const provider of PROVIDERS) for (const scope of SCOPES) this.set({ provider, scope }, 0);
-      for (const { provider, sender } of waiting.pauses)
-        this.inc({ provider, scope: sender === '' || sender.startsWith('stream:') ? 'account' : 'sender' });
-    },
-  });
-  each('sendwright_backlog_oldest_seconds', 'How long the oldest of what is due has been due.', ({ backlog }) =>
-    backlog.map((row) => [row, row.oldest]),
+  gauge(
+    'sendwright_provider_paused',
+    'Provider accounts or message streams that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
+    ['provider', 'scope'],
+    ({ pauses }) => pausedSamples(pauses),
+  );
+  gauge(
+    'sendwright_backlog_oldest_seconds',
+    'How long the oldest of what is due has been due.',
+    ['fleet'],
+    ({ backlog }) => each(backlog, 'oldest'),
+  );
+}
+
+/** The series are 0 while nothing is paused, so that an alert can distinguish this from a missing metric. */
+function pausedSamples(pauses: readonly PausedAccount[]): Sample[] {
+  const scopeOf = ({ sender }: PausedAccount) => (sender === '' || sender.startsWith('stream:') ? 'account' : 'sender');
+  return PROVIDERS.flatMap((provider) =>
+    SCOPES.map((scope): Sample => {
+      const paused = pauses.filter((pause) => pause.provider === provider && scopeOf(pause) === scope);
+      return [{ provider, scope }, paused.length];
+    }),
   );
 }
 

@@ -34,32 +34,28 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> =>
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
     new Counter({ name, help, labelNames, registers });
   const histogram = <Label extends string>(
     name: string,
     help: string,
     buckets: number[],
-    ...labelNames: Label[]
+    labelNames: Label[] = [],
   ): Histogram<Label> => new Histogram({ name, help, buckets, labelNames, registers });
 
   const messages = counter(
     'sendwright_messages_accepted_total',
     'Messages accepted for delivery, by themselves or in batches.',
-    'kind',
-    'by',
+    ['kind', 'by'],
   );
   const events = counter(
     'sendwright_message_events_total',
     'Lines of timelines: what became of messages. An email with several recipients may bounce or be delivered several times.',
-    'kind',
-    'event',
+    ['kind', 'event'],
   );
-  const bounces = counter(
-    'sendwright_bounces_total',
-    'Bounces of email by their reason, one for each recipient.',
+  const bounces = counter('sendwright_bounces_total', 'Bounces of email by their reason, one for each recipient.', [
     'reason',
-  );
+  ]);
   const lateness = histogram(
     'sendwright_schedule_lateness_seconds',
     'How long after its time a scheduled email was claimed by a worker.',
@@ -69,59 +65,50 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     'sendwright_time_to_provider_seconds',
     'From when a message was due (at once, or at its time) until a provider had taken it, all attempts included.',
     WAIT_SECONDS,
-    'kind',
+    ['kind'],
   );
   const calls = histogram(
     'sendwright_provider_call_duration_seconds',
     'Calls to providers: to send, to reconcile ambiguous calls, and to ask for lost reports.',
     CALL_SECONDS,
-    'provider',
-    'operation',
+    ['provider', 'operation'],
   );
   const outcomes = counter(
     'sendwright_provider_outcomes_total',
     'Outcomes of messages in calls to send; in other calls, whether the question was answered.',
-    'provider',
-    'operation',
-    'outcome',
+    ['provider', 'operation', 'outcome'],
   );
-  const ambiguous = counter(
-    'sendwright_ambiguous_sends_total',
-    'How messages of ambiguous calls were resolved.',
+  const ambiguous = counter('sendwright_ambiguous_sends_total', 'How messages of ambiguous calls were resolved.', [
     'kind',
     'provider',
     'outcome',
-  );
+  ]);
   const rescues = counter(
     'sendwright_rescued_messages_total',
     'Messages for which upkeep started a new workflow, by the state of the old one.',
-    'kind',
-    'state',
+    ['kind', 'state'],
   );
   const quarantines = counter(
     'sendwright_messages_quarantined_total',
     'Messages that failed because they ended the processes that delivered them.',
-    'kind',
+    ['kind'],
   );
   const rows = counter(
     'sendwright_outbox_carried_total',
     'Outbox rows that the relay asked Temporal for, by what they ask.',
-    'action',
-    'outcome',
+    ['action', 'outcome'],
   );
   const posts = histogram(
     'sendwright_webhook_attempt_duration_seconds',
     'Posts to customers’ endpoints.',
     CALL_SECONDS,
-    'outcome',
+    ['outcome'],
   );
   const requests = histogram(
     'sendwright_http_request_duration_seconds',
     'Requests to the API and the dashboard, from their first byte to the end of the answer.',
     CALL_SECONDS,
-    'method',
-    'route',
-    'status',
+    ['method', 'route', 'status'],
   );
 
   // A counter that first appears with the value 1 shows no increase in Prometheus, so each starts at 0.
