@@ -248,10 +248,11 @@ async function answerOf(page: Page, visit: Visit, body: Given | undefined): Prom
 async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyReply): Promise<FastifyReply> {
   if (answer instanceof Redirect) {
     const { pool, publicUrl } = site.deps;
-    const token = answer.token ?? visit.session?.token;
-    if (answer.flash !== undefined && token !== undefined) await setFlash(pool, digest(token), answer.flash);
-    if (answer.token !== undefined) setSessionCookie(reply, publicUrl, answer.token);
-    if (answer.browser !== undefined) setBrowserCookie(reply, publicUrl, answer.browser);
+    const { flash, token, browser } = answer.options;
+    const session = token ?? visit.session?.token;
+    if (flash !== undefined && session !== undefined) await setFlash(pool, digest(session), flash);
+    if (token !== undefined) setSessionCookie(reply, publicUrl, token);
+    if (browser !== undefined) setBrowserCookie(reply, publicUrl, browser);
     return reply.redirect(answer.to, 303);
   }
   const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);

@@ -224,16 +224,25 @@ export function Sub({ text }: { text: string }): Html {
   );
 }
 
-/** A name with its value; `false` leaves the row out. */
-export type Fact = readonly [name: string, value: Html] | false;
+export function Section({ title, children }: { title: string; children: Children }): Html {
+  return (
+    <section>
+      <h2 safe>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A name with its value, which may have a line of its own; `false` leaves the row out. */
+export type Fact = readonly [name: string, value: Html, width?: 'whole'] | false;
 
 export function Facts({ facts }: { facts: readonly Fact[] }): Html {
   return (
     <dl class="facts">
       {facts
         .filter((fact) => fact !== false)
-        .map(([name, value]) => (
-          <div>
+        .map(([name, value, width]) => (
+          <div class={width}>
             <dt safe>{name}</dt>
             <dd>{value}</dd>
           </div>

@@ -90,6 +90,11 @@ interface SelectProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'va
   readonly options: readonly (readonly [value: string, name: string])[];
 }
 
+/** The options of a filter; the empty one stands for all. */
+export function optionsOf(values: readonly string[], all = 'any'): SelectProps['options'] {
+  return [['', all], ...values.map((value) => [value, value.replaceAll('_', ' ')] as const)];
+}
+
 export function Select({ label, name, filled, value, hint, options }: SelectProps): Html {
   const { id, described, problem } = idsOf(name, filled, hint);
   const chosen = valueOf(filled.given, name) ?? value;
@@ -115,31 +120,25 @@ export function Select({ label, name, filled, value, hint, options }: SelectProp
   );
 }
 
-interface CheckboxProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'hint'> {
-  readonly checked?: boolean;
+interface CheckboxProps {
+  readonly label: string;
   /** Several boxes of one name make a list. */
-  readonly value?: string;
+  readonly name: string;
+  readonly value: string;
+  readonly given: Given;
+  readonly checked?: boolean;
 }
 
-export function Checkbox({ label, name, filled, hint, checked = false, value = 'true' }: CheckboxProps): Html {
-  const { described, problem } = idsOf(name, filled, hint);
+export function Checkbox({ label, name, value, given, checked = false }: CheckboxProps): Html {
   const id = `field-${name}-${value}`;
-  const given = Object.hasOwn(filled.given, name) ? [filled.given[name]].flat() : undefined;
-  const isBlank = Object.keys(filled.given).length === 0;
+  const isBlank = Object.keys(given).length === 0;
+  const isGiven = Object.hasOwn(given, name) && [given[name]].flat().includes(value);
   return (
     <div class="field check">
-      <input
-        type="checkbox"
-        id={id}
-        name={name}
-        value={value}
-        checked={isBlank ? checked : given?.includes(value)}
-        aria-describedby={described}
-      />
+      <input type="checkbox" id={id} name={name} value={value} checked={isBlank ? checked : isGiven} />
       <label for={id} safe>
         {label}
       </label>
-      <Notes id={`field-${name}`} hint={hint} problem={problem} />
     </div>
   );
 }

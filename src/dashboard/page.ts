@@ -92,31 +92,29 @@ export type Html = JSX.Element;
 /** A redirect to another page after a change. */
 export class Redirect {
   readonly to: string;
-  /** The message on that page. */
-  readonly flash: string | undefined;
-  /** A new token for the session cookie; null removes the cookie. */
-  readonly token: string | null | undefined;
-  /** A new token for the known-browser cookie. */
-  readonly browser: string | undefined;
+  readonly options: RedirectOptions;
 
-  constructor(to: string, { flash, token, browser }: { flash?: string; token?: string | null; browser?: string } = {}) {
+  constructor(to: string, options: RedirectOptions = {}) {
     this.to = to;
-    this.flash = flash;
-    this.token = token;
-    this.browser = browser;
+    this.options = options;
   }
+}
+interface RedirectOptions {
+  /** The message on that page. */
+  readonly flash?: string;
+  /** A new token for the session cookie; null removes the cookie. */
+  readonly token?: string | null;
+  /** A new token for the known-browser cookie. */
+  readonly browser?: string;
 }
 
 /** An answer with a status or headers of its own, such as a download. */
 export class Reply {
-  readonly status: number;
   readonly body: Html | Buffer | Readable;
+  readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(
-    body: Html | Buffer | Readable,
-    { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {},
-  ) {
+  constructor(body: Reply['body'], { status = 200, headers = {} }: Partial<Pick<Reply, 'status' | 'headers'>> = {}) {
     this.body = body;
     this.status = status;
     this.headers = headers;

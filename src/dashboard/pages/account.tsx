@@ -3,7 +3,7 @@ import { signOutEverywhere } from '../../accounts/sign-in.ts';
 import { changePassword, removeMember, renameUser } from '../../accounts/users.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act, buttonAction } from '../act.ts';
-import { Facts, Text } from '../elements.tsx';
+import { Facts, Text, Section } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
@@ -77,16 +77,14 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           </a>
         </p>
       )}
-      <section>
-        <h2>Name</h2>
+      <Section title="Name">
         <Form visit={context} action={`${PATH}/name`} class="card">
           <FormProblem filled={name} />
           <Field label="Name" name="name" filled={name} value={user.name} autocomplete="name" />
           <button>Change the name</button>
         </Form>
-      </section>
-      <section>
-        <h2>Password</h2>
+      </Section>
+      <Section title="Password">
         <Form visit={context} action={`${PATH}/password`} class="card">
           <FormProblem filled={password} />
           <input type="text" value={user.email} autocomplete="username" readonly hidden />
@@ -109,9 +107,8 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           />
           <button>Change the password</button>
         </Form>
-      </section>
-      <section>
-        <h2>Sessions</h2>
+      </Section>
+      <Section title="Sessions">
         <Confirm
           visit={context}
           action={`${PATH}/sign-out`}
@@ -119,9 +116,8 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           label="Sign out everywhere"
           question="Ends your sessions in all browsers, this one included."
         />
-      </section>
-      <section>
-        <h2>Leave</h2>
+      </Section>
+      <Section title="Leave">
         <Confirm
           visit={context}
           action={`${PATH}/leave`}
@@ -129,7 +125,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           label="Leave the organization"
           question={`You lose access to ${organization.name} until an owner invites you again.`}
         />
-      </section>
+      </Section>
     </Layout>
   );
 }

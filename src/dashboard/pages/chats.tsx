@@ -4,8 +4,21 @@ import { notFound } from '../../domain/errors.ts';
 import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
-import { Copy, curl, Empty, Facts, Pager, StatusBadge, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
-import { Field, Filters, Select } from '../form-elements.tsx';
+import {
+  Copy,
+  curl,
+  Empty,
+  Facts,
+  Pager,
+  StatusBadge,
+  Sub,
+  Table,
+  Text,
+  Time,
+  TimeCell,
+  Section,
+} from '../elements.tsx';
+import { Field, Filters, optionsOf, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
@@ -14,7 +27,6 @@ import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const PATH = '/dashboard/chatapp';
 const MESSAGES = 50;
-const STATUS_NAMES = [['', 'Any'], ...CHAT_STATUSES.map((status) => [status, status] as const)] as const;
 
 const Query = Type.Object({
   status: Type.Optional(Type.Enum([...CHAT_STATUSES])),
@@ -38,7 +50,7 @@ const list = page(Query, async (context) => {
   const shown = (
     <Layout context={context} title="Chat messages">
       <Filters visit={context}>
-        <Select label="Status" name="status" filled={filled} options={STATUS_NAMES} />
+        <Select label="Status" name="status" filled={filled} options={optionsOf(CHAT_STATUSES, 'Any')} />
         <Field label="To" name="to" type="tel" filled={filled} placeholder="+14165550123" autocomplete="off" />
       </Filters>
       <Live visit={context} moves={messages.some((message) => isMoving(message))}>
@@ -99,12 +111,11 @@ const show = page(Type.Object({}), async (context) => {
         <Timeline events={message.events} />
         <Attempts attempts={details.attempts} />
       </Live>
-      <section>
-        <h2>Content</h2>
+      <Section title="Content">
         <pre class="preview" tabindex="0" safe>
           {contentOf(message)}
         </pre>
-      </section>
+      </Section>
     </Layout>
   );
 });

@@ -3,8 +3,8 @@ import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
 import type { Delivery, DeliveryAttempt } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
-import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
-import { BLANK, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
+import { BLANK, Field, Form, FormProblem, optionsOf, Select } from '../form-elements.tsx';
 import { utcInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
@@ -26,10 +26,9 @@ const show = page(Type.Object({}), async (context) => {
   return (
     <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
       <Progress context={context} delivery={delivery} attempts={attempts} />
-      <section>
-        <h2>Payload</h2>
+      <Section title="Payload">
         <Command text={JSON.stringify(payload, null, 2)} />
-      </section>
+      </Section>
     </Layout>
   );
 });
@@ -116,8 +115,7 @@ function Progress({ context, delivery, attempts }: ProgressProps): Html {
           ['Delivery', <Copy value={id} />],
         ]}
       />
-      <section>
-        <h2>Tries</h2>
+      <Section title="Tries">
         {attempts.length === 0 ? (
           <p class="muted">It was not tried yet.</p>
         ) : (
@@ -127,7 +125,7 @@ function Progress({ context, delivery, attempts }: ProgressProps): Html {
             ))}
           </Table>
         )}
-      </section>
+      </Section>
     </div>
   );
 }
@@ -163,13 +161,7 @@ async function periodPage(context: Context, filled: Filled): Promise<Html> {
         <p>Deliveries of this time are sent again, oldest first, with the same ids and bodies.</p>
         <Field label="From (UTC)" name="since" type="datetime-local" filled={filled} required />
         <Field label="To (UTC)" name="until" type="datetime-local" filled={filled} hint="Until now when left empty." />
-        <Select
-          label="Status"
-          name="status"
-          filled={filled}
-          value="failed"
-          options={[['', 'any'], ...DELIVERY_STATUSES.map((status) => [status, status] as const)]}
-        />
+        <Select label="Status" name="status" filled={filled} value="failed" options={optionsOf(DELIVERY_STATUSES)} />
         <button class="primary">Send again</button>
       </Form>
     </Layout>

@@ -11,7 +11,19 @@ import {
 } from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
 import { act, buttonAction } from '../act.ts';
-import { Copy, curl, Empty, Facts, LinkHeading, StatusBadge, StatusCell, Time, TimeCell } from '../elements.tsx';
+import {
+  Copy,
+  curl,
+  Empty,
+  Facts,
+  LinkHeading,
+  StatusBadge,
+  StatusCell,
+  Text,
+  Time,
+  TimeCell,
+  Section,
+} from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -181,12 +193,11 @@ const KINDS: Readonly<Record<ShownRecord['record'], string>> = {
 
 function Records({ records }: { records: readonly ShownRecord[] }): Html {
   return (
-    <section>
-      <h2>DNS records</h2>
+    <Section title="DNS records">
       {records.map((each) => (
         <RecordCard each={each} />
       ))}
-    </section>
+    </Section>
   );
 }
 
@@ -210,42 +221,16 @@ function RecordCard({ each }: { each: ShownRecord }): Html {
           {error}
         </p>
       )}
-      <dl class="facts">
-        <div>
-          <dt>Type</dt>
-          <dd>
-            <Copy value={type} />
-          </dd>
-        </div>
-        {priority !== null && (
-          <div>
-            <dt>Priority</dt>
-            <dd safe>{String(priority)}</dd>
-          </div>
-        )}
-        <div>
-          <dt>TTL, seconds</dt>
-          <dd safe>{String(ttl)}</dd>
-        </div>
-        <div class="whole">
-          <dt>Name</dt>
-          <dd>
-            <Copy value={name} />
-          </dd>
-        </div>
-        <div class="whole">
-          <dt>Value</dt>
-          <dd>
-            <Copy value={value} />
-          </dd>
-        </div>
-        <div class="whole">
-          <dt>DNS has</dt>
-          <dd>
-            <Found found={found} />
-          </dd>
-        </div>
-      </dl>
+      <Facts
+        facts={[
+          ['Type', <Copy value={type} />],
+          priority !== null && ['Priority', <Text text={String(priority)} />],
+          ['TTL, seconds', <Text text={String(ttl)} />],
+          ['Name', <Copy value={name} />, 'whole'],
+          ['Value', <Copy value={value} />, 'whole'],
+          ['DNS has', <Found found={found} />, 'whole'],
+        ]}
+      />
     </article>
   );
 }

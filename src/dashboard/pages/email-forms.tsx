@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Email } from '../../store/emails/emails.ts';
+import { Section } from '../elements.tsx';
 import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
@@ -39,8 +40,7 @@ interface RescheduleProps {
 /** Browsers post a time without its offset, which is a second field; a script sets it to the reader's. */
 export function RescheduleForm({ context, email, filled }: RescheduleProps): Html {
   return (
-    <section>
-      <h2>Another time</h2>
+    <Section title="Another time">
       <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">
         <FormProblem filled={filled} />
         <Field
@@ -61,6 +61,6 @@ export function RescheduleForm({ context, email, filled }: RescheduleProps): Htm
         />
         <button class="primary">Reschedule</button>
       </Form>
-    </section>
+    </Section>
   );
 }

@@ -7,7 +7,18 @@ import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
-import { Copy, type Fact, Facts, NumberCell, StatusBadge, StatusCell, Table, Text, Time } from '../elements.tsx';
+import {
+  Copy,
+  type Fact,
+  Facts,
+  NumberCell,
+  StatusBadge,
+  StatusCell,
+  Table,
+  Text,
+  Time,
+  Section,
+} from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
@@ -126,8 +137,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
-    <section>
-      <h2>Recipients</h2>
+    <Section title="Recipients">
       <Table caption="Recipients" columns={['Recipient', 'Status', 'Reply']}>
         {recipients(addressees(email)).map(({ address }) => {
           const known = reported.get(address.toLowerCase());
@@ -144,7 +154,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
           );
         })}
       </Table>
-    </section>
+    </Section>
   );
 }
 
@@ -199,8 +209,7 @@ async function Files({ context, emailId, files }: FilesProps): Promise<string> {
   const links = makeDownloadLinks(context.deps.secretKey);
   const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);
   return (
-    <section>
-      <h2>Attachments</h2>
+    <Section title="Attachments">
       <Table caption="Attachments" columns={['File', 'Type', 'Size', 'Kept until']}>
         {files.map((file) => (
           <tr>
@@ -220,7 +229,7 @@ async function Files({ context, emailId, files }: FilesProps): Promise<string> {
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 

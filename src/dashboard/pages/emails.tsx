@@ -5,7 +5,7 @@ import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
 import { curl, Empty, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
-import { Field, Filters, Select } from '../form-elements.tsx';
+import { Field, Filters, optionsOf, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
@@ -13,8 +13,6 @@ import { textToPlace } from '../places.ts';
 
 export const PATH = '/dashboard/emails';
 const EMAILS = 50;
-
-const STATUS_NAMES = [['', 'Any'], ...EMAIL_STATUSES.map((status) => [status, words(status)] as const)] as const;
 
 const Query = Type.Object({
   status: Type.Optional(Type.Enum([...EMAIL_STATUSES])),
@@ -43,7 +41,7 @@ const list = page(Query, async (context) => {
   const shown = (
     <Layout context={context} title="Emails">
       <Filters visit={context}>
-        <Select label="Status" name="status" filled={filled} options={STATUS_NAMES} />
+        <Select label="Status" name="status" filled={filled} options={optionsOf(EMAIL_STATUSES, 'Any')} />
         <Field label="Tags" name="tag" filled={filled} placeholder="kind:receipt plan:pro" autocomplete="off" />
         <Field label="Batch" name="batch_id" filled={filled} placeholder="bt_…" autocomplete="off" />
       </Filters>
@@ -63,10 +61,6 @@ const list = page(Query, async (context) => {
 });
 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
-
-function words(status: string): string {
-  return status.replaceAll('_', ' ');
-}
 
 function problemOf(tags: readonly (Tag | undefined)[]): string | undefined {
   if (tags.includes(undefined))
@@ -97,7 +91,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
         <tr>
           <td>
             <StatusBadge status={email.status} />
-            {email.bounce_reason !== null && <Sub text={words(email.bounce_reason)} />}
+            {email.bounce_reason !== null && <Sub text={email.bounce_reason.replaceAll('_', ' ')} />}
             {email.status === 'scheduled' && (
               <span class="sub">
                 for <Time at={email.scheduled_at} />

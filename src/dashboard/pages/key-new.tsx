@@ -110,7 +110,6 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
 
 function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: Filled }): Html {
   const [, problem] = Object.entries(filled.problems).find(([field]) => /^domain_ids\b/.test(field)) ?? [];
-  const boxes: Filled = { given: filled.given, problems: {} };
   return (
     <fieldset>
       <legend>Domains</legend>
@@ -121,7 +120,7 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
         </p>
       )}
       {domains.map(({ id, name }) => (
-        <Checkbox label={name} name="domain_ids" value={id} filled={boxes} />
+        <Checkbox label={name} name="domain_ids" value={id} given={filled.given} />
       ))}
     </fieldset>
   );

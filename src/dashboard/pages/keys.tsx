@@ -3,7 +3,7 @@ import { removeKey, requireKey } from '../../accounts/keys.ts';
 import { type KeySummary, listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
-import { Empty, Facts, StatusBadge, Sub, Text, Time } from '../elements.tsx';
+import { Empty, Facts, StatusBadge, Sub, Text, Time, Section } from '../elements.tsx';
 import { Confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -31,13 +31,12 @@ const list = listPage({
     </Empty>
   ),
   footer: (
-    <section>
-      <h2>This month</h2>
+    <Section title="This month">
       {/* Without a quota emails are counted one by one, which the page does not wait for. */}
       <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
         <a href={`${PATH}/usage`}>How many emails were accepted this month</a>
       </div>
-    </section>
+    </Section>
   ),
 });
 

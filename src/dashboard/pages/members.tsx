@@ -4,7 +4,7 @@ import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
 import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
 import { act, buttonAction } from '../act.ts';
-import { Copy, Pager, Sub, Table, TimeCell } from '../elements.tsx';
+import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
@@ -100,15 +100,14 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
       <Pager visit={context} next={next} />
       {invitations.length > 0 && <Invitations context={context} invitations={invitations} />}
       {role === 'owner' ? (
-        <section>
-          <h2>Invite a member</h2>
+        <Section title="Invite a member">
           <Form visit={context} action={PATH} class="card">
             <FormProblem filled={filled} />
             <Field label="Email" name="email" type="email" filled={filled} autocomplete="off" required />
             <Select label="Role" name="role" filled={filled} value="member" options={ROLE_NAMES} />
             <button class="primary">Make an invitation link</button>
           </Form>
-        </section>
+        </Section>
       ) : (
         <p class="hint">Owners invite members and change their roles.</p>
       )}
@@ -157,8 +156,7 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
 
 function Invitations({ context, invitations }: { context: Context; invitations: readonly Invitation[] }): Html {
   return (
-    <section>
-      <h2>Open invitations</h2>
+    <Section title="Open invitations">
       <Table caption="Open invitations" columns={['Email', 'Role', 'Ends', '']}>
         {invitations.map(({ id, email, role, expires_at: expiresAt }) => (
           <tr>
@@ -175,7 +173,7 @@ function Invitations({ context, invitations }: { context: Context; invitations: 
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 

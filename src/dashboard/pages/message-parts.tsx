@@ -1,14 +1,13 @@
 import { spanInWords } from '../../lib/times.ts';
 import type { ToldAttempt } from '../../store/emails/message-details.ts';
-import { NumberCell, Table, TimeCell } from '../elements.tsx';
+import { NumberCell, Table, TimeCell, Section } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
 /** Times are relative to the acceptance. */
 export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html {
   const first = events[0]?.created_at ?? '';
   return (
-    <section>
-      <h2>Timeline</h2>
+    <Section title="Timeline">
       <Table caption="Timeline" columns={['What', 'When', 'After', 'Recipient']}>
         {events.map(({ type, created_at: at, recipient }) => (
           <tr>
@@ -21,7 +20,7 @@ export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 
@@ -43,8 +42,7 @@ const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = 
 
 export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Html {
   return (
-    <section>
-      <h2>Attempts</h2>
+    <Section title="Attempts">
       {attempts.length === 0 ? (
         <p class="muted">No provider has been asked to send it yet.</p>
       ) : (
@@ -63,7 +61,7 @@ export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Ht
           ))}
         </Table>
       )}
-    </section>
+    </Section>
   );
 }
 

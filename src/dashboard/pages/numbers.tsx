@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
-import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell } from '../elements.tsx';
+import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
 import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -154,8 +154,7 @@ function NumberFacts({ number }: { number: ChatNumber }): Html {
 
 function Templates({ number: { templates } }: { number: ChatNumber }): Html {
   return (
-    <section>
-      <h2>Templates</h2>
+    <Section title="Templates">
       <Table caption="Templates" columns={['Name', 'Language', 'Content', 'Variables']}>
         {templates.map(({ name, language, content_sid: content, variables }) => (
           <tr>
@@ -170,7 +169,7 @@ function Templates({ number: { templates } }: { number: ChatNumber }): Html {
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   );
 }
 

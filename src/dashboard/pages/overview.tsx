@@ -4,7 +4,7 @@ import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../.
 import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
-import { curl, Empty, NumberCell, Table, Time } from '../elements.tsx';
+import { curl, Empty, NumberCell, Table, Time, Section } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
@@ -49,34 +49,29 @@ const overview = page(Query, async (context) => {
     <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
       <Waiting backlog={backlog} />
-      <section>
-        <h2 safe>{`Mail per ${range.by}, by its status now`}</h2>
+      <Section title={`Mail per ${range.by}, by its status now`}>
         {hours.statuses.size === 0 ? (
           <p class="muted">No email was accepted in this time.</p>
         ) : (
           <MailChart statuses={hours.statuses} first={first} last={last} step={step} />
         )}
-      </section>
+      </Section>
       {hours.statuses.size > 0 && (
         <div class="columns">
-          <section>
-            <h2>By status</h2>
+          <Section title="By status">
             <StatusTotals statuses={hours.statuses} />
-          </section>
-          <section>
-            <h2>Bounces by reason</h2>
+          </Section>
+          <Section title="Bounces by reason">
             <Bounces bounces={hours.bounces} />
-          </section>
-          <section>
-            <h2>Time from when it was due</h2>
+          </Section>
+          <Section title="Time from when it was due">
             <Times hours={hours} />
-          </section>
+          </Section>
         </div>
       )}
-      <section>
-        <h2>Newest emails</h2>
+      <Section title="Newest emails">
         <EmailRows emails={emails} />
-      </section>
+      </Section>
     </Layout>
   );
 });

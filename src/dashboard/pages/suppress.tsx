@@ -4,7 +4,7 @@ import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { suppress } from '../../accounts/suppressions.ts';
 import { act } from '../act.ts';
 import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
-import { Table } from '../elements.tsx';
+import { Table, Section } from '../elements.tsx';
 import { BLANK, Field, FileInto, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
@@ -135,10 +135,9 @@ function RefusedPage({ context, flash, refused }: RefusedPageProps): Html {
         ))}
       </Table>
       {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
-      <section>
-        <h2>Mend them</h2>
+      <Section title="Mend them">
         <AddForm context={context} filled={BLANK} value={refused.map(({ text }) => text).join('\n')} />
-      </section>
+      </Section>
     </Layout>
   );
 }

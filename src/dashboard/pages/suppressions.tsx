@@ -6,9 +6,9 @@ import { listSuppressions, type Suppression, type SuppressionFilters } from '../
 import { act, buttonAction } from '../act.ts';
 import { writeCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
-import { Confirm, Field, Filters, Select } from '../form-elements.tsx';
+import { Confirm, Field, Filters, optionsOf, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { cutPage } from '../../store/postgres/page.ts';
 
@@ -25,11 +25,10 @@ const Search = Type.Object({
 });
 
 const list = page(Search, async (context) => {
-  const { pool, organization, query, given, problems } = context;
+  const { pool, organization, query, given } = context;
   const place = textToPlace(query.cursor);
   const found = await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1);
   const { rows: entries, next } = cutPage(found, ENTRIES);
-  const filled: Filled = { given, problems };
   const isWhole = Object.values(given).every((value) => value === '');
   return (
     <Layout context={context} title="Suppressions" actions={<Actions context={context} origin={query.origin} />}>
@@ -38,13 +37,8 @@ const list = page(Search, async (context) => {
       ) : (
         <>
           <Filters visit={context}>
-            <Field label="Address" name="email" type="search" filled={filled} autocomplete="off" />
-            <Select
-              label="Origin"
-              name="origin"
-              filled={filled}
-              options={[['', 'any'], ...SUPPRESSION_ORIGINS.map((origin) => [origin, origin] as const)]}
-            />
+            <Field label="Address" name="email" type="search" filled={context} autocomplete="off" />
+            <Select label="Origin" name="origin" filled={context} options={optionsOf(SUPPRESSION_ORIGINS)} />
           </Filters>
           {entries.length === 0 ? (
             <p class="muted">No such address is on the list.</p>

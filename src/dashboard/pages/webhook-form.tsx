@@ -75,8 +75,6 @@ const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
 
 function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
   const problem = filled.problems['events'];
-  // The problem is shown once, not for each box.
-  const boxes: Filled = { given: filled.given, problems: {} };
   const typesOf = (prefix: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(prefix));
   return (
     <fieldset>
@@ -91,7 +89,7 @@ function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly strin
         <fieldset class="group">
           <legend safe>{title}</legend>
           {typesOf(prefix).map((type) => (
-            <Checkbox label={type} name="events" value={type} filled={boxes} checked={chosen.includes(type)} />
+            <Checkbox label={type} name="events" value={type} given={filled.given} checked={chosen.includes(type)} />
           ))}
         </fieldset>
       ))}

@@ -10,8 +10,20 @@ import {
 import { type Delivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { act, buttonAction } from '../act.ts';
-import { Copy, Facts, LinkHeading, Pager, StatusBadge, StatusCell, Table, Text, Time, TimeCell } from '../elements.tsx';
-import { BLANK, Confirm, Filters, Form, Select } from '../form-elements.tsx';
+import {
+  Copy,
+  Facts,
+  LinkHeading,
+  Pager,
+  StatusBadge,
+  StatusCell,
+  Table,
+  Text,
+  Time,
+  TimeCell,
+  Section,
+} from '../elements.tsx';
+import { BLANK, Confirm, Filters, Form, optionsOf, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import {
   action,
@@ -202,18 +214,11 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
 }
 
 function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliveries: readonly Delivery[] }): Html {
-  const filled: Filled = { given: context.given, problems: context.problems };
   const isFiltered = Object.values(context.given).some((value) => value !== '');
   return (
-    <section>
-      <h2>Deliveries</h2>
+    <Section title="Deliveries">
       <Filters visit={context}>
-        <Select
-          label="Status"
-          name="status"
-          filled={filled}
-          options={[['', 'any'], ...DELIVERY_STATUSES.map((status) => [status, status] as const)]}
-        />
+        <Select label="Status" name="status" filled={context} options={optionsOf(DELIVERY_STATUSES)} />
       </Filters>
       {deliveries.length === 0 ? (
         <p class="muted">{isFiltered ? 'No deliveries match this filter.' : 'No events yet.'}</p>
@@ -234,14 +239,13 @@ function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliver
           <a href={`${PATH}/${endpoint.id}/replay`}>Send the deliveries of a period again</a>
         </p>
       )}
-    </section>
+    </Section>
   );
 }
 
 function Ends({ context, endpoint: { id, status } }: EndpointProps): Html {
   return (
-    <section>
-      <h2>Secret, pause and end</h2>
+    <Section title="Secret, pause and end">
       <div class="row">
         <Confirm
           visit={context}
@@ -267,6 +271,6 @@ function Ends({ context, endpoint: { id, status } }: EndpointProps): Html {
           question="Nothing will be sent there, and its deliveries are no longer shown."
         />
       </div>
-    </section>
+    </Section>
   );
 }
