@@ -15,13 +15,12 @@ import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
 import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyCache } from '../store/accounts/key-cache.ts';
-import { makePool } from '../store/postgres/pool.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { readDue, readOutbox } from '../store/emails/waiting.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
-import { checkDatabase } from './wiring/check-database.ts';
+import { checkDatabase, openPool } from './wiring/database.ts';
 import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
@@ -42,9 +41,7 @@ const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
 tuneHeap();
 
-const pool = makePool(config.DATABASE_URL, 'api', 20, (error) =>
-  log.warn({ err: error }, 'lost a database connection'),
-);
+const pool = openPool(config, log, 'api', 20);
 const ending = new AbortController();
 
 let dispatch: ReturnType<typeof makeTemporalDispatcher> = () =>

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { makeAttemptRecorder } from '../delivery/recorder.ts';
 import { deliver } from '../delivery/email/deliver.ts';
-import { makePool } from '../store/postgres/pool.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
+import { openPool } from './wiring/database.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
 import { readSettings } from './env.ts';
 import { serveIsolated } from './isolated-server.ts';
@@ -13,10 +13,8 @@ const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 // If memory is short, the kernel should kill this process and not the worker.
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => undefined);
 const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
-const openPool = (name: string, max: number) =>
-  makePool(config.DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'));
-const pool = openPool('worker isolated', 4);
-const recorder = makeAttemptRecorder(openPool('worker isolated results', 1), log);
+const pool = openPool(config, log, 'worker isolated', 4);
+const recorder = makeAttemptRecorder(openPool(config, log, 'worker isolated results', 1), log);
 const stopping = new AbortController();
 process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);

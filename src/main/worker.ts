@@ -17,10 +17,9 @@ import { makeAttemptRecorder } from '../delivery/recorder.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
-import { makePool } from '../store/postgres/pool.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
-import { checkDatabase } from './wiring/check-database.ts';
+import { checkDatabase, openPool } from './wiring/database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
 import { openWorkflows } from './wiring/describe-workflow.ts';
 import { updateCredentialPauses } from './wiring/credential-pauses.ts';
@@ -44,13 +43,9 @@ const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');
 const tracer = await openTracer(config, 'sendwright-worker', log);
-const pool = makePool(config.DATABASE_URL, 'worker', 20, (error) =>
-  log.warn({ err: error }, 'lost a database connection'),
-);
+const pool = openPool(config, log, 'worker', 20);
 // Results of provider calls have connections of their own: those of `pool` may all be waiting for a lock.
-const recordingPool = makePool(config.DATABASE_URL, 'worker results', 4, (error) =>
-  log.warn({ err: error }, 'lost a database connection'),
-);
+const recordingPool = openPool(config, log, 'worker results', 4);
 const recorder = makeAttemptRecorder(recordingPool, log);
 void checkDatabase(pool, log);
 

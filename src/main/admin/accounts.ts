@@ -6,11 +6,13 @@ import { resumeOrganization, suspendOrganization } from '../../accounts/suspensi
 import { listOrganizations } from '../../store/accounts/organizations.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited, auditedTogether } from './audit.ts';
-import { addGroup, matching, onDatabase, option, organizationOption, required } from './command.ts';
+import { matching, onDatabase, option, organizationOption, required } from './command.ts';
 
 /** Adds the commands about organizations and their quotas. */
 export function addAccountCommands(program: Command): void {
-  const organization = addGroup(program, 'organization', 'organizations, which own keys, domains, users and email');
+  const organization = program
+    .command('organization')
+    .description('organizations, which own keys, domains, users and email');
   organization
     .command('create')
     .description('Create an organization and its first API key, which is printed this once.')
@@ -44,7 +46,9 @@ export function addAccountCommands(program: Command): void {
     .addOption(organizationOption())
     .action(onDatabase(resume));
 
-  addGroup(program, 'quota', 'how many emails organizations can send in a month')
+  program
+    .command('quota')
+    .description('how many emails organizations can send in a month')
     .command('set')
     .description('Set the quota of an organization, and print how much of it is used.')
     .addOption(organizationOption())

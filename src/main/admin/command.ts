@@ -32,10 +32,8 @@ export class AdminCommand extends Command {
   }
 }
 
-/** Adds a command that has commands of its own, such as `key`. Its description is a noun phrase. */
-export function addGroup(program: Command, name: string, description: string): Command {
-  return program.command(name).description(description);
-}
+/** Commands do not notify the relay: it polls the outbox every second. */
+export const wakeRelay = (): void => undefined;
 
 /** An option with a value, which must not be empty. */
 export function option(flags: string, description: string): Option {

@@ -16,7 +16,7 @@ import { readSettings } from '../env.ts';
 import { makeSenderDomains, sendersOf } from '../wiring/sender-domains.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { addGroup, onDatabase, organizationOption, required } from './command.ts';
+import { onDatabase, organizationOption, required, wakeRelay } from './command.ts';
 
 interface DomainOptions {
   readonly organization: string;
@@ -25,7 +25,7 @@ interface DomainOptions {
 
 /** Adds the commands about domains that email is sent from. */
 export function addDomainCommands(program: Command): void {
-  const domain = addGroup(program, 'domain', 'domains that organizations send email from');
+  const domain = program.command('domain').description('domains that organizations send email from');
   const nameOption = () => required('--name <domain>', 'name of the domain');
   const onDomain = (name: string, description: string) =>
     domain.command(name).description(description).addOption(organizationOption()).addOption(nameOption());
@@ -45,9 +45,6 @@ export function addDomainCommands(program: Command): void {
   onDomain('verify', 'Look up the records of a domain in DNS now.').action(onDatabase(verifyByHand));
   onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(removeByHand));
 }
-
-/** The relay polls the outbox. */
-const wakeNobody = (): void => undefined;
 
 /** A domain that is not trusted is printed with its records; that of DKIM follows when the worker has created its key. */
 async function addByHand(
@@ -78,14 +75,14 @@ async function verifyByHand(pool: Pool, { organization, name }: DomainOptions): 
   const { secretKey } = await webhookSettings();
   const deps = makeSenderDomains(readSettings(), pool, secretKey, pino({ level: 'silent' }));
   return audited(pool, { organization, action: 'domains.verify' }, () =>
-    checkDomain({ ...deps, wakeRelay: wakeNobody }, organization, id),
+    checkDomain({ ...deps, wakeRelay }, organization, id),
   );
 }
 
 async function removeByHand(pool: Pool, { organization, name }: DomainOptions): Promise<{ id: string }> {
   const id = await findDomainId(pool, organization, name);
   return audited(pool, { organization, action: 'domains.delete', detail: { name } }, async () => {
-    await removeDomain({ pool, wakeRelay: wakeNobody }, organization, id);
+    await removeDomain({ pool, wakeRelay }, organization, id);
     return { id };
   });
 }

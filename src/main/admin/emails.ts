@@ -4,7 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { EmailStatus } from '../../../client/index.ts';
 import { type Api, Refusal } from './api.ts';
-import { addGroup, matching, onApi, option, repeatable, required } from './command.ts';
+import { matching, onApi, option, repeatable, required } from './command.ts';
 import { addRetryCommand } from './retry.ts';
 
 interface SendOptions {
@@ -46,7 +46,7 @@ export function addEmailCommands(program: Command): void {
     .addOption(option('--at <time>', 'when to send it, such as 2026-03-02T08:00:00Z; immediately by default'))
     .action(onApi(send));
 
-  const emails = addGroup(program, 'emails', 'emails that were accepted');
+  const emails = program.command('emails').description('emails that were accepted');
   emails
     .command('list')
     .description('List a page of the emails of the organization, latest first.')

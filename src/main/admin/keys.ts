@@ -7,11 +7,11 @@ import { type KeySummary, listKeys, organizationOfKey, type Preset, PRESETS } fr
 import { readAll } from '../../store/postgres/page.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { auditedTogether } from './audit.ts';
-import { addGroup, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
+import { onDatabase, option, organizationOption, repeatable, required } from './command.ts';
 
 /** Adds the commands about API keys. */
 export function addKeyCommands(program: Command): void {
-  const key = addGroup(program, 'key', 'API keys of organizations');
+  const key = program.command('key').description('API keys of organizations');
   key
     .command('create')
     .description('Create an API key, which is printed this once.')

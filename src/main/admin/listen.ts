@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { SendwrightError } from '../../../client/index.ts';
 import type { EventType } from '../../domain/event-types.ts';
 import { type Api, Refusal, refusalOf } from './api.ts';
-import { addGroup, eventOption, onApi, option, required } from './command.ts';
+import { eventOption, onApi, option, required } from './command.ts';
 import { type Forwarded, startReceiver } from './receiver.ts';
 
 interface ListenOptions {
@@ -16,7 +16,9 @@ interface ListenOptions {
 
 /** Adds the command that shows developers the deliveries of an endpoint. */
 export function addListenCommand(program: Command): void {
-  addGroup(program, 'webhooks', 'deliveries of webhooks')
+  program
+    .command('webhooks')
+    .description('deliveries of webhooks')
     .command('listen')
     .description('Forward webhook deliveries to a URL of this machine until Ctrl-C, through a temporary endpoint.')
     .addOption(required('--forward-to <url>', 'URL that deliveries are posted to').argParser(toUrl))

@@ -6,7 +6,7 @@ import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.
 import type { Pool } from '../../store/postgres/pool.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { addGroup, onDatabase, option, organizationOption, repeatable, required } from './command.ts';
+import { onDatabase, option, organizationOption, repeatable, required } from './command.ts';
 
 interface NumberOptions {
   readonly organization: string;
@@ -25,7 +25,7 @@ interface AddOptions extends TemplateOptions {
 
 /** Adds the commands about numbers that chat-app messages come from. */
 export function addNumberCommands(program: Command): void {
-  const number = addGroup(program, 'number', 'numbers that chat-app messages come from');
+  const number = program.command('number').description('numbers that chat-app messages come from');
   const onNumber = (command: Command, description: string) =>
     command
       .description(description)
@@ -45,7 +45,7 @@ export function addNumberCommands(program: Command): void {
     .addOption(option('--organization <id>', 'id of the organization, all by default'))
     .action(onDatabase(listNumbers));
   onNumber(number.command('remove'), 'Disconnect a number.').alias('delete').action(onDatabase(removeChatNumber));
-  const template = addGroup(program, 'template', 'templates of chat-app messages');
+  const template = program.command('template').description('templates of chat-app messages');
   onNumber(template.command('add'), 'State which contents at Twilio the templates of a number are.')
     .addOption(templateOption())
     .action(onDatabase(addTemplates));

@@ -12,7 +12,7 @@ import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { databaseUrl } from '../wiring/database-url.ts';
 import { readSettings } from '../env.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
-import { onDatabase, option, organizationOption, required } from './command.ts';
+import { onDatabase, option, organizationOption, required, wakeRelay } from './command.ts';
 
 interface RetryOptions {
   readonly organization: string;
@@ -64,8 +64,7 @@ async function retry(
       withFiles: makeWithFiles({ pool, files, fetchPublic: makePublicFetch({ allowedCidrs: [] }), maxStoredBytes: 0 }),
       storeEmail: gatherEmails(pool),
       limits: unlimited(),
-      // Relays poll the outbox every second.
-      wakeRelay: () => undefined,
+      wakeRelay,
     };
     return await retryFailed(deps, organization, filter);
   } finally {

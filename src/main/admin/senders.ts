@@ -3,7 +3,7 @@ import { addSender, removeSender } from '../../accounts/sms-senders.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { listSendersOfAll } from '../../store/sms/senders.ts';
 import { audited } from './audit.ts';
-import { addGroup, onDatabase, option, organizationOption, repeatable } from './command.ts';
+import { onDatabase, option, organizationOption, repeatable } from './command.ts';
 
 interface SenderOptions {
   readonly organization: string;
@@ -17,7 +17,7 @@ interface AddOptions extends SenderOptions {
 
 /** Adds the commands about numbers and messaging services that SMS come from. */
 export function addSenderCommands(program: Command): void {
-  const sender = addGroup(program, 'sender', 'numbers and messaging services that SMS come from');
+  const sender = program.command('sender').description('numbers and messaging services that SMS come from');
   const onSender = (command: Command, description: string) =>
     command
       .description(description)

@@ -5,7 +5,7 @@ import { listSuppressions, type Suppression } from '../../store/suppressions/sup
 import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited } from './audit.ts';
-import { addGroup, onDatabase, organizationOption, required } from './command.ts';
+import { onDatabase, organizationOption, required } from './command.ts';
 
 interface EntryOptions {
   readonly organization: string;
@@ -14,11 +14,9 @@ interface EntryOptions {
 
 /** Adds the commands about suppression lists. */
 export function addSuppressionCommands(program: Command): void {
-  const suppression = addGroup(
-    program,
-    'suppression',
-    'suppression lists: addresses that an organization sends nothing to',
-  );
+  const suppression = program
+    .command('suppression')
+    .description('suppression lists: addresses that an organization sends nothing to');
   const onEntry = (name: string, description: string) =>
     suppression
       .command(name)

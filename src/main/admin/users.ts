@@ -11,7 +11,7 @@ import { createUser } from '../../accounts/users.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { ROLES } from '../../store/accounts/users.ts';
 import { pipedLine } from '../piped-line.ts';
-import { addGroup, onDatabase, option, organizationOption, required } from './command.ts';
+import { onDatabase, option, organizationOption, required } from './command.ts';
 
 interface CreateOptions {
   readonly organization: string;
@@ -23,11 +23,12 @@ interface CreateOptions {
 interface UserOptions {
   readonly user?: string;
   readonly email?: string;
+  readonly force?: boolean;
 }
 
 /** Adds the commands about users of the dashboard. */
 export function addUserCommands(program: Command): void {
-  const user = addGroup(program, 'user', 'users of the dashboard');
+  const user = program.command('user').description('users of the dashboard');
   user
     .command('create')
     .description('Create a user, with the password that a pipe brings or a generated one, which is printed.')
@@ -41,29 +42,25 @@ export function addUserCommands(program: Command): void {
     .description('List the users of an organization, or of all.')
     .addOption(option('--organization <id>', 'id of the organization, all by default'))
     .action(onDatabase((pool, { organization }: { organization?: string }) => showUsers(pool, organization ?? null)));
-  const onUser = (name: string, description: string) =>
+  const onUser = (
+    name: string,
+    description: string,
+    run: (pool: Pool, user: UserName, options: UserOptions) => Promise<unknown>,
+  ) =>
     user
       .command(name)
       .description(description)
       .addOption(option('--user <id>', 'id of the user'))
-      .addOption(option('--email <address>', 'address of the user, instead of --user').conflicts('user'));
-  onUser('reset', 'Set a new password, from a pipe or a generated one, and end all sessions.').action(
-    onDatabase(async (pool, options: UserOptions) => resetUser(pool, userOf(options), await pipedLine())),
+      .addOption(option('--email <address>', 'address of the user, instead of --user').conflicts('user'))
+      .action(onDatabase(async (pool, options: UserOptions) => run(pool, userOf(options), options)));
+  onUser('reset', 'Set a new password, from a pipe or a generated one, and end all sessions.', async (pool, name) =>
+    resetUser(pool, name, await pipedLine()),
   );
-  onUser('unlock', 'Remove the limits that failed sign-ins have reached.').action(
-    onDatabase(async (pool, options: UserOptions) => unlockUser(pool, userOf(options))),
-  );
-  onUser('sign-out', 'End all sessions of a user.').action(
-    onDatabase(async (pool, options: UserOptions) => signUserOut(pool, userOf(options))),
-  );
-  onUser('delete', 'Delete a user.')
+  onUser('unlock', 'Remove the limits that failed sign-ins have reached.', unlockUser);
+  onUser('sign-out', 'End all sessions of a user.', signUserOut);
+  onUser('delete', 'Delete a user.', (pool, name, { force = false }) => removeUser(pool, name, force))
     .alias('remove')
-    .option('--force', 'also the only owner of an organization')
-    .action(
-      onDatabase(async (pool, options: UserOptions & { force?: boolean }) =>
-        removeUser(pool, userOf(options), options.force === true),
-      ),
-    );
+    .option('--force', 'also the only owner of an organization');
 }
 
 async function create(

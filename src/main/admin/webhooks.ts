@@ -7,14 +7,11 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { addGroup, eventOption, onDatabase, organizationOption, required } from './command.ts';
-
-/** The relay polls the outbox. */
-const wakeNobody = (): void => undefined;
+import { eventOption, onDatabase, organizationOption, required, wakeRelay } from './command.ts';
 
 /** Adds the commands about webhook endpoints. */
 export function addWebhookCommands(program: Command): void {
-  const webhook = addGroup(program, 'webhook', 'webhook endpoints of organizations');
+  const webhook = program.command('webhook').description('webhook endpoints of organizations');
   webhook
     .command('add')
     .description('Create an endpoint, and print its secret this once.')
@@ -41,7 +38,7 @@ async function add(
   { organization, url, event: events }: { organization: string; url: string; event: EventType[] },
 ): Promise<unknown> {
   const { secretKey, allowedCidrs } = await webhookSettings();
-  const intake = makeWebhookIntake(pool, wakeNobody, secretKey, allowedCidrs);
+  const intake = makeWebhookIntake(pool, wakeRelay, secretKey, allowedCidrs);
   await requireOrganization(pool, organization);
   return audited(pool, { organization, action: 'webhooks.create' }, async () => {
     const { id, secret } = await createEndpoint(intake, organization, { url, events, description: null });

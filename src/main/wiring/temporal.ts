@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { type LogMetadata, type MetricsExporterConfig, NativeConnection, Runtime } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  type LogMetadata,
+  type MetricsExporterConfig,
+  NativeConnection,
+  Runtime,
+} from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 
@@ -81,14 +87,7 @@ function reasonOf(error: unknown): string {
 export function installTemporal(log: Logger, metricsAddress?: string): void {
   Runtime.install({
     ...(metricsAddress !== undefined && { telemetryOptions: { metrics: metricsOf(metricsAddress) } }),
-    logger: {
-      log: (level, message, meta) => log[LEVELS[level]](toLogFields(meta), message),
-      trace: (message, meta) => log.trace(toLogFields(meta), message),
-      debug: (message, meta) => log.debug(toLogFields(meta), message),
-      info: (message, meta) => log.info(toLogFields(meta), message),
-      warn: (message, meta) => log.warn(toLogFields(meta), message),
-      error: (message, meta) => log.error(toLogFields(meta), message),
-    },
+    logger: new DefaultLogger('TRACE', ({ level, message, meta }) => log[LEVELS[level]](toLogFields(meta), message)),
     // The process handles signals itself.
     shutdownSignals: [],
   });

@@ -1,5 +1,15 @@
 import type { Logger } from 'pino';
-import type { Pool } from '../../store/postgres/pool.ts';
+import { makePool, type Pool } from '../../store/postgres/pool.ts';
+
+/** @param name of the connections in `pg_stat_activity` */
+export function openPool(
+  { DATABASE_URL }: { readonly DATABASE_URL: string },
+  log: Logger,
+  name: string,
+  max: number,
+): Pool {
+  return makePool(DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'));
+}
 
 /**
  * Logs at startup why Postgres refuses our connections. A proxy or a managed Postgres that rejects one of our connection
