@@ -25,22 +25,6 @@ interface ErasureDeps {
   readonly files: FileStore;
 }
 
-/** Numbers of rows that an erasure has changed or deleted. */
-export interface ErasureReport {
-  emails: number;
-  /** Emails to this recipient alone whose bodies and headers were erased. */
-  contents: number;
-  /** Files of those emails. */
-  files: number;
-  events: number;
-  recipients: number;
-  attempts: number;
-  webhook_events: number;
-  audit_entries: number;
-  provider_callbacks: number;
-  suppressions: number;
-}
-
 /** The tables to erase from, in this order. */
 const PHASES = ['emails', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
 type Phase = (typeof PHASES)[number];
@@ -58,10 +42,12 @@ const EMAILS_PER_TRANSACTION = 100;
 /** Time after which a call returns; the caller continues with the next one. */
 const CALL_MS = 3_000;
 
-const NOTHING: ErasureReport = {
+const NOTHING = {
   ...{ emails: 0, contents: 0, files: 0, events: 0, recipients: 0, attempts: 0 },
   ...{ webhook_events: 0, audit_entries: 0, provider_callbacks: 0, suppressions: 0 },
 };
+/** Numbers of rows that an erasure has changed or deleted, as the API's schema describes them. */
+export type ErasureReport = typeof NOTHING;
 
 /**
  * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address gets no
@@ -209,14 +195,9 @@ export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, emai
   const whole = { ...NOTHING };
   let position: ErasurePosition | null = null;
   do {
-    const { report, next }: { report: ErasureReport; next: ErasurePosition | null } = await eraseRecipient(
-      deps,
-      orgId,
-      email,
-      position,
-    );
-    for (const name of Object.keys(whole) as (keyof ErasureReport)[]) whole[name] += report[name];
-    position = next;
+    const part: Awaited<ReturnType<typeof eraseRecipient>> = await eraseRecipient(deps, orgId, email, position);
+    for (const name of Object.keys(whole) as (keyof ErasureReport)[]) whole[name] += part.report[name];
+    position = part.next;
   } while (position);
   return whole;
 }

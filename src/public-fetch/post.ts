@@ -103,8 +103,8 @@ async function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, 
   };
 }
 
-/** Reads up to 64 kB of a body. An interrupted body is returned as far as it was received. */
-async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
+/** Reads up to 64 kB of a body and returns its first bytes. An interrupted body is returned as far as it was received. */
+export async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
   const kept: Buffer[] = [];
   let bytes = 0;
   try {

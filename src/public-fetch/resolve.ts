@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { cachedFor } from '../lib/cached.ts';
 
 /** An address in the form of `node:dns`. */
 export interface HostAddress {
@@ -40,8 +41,8 @@ const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
  * socket and ends after 5 s. The hosts file and `localhost` are honored as `getaddrinfo` honors them.
  */
 export function makeResolver({ servers, hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
-  const readHosts = cached(async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
-  const readSearch = cached(async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
+  const readHosts = cachedFor(FILES_TTL_MS, async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
+  const readSearch = cachedFor(FILES_TTL_MS, async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
 
   return async (hostname, signal) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
@@ -116,16 +117,4 @@ function parseSearch(text: string): readonly string[] {
 
 async function read(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
-}
-
-function cached<T>(load: () => Promise<T>): () => Promise<T> {
-  let value: Promise<T> | undefined;
-  let loadedAt = -Infinity;
-  return () => {
-    if (!value || performance.now() - loadedAt > FILES_TTL_MS) {
-      loadedAt = performance.now();
-      value = load();
-    }
-    return value;
-  };
 }

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { CHAT_PROVIDERS } from '../domain/chat/chat.ts';
 import { EMAIL_PROVIDERS } from '../domain/email/email.ts';
+import { cachedFor } from '../lib/cached.ts';
 
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
 const SCOPES = ['account', 'sender'];
@@ -77,7 +78,7 @@ type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
  * database does not answer in time, only `sendwright_database_up` has a value.
  */
 export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGauges>): void {
-  const readCached = cached(read);
+  const readCached = cachedFor(MAX_AGE_MS, () => withTimeout(read()));
   const gauge = (
     name: string,
     help: string,
@@ -157,19 +158,7 @@ function pausedSamples(pauses: readonly PausedAccount[]): Sample[] {
   );
 }
 
-/** Runs at most one query at a time and caches its result. @returns undefined if the query fails or times out */
-function cached<T>(read: () => Promise<T>): () => Promise<T | undefined> {
-  let result: Promise<T | undefined> | undefined;
-  let queriedAt = -Infinity;
-  return () => {
-    if (!result || performance.now() - queriedAt > MAX_AGE_MS) {
-      queriedAt = performance.now();
-      result = withTimeout(read());
-    }
-    return result;
-  };
-}
-
+/** @returns undefined if the query fails or times out */
 async function withTimeout<T>(result: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

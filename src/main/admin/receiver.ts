@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
+import { readSome } from '../../public-fetch/post.ts';
 
 /** The result of one delivery. */
 export interface Forwarded {
@@ -157,7 +158,7 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
       const value = textOf(answer.headers[name]);
       return value === null ? [] : [[name, value]];
     });
-    const start = await firstBytes(answer.body);
+    const start = await readSome(answer.body, ANSWER_BYTES);
     return { status: answer.statusCode, headers: Object.fromEntries(kept) as Record<string, string>, body: start };
   } catch (error) {
     if (signal.aborted)
@@ -169,22 +170,6 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
 
 function endToEnd(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, index) => !OWN.includes(String(rawHeaders[index - (index % 2)]).toLowerCase()));
-}
-
-/** Reads as much of a response as the service stores. An interrupted body is returned as far as it was received. */
-async function firstBytes(body: AsyncIterable<Buffer>): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      kept.push(chunk);
-      bytes += chunk.length;
-      if (bytes >= ANSWER_BYTES) break;
-    }
-  } catch {
-    // The status has been received.
-  }
-  return Buffer.concat(kept).subarray(0, ANSWER_BYTES);
 }
 
 function answer(outgoing: ServerResponse, status: number, { headers = {}, body, error }: Partial<Passed> = {}): void {

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { request } from 'undici';
 import type { Metrics } from '../../http/deps.ts';
 import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '../../telemetry/gauges.ts';
+import { cachedFor } from '../../lib/cached.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 
 /** A page of metrics is cached this long, so that many scrapes cost no more than one. */
@@ -21,18 +22,8 @@ export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
   const { registry } = startMetrics();
   watchPool(registry, pool);
   if (waiting) watchDatabase(registry, waiting);
-  let page: Promise<string> | undefined;
-  let collectedAt = -Infinity;
-  return {
-    type: registry.contentType,
-    text() {
-      if (!page || performance.now() - collectedAt > MAX_AGE_MS) {
-        collectedAt = performance.now();
-        page = Promise.all([registry.metrics(), sdkMetrics(sdk)]).then((parts) => parts.join('\n'));
-      }
-      return page;
-    },
-  };
+  const collect = async () => (await Promise.all([registry.metrics(), sdkMetrics(sdk)])).join('\n');
+  return { type: registry.contentType, text: cachedFor(MAX_AGE_MS, collect) };
 }
 
 /** Temporal's SDK is native code and serves its own metrics. If they are unavailable, the other metrics are still returned. */
