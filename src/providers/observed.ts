@@ -4,12 +4,7 @@ import type { Attributes, OpenSpan, Tracer } from '../telemetry/tracer.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import type { EmailProvider } from './email-provider.ts';
 
-interface Call {
-  readonly provider: string;
-  readonly operation: 'send' | 'find' | 'report';
-  readonly attributes: Attributes;
-  readonly tracer: Tracer | undefined;
-}
+type Operation = 'send' | 'find' | 'report';
 
 /** Outcomes that the operator should investigate. */
 const TROUBLE = ['busy', 'account', 'unknown'];
@@ -18,12 +13,7 @@ const TROUBLE = ['busy', 'account', 'unknown'];
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
   const { name, callSize, overlap, streamOf, reports } = provider;
   const find = provider.find?.bind(provider);
-  const call = (operation: Call['operation'], attributes: Attributes) => ({
-    provider: name,
-    operation,
-    attributes,
-    tracer,
-  });
+  const observe = observer(name, tracer);
   return {
     name,
     callSize,
@@ -33,81 +23,73 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
     send(emails, callName, onOutcome) {
       const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
       const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };
-      return observe(
-        call('send', about),
-        () => provider.send(emails, callName, onOutcome),
-        (outcomes) => outcomes.map(({ kind }) => kind),
-      );
+      const send = () => provider.send(emails, callName, onOutcome);
+      return observe('send', about, send, (outcomes) => outcomes.map(({ kind }) => kind));
     },
     ...(find && {
-      find: (callName: string) =>
-        observe(call('find', { 'sendwright.call': callName }), () => find(callName), answered),
+      find: (callName: string) => observe('find', { 'sendwright.call': callName }, () => find(callName)),
     }),
     ...(reports && {
       reports: (emailId: string, messageId: string) =>
-        observe(call('report', { 'sendwright.message.id': emailId }), () => reports(emailId, messageId), answered),
+        observe('report', { 'sendwright.message.id': emailId }, () => reports(emailId, messageId)),
     }),
   };
 }
 
-/** Likewise. */
+/** The same for a chat-app provider. */
 export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
   const { name } = provider;
   const find = provider.find?.bind(provider);
   const report = provider.report?.bind(provider);
-  const call = (operation: Call['operation'], { id }: { readonly id: string }) => ({
-    provider: name,
-    operation,
-    attributes: { 'sendwright.message.id': id },
-    tracer,
-  });
+  const observe = observer(name, tracer);
+  const about = ({ id }: { readonly id: string }) => ({ 'sendwright.message.id': id });
   return {
     name,
     refusal: (message) => provider.refusal(message),
     send: (message) =>
       observe(
-        call('send', message),
+        'send',
+        about(message),
         () => provider.send(message),
         ({ kind }) => [kind],
       ),
     ...(find && {
-      find: (...[message, ...about]: Parameters<typeof find>) =>
-        observe(call('find', message), () => find(message, ...about), answered),
+      find: (...[message, ...more]: Parameters<typeof find>) =>
+        observe('find', about(message), () => find(message, ...more)),
     }),
     ...(report && {
       report: (...[message, providerMessageId]: Parameters<typeof report>) =>
-        observe(call('report', message), () => report(message, providerMessageId), answered),
+        observe('report', about(message), () => report(message, providerMessageId)),
     }),
   };
 }
 
-function answered(): readonly string[] {
-  return ['answered'];
-}
-
-async function observe<T>(
-  { provider, operation, attributes, tracer }: Call,
-  work: () => Promise<T>,
-  outcomesOf: (result: T) => readonly string[],
-): Promise<T> {
-  const began = performance.now();
-  const report = (outcomes: ReadonlyMap<string, number>): void => {
-    providerCalled.publish({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
+function observer(provider: string, tracer: Tracer | undefined) {
+  return async <T>(
+    operation: Operation,
+    attributes: Attributes,
+    work: () => Promise<T>,
+    outcomesOf: (result: T) => readonly string[] = () => ['answered'],
+  ): Promise<T> => {
+    const began = performance.now();
+    const report = (outcomes: ReadonlyMap<string, number>): void => {
+      providerCalled.publish({ provider, operation, seconds: (performance.now() - began) / 1_000, outcomes });
+    };
+    const run = async (span?: OpenSpan): Promise<T> => {
+      try {
+        const result = await work();
+        const outcomes = tally(outcomesOf(result));
+        report(outcomes);
+        for (const [outcome, count] of outcomes) span?.setAttributes({ [`sendwright.outcome.${outcome}`]: count });
+        if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
+        return result;
+      } catch (error) {
+        report(tally(['failed']));
+        throw error;
+      }
+    };
+    if (!tracer) return run();
+    const about = { 'sendwright.provider': provider, ...attributes };
+    return tracer.span(`${provider} ${operation}`, { kind: 'client', attributes: about }, run);
   };
-  const run = async (span?: OpenSpan): Promise<T> => {
-    try {
-      const result = await work();
-      const outcomes = tally(outcomesOf(result));
-      report(outcomes);
-      for (const [outcome, count] of outcomes) span?.setAttributes({ [`sendwright.outcome.${outcome}`]: count });
-      if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
-      return result;
-    } catch (error) {
-      report(tally(['failed']));
-      throw error;
-    }
-  };
-  if (!tracer) return run();
-  const about = { 'sendwright.provider': provider, ...attributes };
-  return tracer.span(`${provider} ${operation}`, { kind: 'client', attributes: about }, run);
 }
