@@ -1,3 +1,4 @@
+import { WINDOW_POLICIES } from './domain/chat/window.ts';
 import { SECRET_KEY_LENGTH } from './lib/secret-key.ts';
 import {
   accountSid,
@@ -204,6 +205,13 @@ export const SETTINGS = {
     example: 'https://graph.facebook.com',
     parse: url('http:', 'https:'),
     fallback: 'https://graph.facebook.com',
+  },
+  CHATAPP_WINDOW: {
+    meaning:
+      "when a chat-app message is held back outside its recipient's 24-hour window: `known` if that is certain or it has a fallback template; `enforce`; `off`",
+    example: 'known',
+    parse: oneOf(...WINDOW_POLICIES),
+    fallback: 'known',
   },
   MAX_BODY_BYTES: {
     meaning: 'largest request body in bytes',

@@ -110,6 +110,7 @@ const FLEETS = {
         pool,
         providerOf: makeReportedChatProviders(),
         pace: makeMessagePace(),
+        windowPolicy: config.CHATAPP_WINDOW,
         maxIntervalMs: config.SEND_MAX_INTERVAL,
         ambiguousSend: config.AMBIGUOUS_SEND,
         ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,

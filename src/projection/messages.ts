@@ -1,3 +1,4 @@
+import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
 import { newId } from '../domain/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
 import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
@@ -13,6 +14,7 @@ import {
   moveMessage,
   updateMessages,
 } from '../store/messages/changes.ts';
+import { requeueAsFallback } from '../store/chat/window.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
 import { noted } from '../telemetry/topics.ts';
@@ -170,8 +172,21 @@ export async function projectMessageReports(
       client,
       named.map(({ id }) => id),
     );
-    const matching = named.filter((report) => matches(provider, report, messages.get(report.id)));
-    for (const [change, same] of groupBy(matching, (report) => report.change)) {
+    const replaced = named.filter(({ id, providerMessageId }) =>
+      messages.get(id)?.replaced_ids.includes(providerMessageId),
+    );
+    const matching = named.filter(
+      (report) => !replaced.includes(report) && matches(provider, report, messages.get(report.id)),
+    );
+    const closed = matching.filter(
+      ({ change, errorCode }) => change === 'failed' && isWindowError(provider, errorCode),
+    );
+    const requeued = await requeueAsFallback(
+      client,
+      closed.map(({ id }) => id),
+    );
+    const applied = matching.filter(({ id }) => !requeued.includes(id));
+    for (const [change, same] of groupBy(applied, (report) => report.change)) {
       const isFailure = change === 'failed' || change === 'undelivered';
       await projectMessages(
         client,
@@ -182,11 +197,15 @@ export async function projectMessageReports(
           provider_message_id: providerMessageId,
           dedupe_key: dedupeKey,
           ...(isFailure && { error: error ?? NO_REASON }),
-          ...(isFailure && errorCode !== undefined && { error_code: errorCode }),
+          ...(isFailure &&
+            errorCode !== undefined && {
+              error_code: isWindowError(provider, errorCode) ? WINDOW_CLOSED : errorCode,
+            }),
         })),
       );
     }
-    return messages.size > 0 && named.every((report) => !messages.has(report.id) || matching.includes(report));
+    const known = [...replaced, ...matching];
+    return messages.size > 0 && named.every((report) => !messages.has(report.id) || known.includes(report));
   });
 }
 

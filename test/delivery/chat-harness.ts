@@ -71,6 +71,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     pool,
     providerOf: () => provider,
     pace: makeMessagePace(1_000),
+    windowPolicy: 'known',
     maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,

@@ -72,10 +72,10 @@ describe('a message is handed over', () => {
 describe('an answer of the chat-app provider:', () => {
   test('refused for good: failed at once, with its code', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
-    provider.acts.push({ kind: 'refused', detail: 'Twilio refused it: no.', code: '63016' });
+    provider.acts.push({ kind: 'refused', detail: 'Twilio refused it: no.', code: '63024' });
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed', provider: 'twilio' });
     const { status, error, error_code, look_in } = await chatRow(pool, id);
-    assert.deepEqual([status, error, error_code, look_in], ['failed', 'Twilio refused it: no.', '63016', null]);
+    assert.deepEqual([status, error, error_code, look_in], ['failed', 'Twilio refused it: no.', '63024', null]);
     assert.deepEqual(await outcomes(id), ['refused']);
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
   });

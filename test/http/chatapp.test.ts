@@ -41,6 +41,7 @@ const ACCEPTED: Readonly<Record<string, readonly [given: Json, shown?: Json]>> =
     { type: 'template', text: null, template: { name: 'receipt', language: 'de', components: null } },
     { type: 'template', text: null, template: { name: 'receipt', language: 'de' } },
   ],
+  'a text with a fallback template': [{ fallback_template: { name: 'receipt', language: 'en_US' } }],
   'an image': [{ type: 'image', text: null, image: { link: LINK } }],
   'an image whose caption is the text': [{ type: 'image', text: 'Look', image: { link: LINK, caption: null } }],
   'a document with a caption and a text': [{ type: 'document', text: 'Look', document }],

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
 import { notFound } from '../../domain/errors.ts';
-import { parsePhone, phoneInQuery } from '../../domain/chat/phone.ts';
+import { phoneInQuery } from '../../domain/chat/phone.ts';
+import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
 import {
@@ -37,11 +38,11 @@ const Query = Type.Object({
 const list = page(Query, async (context) => {
   const { pool, organization, query, given, problems } = context;
   const { status = null, to, cursor } = query;
-  const phone = to === undefined ? null : parsePhone(phoneInQuery(to).trim());
-  const filled: Filled = { given, problems: { ...problems, ...(typeof phone === 'string' && { to: phone }) } };
+  const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
+  const filled: Filled = { given, problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) } };
   const isValid = Object.keys(filled.problems).length === 0;
-  const number = typeof phone === 'object' && phone !== null ? phone.number : null;
-  const filters = { status, to: number, tag: null, created_after: null, created_before: null };
+  const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
+  const filters = { status, to: address, tag: null, created_after: null, created_before: null };
   const { rows: messages, next } = isValid
     ? await listMessages(pool, organization.id, 'chatapp', filters, textToPlace(cursor), MESSAGES)
     : { rows: [], next: null };
@@ -96,6 +97,7 @@ const show = page(Type.Object({}), async (context) => {
             ['To', <Text text={`${message.to} (${message.country})`} />],
             ['Type', <Text text={message.type} />],
             ['Accepted', <Time at={message.created_at} />],
+            message.fallback_at !== null && ['Sent as its fallback template since', <Time at={message.fallback_at} />],
             message.scheduled_at !== null && ['Scheduled', <Time at={message.scheduled_at} />],
             details.provider !== null && ['Provider', <Text text={details.provider} />],
             details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],

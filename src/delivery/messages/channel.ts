@@ -1,3 +1,4 @@
+import { isWindowError, WINDOW_CLOSED } from '../../domain/chat/window.ts';
 import { maskNumbers } from '../../lib/mask.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
@@ -45,7 +46,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
     async call(messages, onAnswer) {
       for (const message of messages) {
         const outcome = isClaimExpired(message) ? CLAIM_EXPIRED : await message.provider.send(message.stored);
-        onAnswer(toAnswer(message, storable(outcome)));
+        onAnswer(toAnswer(message, storable(afterWindow(message, outcome))));
       }
     },
 
@@ -146,6 +147,16 @@ function changeOf({ message_id: id, provider, call, outcome, detail, code, provi
     ...(provider_message_id !== null && { provider_message_id }),
     dedupe_key: endOfCall('sent', call),
   };
+}
+
+/**
+ * Translates the refusal of a provider for which the customer-service window has closed since the claim: the next claim
+ * sends the fallback template; without one, the message fails.
+ */
+function afterWindow({ stored, provider }: Claimed, outcome: ChatOutcome): ChatOutcome {
+  if (outcome.kind !== 'refused' || !isWindowError(provider.name, outcome.code)) return outcome;
+  if (stored.type === 'template' || !stored.content.fallback_template) return { ...outcome, code: WINDOW_CLOSED };
+  return { ...outcome, kind: 'busy', after: 0 };
 }
 
 /** Bounds a server's text and code. */

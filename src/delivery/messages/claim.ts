@@ -1,9 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isHeldByWindow, isWindowError, WINDOW_CLOSED, WINDOW_CLOSED_ERROR } from '../../domain/chat/window.ts';
 import { newId } from '../../domain/ids.ts';
 import { projectMessages } from '../../projection/messages.ts';
-import { beginAttempts, lastAttempts } from '../../store/emails/attempts.ts';
-import { lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
+import { readWindow, useFallback } from '../../store/chat/window.ts';
+import { type Attempt, beginAttempts, lastAttempts } from '../../store/emails/attempts.ts';
+import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { claimed } from '../../telemetry/topics.ts';
 import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
@@ -35,7 +37,8 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client): Promise<MessageClaim | number> => {
-    const [stored] = await lockMessages(client, [id]);
+    const [locked] = await lockMessages(client, [id]);
+    let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
     const [attempt] = await lastAttempts(client, [id]);
     const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
@@ -53,6 +56,11 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const { number, late } = stored;
     if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
     const provider = deps.providerOf(number);
+    if (await isHeld(deps, client, stored, attempt)) {
+      if (!stored.content.fallback_template) return fail(client, id, WINDOW_CLOSED_ERROR, WINDOW_CLOSED);
+      await useFallback(client, id);
+      stored = asFallback(stored);
+    }
     const refusal = provider.refusal(stored);
     if (refusal !== undefined) return fail(client, id, refusal);
 
@@ -73,6 +81,20 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
   });
 }
 
+/** Returns true if the message may not go out as it is: its recipient's customer-service window is closed. */
+async function isHeld(
+  { windowPolicy }: MessageDeps,
+  db: Db,
+  { channel, type, content, ...message }: StoredMessage,
+  attempt: Attempt | undefined,
+): Promise<boolean> {
+  if (channel !== 'chatapp' || type === 'template') return false;
+  const hasFallback = content.fallback_template !== undefined;
+  // The provider refused it for that, and only a message with a fallback is sent again.
+  if (hasFallback && attempt && isWindowError(attempt.provider, attempt.code)) return true;
+  return isHeldByWindow({ type, hasFallback }, await readWindow(db, message), windowPolicy);
+}
+
 /** From the commit on, a scheduled message cannot be rescheduled or canceled. */
 async function markClaimed(client: Db, { id, status, late }: StoredMessage): Promise<void> {
   if (status !== 'scheduled') return;
@@ -80,8 +102,9 @@ async function markClaimed(client: Db, { id, status, late }: StoredMessage): Pro
   afterCommit(client, () => claimed.publish({ latenessSeconds: [late / 1_000] }));
 }
 
-async function fail(client: Db, id: string, error: string): Promise<MessageClaim> {
-  await projectMessages(client, 'failed', [{ id, error, dedupe_key: 'failed' }]);
+async function fail(client: Db, id: string, error: string, code?: string): Promise<MessageClaim> {
+  const error_code = code !== undefined && { error_code: code };
+  await projectMessages(client, 'failed', [{ id, error, ...error_code, dedupe_key: 'failed' }]);
   return done({ id, state: 'ended', status: 'failed' });
 }
 

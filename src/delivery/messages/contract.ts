@@ -1,3 +1,4 @@
+import type { WindowPolicy } from '../../domain/chat/window.ts';
 import type { ChatOutcome, ChatProvider } from '../../providers/chat-provider.ts';
 import type { SendingNumber, StoredMessage } from '../../store/messages/delivery.ts';
 import type { Answer, AttemptedMessage, ClaimedMessage, DeliveryDeps } from '../contract.ts';
@@ -8,6 +9,7 @@ export interface MessageDeps extends DeliveryDeps {
   /** The provider of a number, with the number's own credentials or those of the settings. */
   readonly providerOf: (number: SendingNumber) => ChatProvider;
   readonly pace: MessagePace;
+  readonly windowPolicy: WindowPolicy;
 }
 
 export interface Claimed extends ClaimedMessage {

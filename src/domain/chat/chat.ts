@@ -66,6 +66,8 @@ export interface ChatContent {
     readonly caption?: string | null;
     readonly filename?: string | null;
   } | null;
+  /** Goes out instead of a message that is no template while the recipient's customer-service window is closed. */
+  readonly fallback_template?: ChatTemplate;
 }
 
 /** A chat-app message in the form for providers. */

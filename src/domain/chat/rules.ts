@@ -4,13 +4,16 @@ import { COMPONENTS_DEPTH } from '../limits.ts';
 import { bodyProblem } from '../../lib/text.ts';
 
 /** The fields that determine whether a request matches its type. */
-type Contents = { readonly type?: ChatType | null; readonly text?: unknown } & {
+type Contents = { readonly type?: ChatType | null; readonly text?: unknown; readonly fallback_template?: unknown } & {
   readonly [T in Exclude<ChatType, 'text'>]?: unknown;
 };
 
 /** Requires the object that the type is named after, and refuses objects of other types. */
 export function contentProblem(body: Contents): Problem | undefined {
   const type = body.type ?? 'text';
+  if (type === 'template' && body.fallback_template != null) {
+    return { path: 'fallback_template', message: 'cannot be given when type is template' };
+  }
   if (body[type] == null) return { path: type, message: `is required when type is ${type}` };
   const unused = CHAT_TYPES.find((other) => other !== type && body[other] != null && !isCaption(other, type));
   return unused && { path: unused, message: `cannot be given when type is ${type}` };

@@ -39,6 +39,7 @@ function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
       template: body.template ? templateOf(body.template) : null,
       image: body.image ?? null,
       document: body.document ?? null,
+      ...(body.fallback_template && { fallback_template: templateOf(body.fallback_template) }),
     },
     tags: body.tags ?? [],
     scheduled_at: body.scheduled_at ?? null,
@@ -63,8 +64,9 @@ export const { get, list, reschedule, cancel } = messageRoutes({
   present: withoutDefaults,
 });
 
-/** The contract's message has neither tags nor a time: both are shown only if the request had them. */
-function withoutDefaults({ tags: given, scheduled_at, ...message }: MessageSummary): MessageSummary {
-  const shown = { ...(given.length > 0 && { tags: given }), ...(scheduled_at !== null && { scheduled_at }) };
-  return { ...message, ...shown } as MessageSummary;
+/** The contract's message has no tags, time or fallback: they are shown only if the request had them. */
+function withoutDefaults({ tags: given, ...message }: MessageSummary): MessageSummary {
+  const optional: readonly string[] = ['scheduled_at', 'fallback_template', 'fallback_at'];
+  const shown = Object.entries(message).filter(([name, value]) => value !== null || !optional.includes(name));
+  return { ...Object.fromEntries(shown), ...(given.length > 0 && { tags: given }) } as unknown as MessageSummary;
 }

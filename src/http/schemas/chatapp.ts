@@ -34,6 +34,26 @@ function optionalObject<T>(properties: Record<string, unknown>, required: string
   return optional<T>('object', { properties, required, additionalProperties: false, description, ...more });
 }
 
+const templateField = (description: string) =>
+  optionalObject<ChatTemplate>(
+    {
+      name: { type: 'string', minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line' },
+      language: {
+        ...language,
+        type: ['string', 'object'],
+        properties: { code: language },
+        required: ['code'],
+        additionalProperties: false,
+        description: 'Its code, bare or as {code}',
+        examples: ['en_US', { code: 'en_US' }],
+      },
+      components: { description: 'What fills its variables; passed on as it is' },
+    },
+    ['name', 'language'],
+    description,
+    { 'x-rule': 'template' },
+  );
+
 export const SendChatBody = Type.Object(
   {
     from: optional('string', {
@@ -56,23 +76,9 @@ export const SendChatBody = Type.Object(
     preview_url: optional<boolean>('boolean', {
       description: 'Default false: whether the first link of a text is shown with a preview',
     }),
-    template: optionalObject<ChatTemplate>(
-      {
-        name: { type: 'string', minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line' },
-        language: {
-          ...language,
-          type: ['string', 'object'],
-          properties: { code: language },
-          required: ['code'],
-          additionalProperties: false,
-          description: 'Its code, bare or as {code}',
-          examples: ['en_US', { code: 'en_US' }],
-        },
-        components: { description: 'What fills its variables; passed on as it is' },
-      },
-      ['name', 'language'],
-      'A template that WhatsApp has approved',
-      { 'x-rule': 'template' },
+    template: templateField('A template that WhatsApp has approved'),
+    fallback_template: templateField(
+      'A template that is sent instead if the recipient has not written for 24 hours; not when type is template',
     ),
     image: optionalObject<{ link: string; caption?: string | null }>({ link, caption }, ['link'], 'An image'),
     document: optionalObject<{ link: string; caption?: string | null; filename?: string | null }>(
@@ -118,7 +124,7 @@ const summary = {
   ...head,
   to: Type.String({ description: 'E.164, or the id of a user', examples: [PHONE] }),
   error: nullable(Type.String(), 'Why it failed'),
-  error_code: nullable(Type.String(), "The provider's own code for that"),
+  error_code: nullable(Type.String(), "The provider's own code for that, or `window_closed`"),
   tags: Type.Optional(Type.Array(Tag, { description: 'Only if the request has any' })),
   scheduled_at: onlyIfGiven,
   last_event_at: Timestamp,
@@ -128,18 +134,23 @@ export const ChatSummary = Type.Object(summary, { title: 'ChatMessageSummary' })
 
 const file = { link: Type.String(), caption: Type.Optional(nullable(Type.String())) };
 
+const template = Type.Object({
+  name: Type.String(),
+  language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
+  components: Type.Optional(Type.Unknown()),
+});
+
 export const ChatBody = Type.Object(
   {
     ...summary,
     text: nullable(Type.String()),
     preview_url: Type.Boolean(),
-    template: nullable(
-      Type.Object({
-        name: Type.String(),
-        language: Type.Union([Type.String(), Type.Object({ code: Type.String() })]),
-        components: Type.Optional(Type.Unknown()),
-      }),
-    ),
+    template: nullable(template),
+    fallback_template: Type.Optional(template),
+    fallback_at: Type.Optional({
+      ...Timestamp,
+      description: 'Only if it goes out as `fallback_template`: since when',
+    }),
     image: nullable(Type.Object(file)),
     document: nullable(Type.Object({ ...file, filename: Type.Optional(nullable(Type.String())) })),
     events: Type.Array(timelineEntry('chatapp', 'ChatMessage'), { description: 'Oldest first' }),

@@ -29,6 +29,8 @@ export interface StoredMessage {
   readonly schedule_version: number;
   readonly provider: ChatProviderName | null;
   readonly provider_message_id: string | null;
+  /** Since when it goes out as its fallback template; then `type` and `content` are those of the template. */
+  readonly fallback_at: string | null;
   /** Milliseconds until it is due by the database's clock; 0 when it is. */
   readonly due_in: number;
   /** Milliseconds since it was due. */
@@ -59,6 +61,7 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
     name,
     text: `SELECT message.id, message.org_id, message.channel, message."from", message."to", message.type, message.content,
                   message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
+                  message.fallback_at,
                   greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
                     AS late,
@@ -70,8 +73,17 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
   });
   return rows.map((row) => {
     const { number_id: id, number_provider: provider, phone_number_id, account_sid, credentials, ...message } = row;
-    return { ...message, number: provider && { id, provider, phone_number_id, account_sid, credentials } };
+    const stored = { ...message, number: provider && { id, provider, phone_number_id, account_sid, credentials } };
+    return stored.fallback_at === null ? stored : asFallback(stored);
   });
+}
+
+/** The message as its fallback template. */
+export function asFallback(message: StoredMessage): StoredMessage {
+  const { fallback_template: template } = message.content;
+  if (!template) return message;
+  const content = { text: null, preview_url: false, template, image: null, document: null };
+  return { ...message, type: 'template', content };
 }
 
 /** Locks messages. @returns their statuses; those that do not exist are missing */
@@ -103,6 +115,8 @@ export interface ReportedMessage {
   readonly provider_message_id: string | null;
   /** Whether it may have been sent more than once, so that the provider may know it by several ids. */
   readonly is_ambiguous: boolean;
+  /** Ids that the provider gave it before it was sent as its fallback template. */
+  readonly replaced_ids: readonly string[];
   /** Of its number; null if that is no longer connected. */
   readonly provider: ChatProviderName | null;
   readonly phone_number_id: string | null;
@@ -116,7 +130,11 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
                   EXISTS (
                     SELECT FROM attempts
                     WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked'))
-                  ) AS is_ambiguous
+                  ) AS is_ambiguous,
+                  ARRAY (
+                    SELECT provider_message_id FROM attempts
+                    WHERE message_id = message.id AND outcome = 'again' AND provider_message_id IS NOT NULL
+                  ) AS replaced_ids
            FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1) ORDER BY message.id FOR UPDATE OF message`,
     values: [ids],

@@ -24,7 +24,12 @@ export interface MessageSummary {
 }
 
 /** One message as the API shows it. */
-export type Message = MessageSummary & ChatContent & { events: { type: string; created_at: string }[] };
+export type Message = MessageSummary &
+  ChatContent & {
+    /** Since when a chat-app message goes out as its fallback template; null while it goes out as it was given. */
+    fallback_at: string | null;
+    events: { type: string; created_at: string }[];
+  };
 
 const SUMMARY = `message.id, message.status, message.type, message."from", message."to", message.country, message.segments,
   message.encoding, message.tags, message.error, message.error_code, message.created_at, message.scheduled_at,
@@ -36,6 +41,7 @@ export function findMessage(db: Db, orgId: string, channel: MessageChannel, id: 
     name: 'find_message',
     text: `SELECT ${SUMMARY}, content->>'text' AS text, (content->>'preview_url')::boolean AS preview_url,
                   content->'template' AS template, content->'image' AS image, content->'document' AS document,
+                  content->'fallback_template' AS fallback_template, fallback_at,
                   (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
                    FROM chat_events WHERE message_id = message.id) AS events
            FROM chat_messages AS message WHERE id = $1 AND org_id = $2 AND channel = $3`,
