@@ -73,16 +73,6 @@ describe('GET /v1/emails/batch/:id', () => {
     await assertBatch('completed', { sent: 1, delivered: 1, complained: 1, canceled: 1, rejected: 1, failed: 1 });
     assert.equal((await get(id))['completed_at'], at, 'later reports do not change completed_at');
   });
-
-  it('counts an email once if a report arrives before the hand-over is recorded, and repeatedly', async () => {
-    const id = await send([ours.mail(), ours.mail()]);
-    const [a, b] = await members(id);
-    const report = (email: unknown, key: string) => ({ id: String(email), dedupe_key: key });
-    await project(service.pool, 'delivered', [report(a, '1'), report(a, '2'), report(b, '3')]);
-    await project(service.pool, 'delivered', [report(a, '1')]);
-    await change('sent', [a, b]);
-    assert.deepEqual((await get(id))['counts'], { delivered: 2 });
-  });
 });
 
 describe('POST /v1/emails/batch/:id/cancel', () => {

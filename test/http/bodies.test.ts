@@ -30,11 +30,6 @@ describe('Content-Type and Content-Encoding', () => {
     });
   }
 
-  it('415 unsupported_media_type without a type', async () => {
-    const raw = JSON.stringify(ours.mail());
-    assertRefused(await ours.call('POST', '/v1/emails', { raw }), 415, 'unsupported_media_type');
-  });
-
   for (const type of ['Application/JSON', 'APPLICATION/JSON ; charset="utf-8"', 'application/json;version=1']) {
     it(`202 for the type ${type}`, async () => {
       assert.equal((await post(JSON.stringify(ours.mail()), type)).status, 202);
@@ -51,9 +46,10 @@ describe('Content-Type and Content-Encoding', () => {
     });
   }
 
-  it('202 for the encoding identity', async () => {
-    const answer = await post(JSON.stringify(ours.mail()), 'application/json', { 'content-encoding': 'Identity' });
-    assert.equal(answer.status, 202, answer.text);
+  it('415 without a type, and 202 for the encoding identity', async () => {
+    const raw = JSON.stringify(ours.mail());
+    assertRefused(await ours.call('POST', '/v1/emails', { raw }), 415, 'unsupported_media_type');
+    assert.equal((await post(raw, 'application/json', { 'content-encoding': 'Identity' })).status, 202);
   });
 });
 
@@ -65,9 +61,9 @@ describe('400 invalid_json: body is not valid JSON', () => {
   }
 
   it('no body', async () => {
-    assertRefused(await ours.call('POST', '/v1/emails'), 400, 'invalid_json');
-    const headers = { 'content-type': 'application/json' };
-    assertRefused(await ours.call('POST', '/v1/emails', { headers }), 400, 'invalid_json');
+    for (const call of [{}, { headers: { 'content-type': 'application/json' } }]) {
+      assertRefused(await ours.call('POST', '/v1/emails', call), 400, 'invalid_json');
+    }
   });
 
   it('is reported for unclosed brackets; up to a million closed ones are JSON of a wrong type', async () => {
@@ -86,8 +82,6 @@ describe('400 invalid_json: body is not valid JSON', () => {
       const raw = Buffer.concat([Buffer.from(before ?? ''), Buffer.from(bytes, 'hex'), Buffer.from(after ?? '')]);
       assertRefused(await post(raw), 400, 'invalid_json');
     }
-    const raw = Buffer.from(JSON.stringify(ours.mail()), 'utf16le');
-    assertRefused(await post(raw), 400, 'invalid_json');
   });
 
   for (const [raw, message] of [
@@ -175,11 +169,8 @@ describe('the key is checked before the body is read', () => {
   }
 
   it('an HTTP client receives the response although it is still writing', async () => {
-    const raw = Buffer.alloc(40_000_000, ' ');
-    const headers = { 'content-type': 'application/json' };
-    for (let i = 0; i < 5; i++) {
-      assertRefused(await service.call('POST', '/v1/emails', { raw, headers }), 401, 'unauthorized');
-    }
+    const call = { raw: Buffer.alloc(40_000_000, ' '), headers: { 'content-type': 'application/json' } };
+    for (let i = 0; i < 5; i++) assertRefused(await service.call('POST', '/v1/emails', call), 401, 'unauthorized');
   });
 });
 

@@ -27,6 +27,8 @@ after(() => simulator.close());
 const { host } = new URL(simulator.postmarkUrl);
 const account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
 const postmark = postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 30 });
+/** Postmark while it is down. */
+const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
 const deps = { dns: resolver, senders: { postmark: true, smtpHost: null }, postmark };
 const service = await useService({}, deps);
 const [ours, theirs] = [await service.organization(), await service.organization()];
@@ -51,6 +53,7 @@ function publish(domain: Domain, ...kinds: string[]): void {
     else dns.txt(name, value);
   }
 }
+const kindsOf = ({ records }: Domain) => records.map(({ record }) => record);
 const atPostmark = async () => (await account.getDomains({ count: 500, offset: 0 })).Domains;
 const named = async (name: string) => (await atPostmark()).filter(({ Name }) => Name === name);
 const upkeep = (removeFromPostmark = postmark.remove) =>
@@ -118,28 +121,18 @@ describe('a domain with Postmark', () => {
     assert.equal(find(await verify(domain.id), 'DKIM').status, 'verified');
   });
 
-  it('is registered while Postmark is down, and created there later', async () => {
-    const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
+  it('is registered while Postmark is down, and created there later', async (t) => {
     const alone = await startService({}, { ...deps, postmark: away });
-    try {
-      const org = await alone.organization();
-      const answer = await org.call('POST', '/v1/domains', { json: { name: fresh() } });
-      assert.equal(answer.status, 201, answer.text);
-      const domain = answer.body as Domain;
-      assert.deepEqual(
-        domain.records.map(({ record }) => record),
-        ['OWNERSHIP', 'SPF', 'DMARC'],
-      );
-      publish(domain, 'OWNERSHIP');
-      const early = await org.call('POST', `/v1/domains/${domain.id}/verify`);
-      assert.equal((early.body as Domain).status, 'pending', 'the records of Postmark are unknown');
-      await makeDomainActivities(senderDomains(alone.pool, deps)).watchDomain({ id: domain.id });
-      const { body } = await org.call('GET', `/v1/domains/${domain.id}`);
-      assert.ok(find(body as Domain, 'DKIM').value, 'now it has a key');
-      assert.equal((await named(domain.name)).length, 1);
-    } finally {
-      await alone.close();
-    }
+    t.after(alone.close);
+    const org = await alone.organization();
+    const domain = await add(fresh(), org);
+    assert.deepEqual(kindsOf(domain), ['OWNERSHIP', 'SPF', 'DMARC']);
+    publish(domain, 'OWNERSHIP');
+    const early = await ask('POST', `/${domain.id}/verify`, org);
+    assert.equal(early.status, 'pending', 'the records of Postmark are unknown');
+    await makeDomainActivities(senderDomains(alone.pool, deps)).watchDomain({ id: domain.id });
+    assert.ok(find(await ask('GET', `/${domain.id}`, org), 'DKIM').value, 'now it has a key');
+    assert.equal((await named(domain.name)).length, 1);
   });
 });
 
@@ -161,12 +154,9 @@ describe('a domain that is deleted', () => {
   it('stays at Postmark if it was there before', async () => {
     const name = fresh();
     await account.createDomain({ Name: name });
-    const { id, records } = await add(name);
-    assert.deepEqual(
-      records.map(({ record }) => record),
-      ['OWNERSHIP', 'DKIM', 'SPF', 'DMARC'],
-    );
-    await remove(id);
+    const domain = await add(name);
+    assert.deepEqual(kindsOf(domain), ['OWNERSHIP', 'DKIM', 'SPF', 'DMARC']);
+    await remove(domain.id);
     assert.equal((await upkeep().clearProviderDomains()).done, 1);
     assert.equal((await named(name)).length, 1);
   });
@@ -174,7 +164,6 @@ describe('a domain that is deleted', () => {
   it('is deleted at Postmark later if that is down', async () => {
     const { id, name } = await add(fresh());
     await remove(id);
-    const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
     assert.deepEqual(await upkeep(away.remove).clearProviderDomains(), { done: 0, next: null });
     assert.deepEqual(await upkeep().clearProviderDomains(), { done: 0, next: null }, 'the retry is not due');
     await service.pool.query(`UPDATE provider_domains SET retry_at = now() - interval '1 second'`);

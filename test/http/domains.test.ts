@@ -35,15 +35,11 @@ describe('POST /v1/domains', () => {
       ]);
       assert.deepEqual([each.status, each.found, each.error], ['pending', null, null]);
     }
-    assert.deepEqual(
-      records.map((each) => [each.record, each.type, each.name, each.required]),
-      [
-        ['OWNERSHIP', 'TXT', `_sendwright.${name}`, true],
-        ['DKIM', 'TXT', `sw1._domainkey.${name}`, true],
-        ['SPF', 'TXT', name, false],
-        ['DMARC', 'TXT', '_dmarc.example.com', false],
-      ],
-    );
+    const shown = records.map((each) => [each.record, each.type, each.name, each.required].join(' '));
+    assert.deepEqual(shown, [
+      ...[`OWNERSHIP TXT _sendwright.${name} true`, `DKIM TXT sw1._domainkey.${name} true`],
+      ...[`SPF TXT ${name} false`, 'DMARC TXT _dmarc.example.com false'],
+    ]);
     assert.match(record(domain, 'OWNERSHIP').value, /^sendwright-verification=[0-9a-f]{32}$/);
     assert.match(record(domain, 'DKIM').value, /^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]{390,}=*$/);
     assert.equal(record(domain, 'SPF').value, 'v=spf1 a:smtp.example.net ~all');
@@ -238,25 +234,18 @@ describe('a domain of several organizations', () => {
     assert.deepEqual(after.map(({ status }) => status).sort(), ['failed', 'failed', 'verified']);
   });
 
-  it('fails if another organization is granted it during the check', async () => {
+  it('fails if another organization is granted it during the check', async (t) => {
     const mine = await registrar.add(registrar.fresh());
     registrar.publish(mine);
     const client = await service.pool.connect();
-    try {
-      await client.query('BEGIN');
-      await insertDomain(client, newId('dm', Date.now()), theirs.id, mine.name, true);
-      const checking = registrar.verify(mine.id);
-      await eventually('the check waits for the other transaction', async () => {
-        const { rowCount } = await service.pool.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        return rowCount === 1;
-      });
-      await client.query('COMMIT');
-      assert.equal((await checking).status, 'failed');
-    } finally {
-      client.release();
-    }
+    t.after(() => client.release());
+    await client.query('BEGIN');
+    await insertDomain(client, newId('dm', Date.now()), theirs.id, mine.name, true);
+    const checking = registrar.verify(mine.id);
+    const locked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await eventually('the check waits', async () => (await service.pool.query(locked)).rowCount === 1);
+    await client.query('COMMIT');
+    assert.equal((await checking).status, 'failed');
   });
 
   it('is not proved by the token of another organization', async () => {
@@ -286,19 +275,16 @@ describe('a domain of several organizations', () => {
     assertRefused(await registrar.send(name), 403, 'domain_not_verified', 'from');
   });
 
-  for (const [name, first, second] of [
-    ['a subdomain', 'sub1.example.com', 'mail.sub1.example.com'],
-    ['a parent domain', 'mail.sub2.example.com', 'sub2.example.com'],
-  ] as const) {
-    it(`is proved separately if another organization has ${name}`, async () => {
+  it('is proved separately if another organization has its subdomain or parent domain', async () => {
+    for (const [first, second] of [
+      ['sub1.example.com', 'mail.sub1.example.com'],
+      ['mail.sub2.example.com', 'sub2.example.com'],
+    ] as const) {
       await registrar.verified(first);
-      const { id } = await registrar.add(second, theirs);
-      assert.equal((await registrar.verify(id, theirs)).status, 'pending');
-      registrar.publish(await registrar.get(id, theirs));
-      assert.equal((await registrar.verify(id, theirs)).status, 'verified');
+      assert.equal((await registrar.verify((await registrar.add(second, theirs)).id, theirs)).status, 'pending');
       assertRefused(await registrar.send(first, theirs), 403, 'domain_not_found', 'from');
-    });
-  }
+    }
+  });
 
   it('fails for pending organizations if the operator trusts another one', async () => {
     const name = registrar.fresh();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { BOUNCE_REASONS } from '../../src/domain/email/email.ts';
 import { project } from '../../src/projection/emails.ts';
-import { assertRefused, inFuture, TIMESTAMP, useService } from './service.ts';
+import { assertRefused, assertTimes, inFuture, TIMESTAMP, useService } from './service.ts';
 
 /** Get, reschedule and cancel. Another organization's ids are tested in two-organizations.test.ts. */
 const service = await useService();
@@ -14,11 +15,8 @@ const patch = (id: string, json: unknown) => ours.call('PATCH', `/v1/emails/${id
 const cancel = (id: string) => ours.call('POST', `/v1/emails/${id}/cancel`);
 const types = (email: Record<string, unknown>) => (email['events'] as { type: string }[]).map(({ type }) => type);
 const outbox = async (id: string) => {
-  const { rows } = await service.pool.query<{ action: string }>(
-    'SELECT action FROM outbox WHERE message_id = $1 ORDER BY id',
-    [id],
-  );
-  return rows.map(({ action }) => action);
+  const text = 'SELECT action FROM outbox WHERE message_id = $1 ORDER BY id';
+  return (await service.pool.query<{ action: string }>(text, [id])).rows.map(({ action }) => action);
 };
 
 /** An email after these changes by a worker and a provider. */
@@ -54,6 +52,16 @@ describe('GET /v1/emails/:id', () => {
     assert.equal(email['status'], 'complained');
   });
 
+  it('bounce_reason is any reason of the table, and null unless the status is bounced', async () => {
+    for (const reason of BOUNCE_REASONS) {
+      const id = await moved('sent');
+      assert.equal((await ours.email(id))['bounce_reason'], null);
+      await project(service.pool, 'bounced', [{ id, error: '550 no', bounce_reason: reason }]);
+      const { status, bounce_reason: shown } = await ours.email(id);
+      assert.deepEqual([status, shown], ['bounced', reason]);
+    }
+  });
+
   it('returns error and bounce_reason of a bounce, and the error of a failure', async () => {
     const [bounced, failed] = await Promise.all([ours.sent(), ours.sent()]);
     const error = '550 5.1.1 "no such user"';
@@ -65,16 +73,6 @@ describe('GET /v1/emails/:id', () => {
     };
     assert.deepEqual(await shown(bounced), ['bounced', error, 'mailbox_not_found']);
     assert.deepEqual(await shown(failed), ['failed', 'no provider took it', null]);
-  });
-
-  it('returns only the headers to HEAD', async () => {
-    const id = await ours.sent();
-    const answer = await ours.call('HEAD', `/v1/emails/${id}`);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.text, '');
-    const { text } = await ours.call('GET', `/v1/emails/${id}`);
-    assert.equal(answer.headers['content-length'], String(Buffer.byteLength(text)));
-    assert.equal((await ours.call('HEAD', `/v1/emails/${ABSENT}`)).status, 404);
   });
 });
 
@@ -245,5 +243,13 @@ it('422 names an unknown query parameter', async () => {
   ] as const) {
     const answer = await ours.call('GET', `/v1/emails/${ABSENT}?${query}`);
     assertRefused(answer, 422, 'validation_error', param, 'is not a known parameter');
+  }
+});
+
+it('a time in any answer that is not UTC with milliseconds fails its test', () => {
+  const time = '2026-03-01T09:30:00.000Z';
+  assertTimes({ emails: [{ created_at: time, scheduled_at: null }] });
+  for (const bad of [time.replace('.000', ''), time.replace('Z', '+00:00'), '']) {
+    assert.throws(() => assertTimes({ emails: [{ created_at: bad }] }), bad);
   }
 });

@@ -33,17 +33,6 @@ describe('the fingerprint of a request', () => {
     await fc.assert(fc.asyncProperty(json, async (body) => assert.equal(await of(body), await of(reversed(body)))));
   });
 
-  it('is the same for numbers and strings in another notation', async () => {
-    for (const [one, other] of [
-      ['{"n":100}', '{ "n": 1e2 }'],
-      ['{"n":1.0}', '{"n":1}'],
-      ['{"n":-0}', '{"n":0}'],
-      ['{"s":"é/"}', '{"\\u0073":"\\u00e9\\/"}'],
-    ] as const) {
-      assert.equal(await of(JSON.parse(one)), await of(JSON.parse(other)), `${one} ${other}`);
-    }
-  });
-
   it('differs where values differ', async () => {
     await fc.assert(
       fc.asyncProperty(json, json, async (one, other) => {

@@ -167,13 +167,6 @@ describe('a key that has expired or is used from another address', () => {
     assert.equal(messageOf(expired), invalid);
   });
 
-  it('is accepted from its addresses and ranges, also IPv4-mapped ones', async () => {
-    for (const range of ['127.0.0.0/8', '::ffff:127.0.0.1']) {
-      const { api_key: key } = await make({ allowed_ips: ['192.0.2.1', range] });
-      assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200, range);
-    }
-  });
-
   it('is accepted by X-Forwarded-For of a trusted proxy only', async () => {
     const { api_key: key } = await make({ allowed_ips: ['203.0.113.7'] });
     const from = (at: Service, address: string) =>

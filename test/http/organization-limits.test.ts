@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { addDomain } from '../../src/accounts/domains.ts';
-import { createKey } from '../../src/accounts/keys.ts';
 import { acceptInvitation, acceptOwnInvitation, invite } from '../../src/accounts/invitations.ts';
 import { createUser } from '../../src/accounts/users.ts';
-import { createEndpoint, makeWebhookIntake } from '../../src/accounts/webhooks.ts';
 import { UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
-import { assertRefused, type Organization, SECRET_KEY, startService, useService } from './service.ts';
+import { assertRefused, type Organization, startService, useService } from './service.ts';
 
 const LIMIT = 3;
 
@@ -81,17 +78,6 @@ describe('members', () => {
     const { invitation } = await createUser(service.pool, id, { email: user.email });
     await assert.rejects(acceptOwnInvitation(service.pool, user, invitation?.id ?? '', limits), isRefused);
   });
-});
-
-it("the operator's command line is not limited", async () => {
-  const { id } = await service.organization();
-  const intake = makeWebhookIntake(service.pool, () => undefined, SECRET_KEY, [REACHABLE]);
-  for (let made = 0; made <= LIMIT; made++) {
-    await createEndpoint(intake, id, { url: `https://${REACHABLE}/hook`, events: [], description: null });
-    await addDomain(service.pool, id, `unlimited${++count}.example.com`, true);
-    await createKey(service.pool, id, 'read_only', []);
-    await createUser(service.pool, id, { email: `user${++count}@example.com`, role: 'owner' });
-  }
 });
 
 it('registrations and checks of domains have a rate limit of their own', async (t) => {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startRateLimits } from '../../src/intake/rate-limits.ts';
-import { SETTINGS } from '../../src/settings.ts';
 import { eventually } from '../support/eventually.ts';
 import { connectNumber } from './resources.ts';
 import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';
@@ -111,7 +109,7 @@ describe('a limit of 5 requests a second', () => {
 
 describe('a limit of 5 emails a second', () => {
   const TOO_MANY = 'more than 5 emails a second';
-  const { organization, pool } = emailLimited;
+  const { organization } = emailLimited;
 
   it('counts accepted emails only, each of a batch', async () => {
     const ours = await organization();
@@ -190,14 +188,6 @@ describe('a limit of 5 emails a second', () => {
     assertLimited(await ours.send(), TOO_MANY);
     const chat = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
     assert.equal(chat.status, 202, chat.text);
-  });
-
-  it('by default accepts 20 batches of 10,000 in a burst', async () => {
-    const perSecond = { mails: Number(SETTINGS.RATE_LIMIT_MAILS_PER_SECOND.fallback) };
-    const limits = startRateLimits(pool, perSecond, () => undefined);
-    for (let i = 0; i < 20; i++) limits.mails?.take('org_x', 10_000);
-    assert.throws(() => limits.mails?.take('org_x', 10_000), { code: 'rate_limit_exceeded', retryAfterSeconds: 1 });
-    await limits.stop();
   });
 });
 

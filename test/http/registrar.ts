@@ -64,7 +64,7 @@ export async function startRegistrar() {
       );
       return rows.map(({ data }) => data);
     },
-    async close() {
+    close: async () => {
       await service.close();
       await dns.close();
     },

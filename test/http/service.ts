@@ -209,7 +209,7 @@ export async function startService(
     wakes: () => wakes,
     call,
     organization,
-    async close() {
+    close: async () => {
       await agent.close();
       await app.close();
       await Promise.all([keys.stop(), limits.stop()]);
@@ -250,6 +250,7 @@ export function checkAnswer({ status, headers, text, body }: Answer): void {
   seen.add(id);
   assert.equal(headers['x-powered-by'], undefined);
   assert.equal(headers['server'], undefined);
+  assertTimes(body);
   if (status < 400 || text === '') return;
   assert.match(String(headers['content-type']), /^application\/json/, `1.1: an error is JSON; ${text}`);
   const { error } = body as { error: Record<string, unknown> };
@@ -271,6 +272,15 @@ export function checkAnswer({ status, headers, text, body }: Answer): void {
   // The name of a field is chosen by the caller.
   const ours = String(error['message']).slice('param' in error ? String(error['param']).length : 0);
   assert.doesNotMatch(ours, INTERNAL, `1.2: nothing internal in a body; ${text}`);
+}
+
+/** Timestamps: every time in an answer is UTC with milliseconds, or null. */
+export function assertTimes(body: unknown): void {
+  if (typeof body !== 'object' || body === null) return;
+  for (const [name, value] of Object.entries(body)) {
+    if (name.endsWith('_at') && typeof value === 'string') assert.match(value, TIMESTAMP, name);
+    assertTimes(value);
+  }
 }
 
 /** Asserts that an answer is this error. */

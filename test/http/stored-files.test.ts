@@ -12,11 +12,8 @@ const service = await useService({ organizationLimits: { storedBytes: MAX_STORED
 
 const file = (bytes = 10) => ({ filename: 'a.txt', content: Buffer.alloc(bytes, 'x').toString('base64') });
 const storedBytes = async ({ id }: Organization): Promise<number> => {
-  const { rows } = await service.pool.query<{ bytes: number }>(
-    'SELECT bytes::float8 AS bytes FROM stored_bytes WHERE org_id = $1',
-    [id],
-  );
-  return rows[0]?.bytes ?? 0;
+  const text = 'SELECT bytes::float8 AS bytes FROM stored_bytes WHERE org_id = $1';
+  return (await service.pool.query<{ bytes: number }>(text, [id])).rows[0]?.bytes ?? 0;
 };
 /** Ids of the files that `work` wrote to the store, including those that it removed. */
 async function written(t: TestContext, work: () => Promise<void>): Promise<string[]> {

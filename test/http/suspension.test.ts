@@ -86,8 +86,5 @@ describe('a suspended organization', () => {
     const absent = { code: 'not_found', param: 'organization' };
     await assert.rejects(suspendOrganization(service.pool, 'org_absent', null), absent);
     await assert.rejects(resumeOrganization(service.pool, 'org_absent'), absent);
-    for (const reason of [' ', 'a\nb', 'x'.repeat(501)]) {
-      await assert.rejects(suspend(ours, reason), { code: 'validation_error', param: 'reason' });
-    }
   });
 });

@@ -22,7 +22,7 @@ const SLOW = new Set(
       ...['chat-numbers-verified', 'chatapp', 'domains', 'domains-dkim', 'domains-postmark'],
       ...['fingerprint', 'fuzz', 'idempotency-crash', 'keys', 'large-json', 'lists', 'logs', 'network-limits'],
       ...['openapi', 'openapi-answers', 'organization-limits', 'outage', 'process', 'public-bodies', 'quota'],
-      ...['rate-limits', 'revocation', 'rules-answers', 'send-limits', 'two-organizations', 'unsubscribe', 'webhooks'],
+      ...['rate-limits', 'revocation', 'send-limits', 'two-organizations', 'unsubscribe', 'webhooks'],
     ].map((name) => `http/${name}`),
   ].map((name) => `test/${name}.test.ts`),
 );
