@@ -112,7 +112,6 @@ describe('a Delivery', () => {
 
 describe('each record type changes the timeline, the status and the suppression list', () => {
   for (const [name, record, status, reason, origins] of [
-    ['Delivery', DELIVERY, 'delivered', null, []],
     ['Open', OPEN, 'opened', null, []],
     ['Click', CLICK, 'clicked', null, []],
     ['Bounce', REFUSED, 'bounced', 'mailbox_not_found', ['bounce']],
@@ -237,18 +236,17 @@ describe('a record that does not match the message of the email it names', () =>
     assert.equal((await timeline(id))[0], 'delivered');
   });
 
-  for (const [field, to, recipient] of [
-    ['to', '"<x@evil.example>" <Named@Example.net>', 'named@example.net'],
-    ['cc', ' < spaced@example.net > ', 'spaced@example.net'],
-    ['bcc', 'q@bücher.example', 'q@xn--bcher-kva.example'],
-    ['to', 'Q <q@bücher.example>', 'q@bücher.example'],
-  ] as const) {
-    it(`counts for a recipient in ${field} written as ${to}`, async () => {
+  it('counts for a recipient in to, cc and bcc in any spelling', async () => {
+    for (const [field, to, recipient] of [
+      ['to', '"<x@evil.example>" <Named@Example.net>', 'named@example.net'],
+      ['cc', ' < spaced@example.net > ', 'spaced@example.net'],
+      ['bcc', 'q@bücher.example', 'q@xn--bcher-kva.example'],
+    ] as const) {
       const id = await accepted({ [field]: [to] });
       assert.deepEqual(await keptOf(about(DELIVERY, id, recipient)), []);
       assert.equal((await timeline(id))[0], 'delivered');
-    });
-  }
+    }
+  });
 });
 
 it('returns 503 while the database is down, so that Postmark retries', async (t) => {

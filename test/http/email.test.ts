@@ -93,11 +93,6 @@ describe('404 not_found for an id of an odd form', () => {
       assert.equal((await ours.email(id))['status'], 'scheduled');
     });
   }
-
-  it('but an id may be percent-encoded', async () => {
-    const id = await ours.sent();
-    assert.equal((await ours.call('GET', `/v1/emails/${id.replace('em_', '%65m%5F')}`)).status, 200);
-  });
 });
 
 describe('PATCH /v1/emails/:id', () => {
@@ -105,7 +100,8 @@ describe('PATCH /v1/emails/:id', () => {
     const id = await scheduled();
     for (const hours of [9, 1, 719]) {
       const at = later(hours);
-      const answer = await patch(id, { scheduled_at: at });
+      const local = `${new Date(Date.parse(at) + 7_200_000).toISOString().slice(0, -1)}+02:00`;
+      const answer = await patch(id, { scheduled_at: hours === 9 ? local : at });
       assert.equal(answer.status, 200, answer.text);
       assert.deepEqual(answer.body, { id, status: 'scheduled', scheduled_at: at });
       const email = await ours.email(id);
@@ -115,14 +111,6 @@ describe('PATCH /v1/emails/:id', () => {
     assert.deepEqual(types(email), ['email.scheduled', ...Array<string>(3).fill('email.rescheduled')]);
     assert.equal(email['last_event_at'], (email['events'] as { created_at: string }[]).at(-1)?.created_at);
     assert.deepEqual(await outbox(id), ['start', 'reschedule', 'reschedule', 'reschedule']);
-  });
-
-  it('accepts an offset, and the same time again', async () => {
-    const id = await scheduled();
-    const at = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + 5 * 3_600_000);
-    const given = `${new Date(at.getTime() + 7_200_000).toISOString().slice(0, 19)}+02:00`;
-    const expected = { id, status: 'scheduled', scheduled_at: at.toISOString() };
-    for (let i = 0; i < 2; i++) assert.deepEqual((await patch(id, { scheduled_at: given })).body, expected);
   });
 
   for (const [name, json, param, message] of [

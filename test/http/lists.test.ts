@@ -203,7 +203,7 @@ it('a cursor is refused with other filters than its own', async () => {
 describe('GET /v1/emails/tags', () => {
   const tags = async (org: Organization) => (await org.call('GET', '/v1/emails/tags')).body;
 
-  it('counts every stored email by name and value, whatever its status', async () => {
+  it('counts every stored email by name and value, in any status', async () => {
     const org = await service.organization();
     assert.deepEqual(await tags(org), { tags: [] });
     const all = ['b:1', 'a:2', 'a:10', 'B:1', 'a_:1', 'a-:1', 'a:1', 'a:A'].map((tag) => {

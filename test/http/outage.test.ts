@@ -17,7 +17,7 @@ after(async () => {
   await pool.end();
   await proxy.close();
 });
-/** Breaks all connections and forwards new ones, in whatever state the proxy is. */
+/** Breaks all connections and forwards new ones, in any state of the proxy. */
 async function recover(): Promise<void> {
   await proxy.close();
   await proxy.open();
@@ -82,7 +82,7 @@ describe('503 unavailable: database unreachable', () => {
     await proxy.open();
   });
 
-  it('is never followed by a false 202: every accepted email is stored once, whatever the database does', async () => {
+  it('is never followed by a false 202: every accepted email is stored once while connections break', async () => {
     const accepted: string[] = [];
     let ended = false;
     const sending = Array.from({ length: 4 }, async () => {
@@ -112,19 +112,6 @@ describe('503 unavailable: database unreachable', () => {
       accepted.filter((each) => !stored.has(each)),
       [],
     );
-  });
-
-  it('is the only error while the server ends its connections, as in a restart', async () => {
-    for (let i = 0; i < 5; i++) {
-      const sends = Array.from({ length: 10 }, () => send());
-      await direct.pool.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      );
-      for (const answer of await Promise.all(sends)) {
-        if (answer.status !== 202) assertRefused(answer, 503, 'unavailable');
-      }
-    }
-    assert.equal((await send()).status, 202);
   });
 });
 

@@ -57,8 +57,8 @@ await sendTable({
     (field): Row[] => [
       [`${field}.0 is a number`, { [field]: [5] }, [`${field}.0`, STRINGS]],
       [`${field}.0 is an array`, { [field]: [['a@example.net']] }, [`${field}.0`, STRINGS]],
-      [`${field}.1 is no address`, { [field]: ['a@example.net', 'nobody'] }, [`${field}.1`, ADDRESS]],
-      [`${field} is no address`, { [field]: 'nobody' }, [field, ADDRESS]],
+      [`${field}.1 is no address`, { [field]: ['a@example.net', 'unknown'] }, [`${field}.1`, ADDRESS]],
+      [`${field} is no address`, { [field]: 'unknown' }, [field, ADDRESS]],
       [`${field} is one address`, { [field]: 'Ada <a@example.net>' }],
     ],
   ),

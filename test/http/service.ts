@@ -278,6 +278,8 @@ export function checkAnswer({ status, headers, text, body }: Answer): void {
 export function assertTimes(body: unknown): void {
   if (typeof body !== 'object' || body === null) return;
   for (const [name, value] of Object.entries(body)) {
+    // Examples of /openapi.json include requests.
+    if (/^examples?$/.test(name)) continue;
     if (name.endsWith('_at') && typeof value === 'string') assert.match(value, TIMESTAMP, name);
     assertTimes(value);
   }

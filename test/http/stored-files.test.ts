@@ -64,7 +64,7 @@ describe('files of a request that is refused', () => {
 });
 
 describe('the bytes that an organization may store', () => {
-  it('are a limit, and what is deleted makes room', async (t) => {
+  it('are a limit, and deleted files free capacity', async (t) => {
     const ours = await service.organization();
     const half = MAX_STORED_BYTES / 2;
     const id = await ours.sent({ attachments: [file(half - 10), file(10)] });

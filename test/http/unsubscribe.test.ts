@@ -63,11 +63,11 @@ describe('GET /unsubscribe/:token', () => {
   });
 
   it("names the sender's domain, masks the address, and escapes both", async () => {
-    const { to, path } = await sendMarketing({ to: 'Ada <Somebody.Else@example.net>' });
+    const { to, path } = await sendMarketing({ to: 'Ada <Some.Person@example.net>' });
     const text = await (await visit(path)).text();
     assert.ok(text.includes(`<strong>${ours.domain}</strong>`));
     assert.ok(text.includes('<strong>s***@example.net</strong>'));
-    assert.doesNotMatch(text, /somebody|ada/i);
+    assert.doesNotMatch(text, /some\.person|ada/i);
     assert.ok(!text.includes(to));
     await ours.addDomain('bücher.example');
     const unicode = await sendMarketing({ from: 'a@bücher.example', to: '&amp@example.net' });

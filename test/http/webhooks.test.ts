@@ -182,7 +182,7 @@ describe('deliveries of an endpoint', () => {
     assertRefused(await ours.call('POST', `${elsewhere}/replay`), 404, 'not_found');
   });
 
-  it('include tests, which only that endpoint gets, whatever it subscribes to', async () => {
+  it('include tests, which only that endpoint gets, for any subscription', async () => {
     const { id } = await create({ events: ['email.bounced'] });
     const other = await create();
     const test = bodyOf(await ours.call('POST', `/v1/webhooks/${id}/test`), 202);

@@ -25,25 +25,6 @@ import {
 const RUNS = 60;
 const DOCUMENTED = 'example.com';
 
-/** Bodies that must contain a current time, unlike the example in the description. */
-const BODIES: Readonly<Record<string, unknown>> = {
-  'patch /v1/emails/{id}': { scheduled_at: inFuture({ days: 2 }) },
-  'post /v1/emails/batch': {
-    emails: [
-      {
-        ...{ from: `a@${DOCUMENTED}`, to: 'b@example.net', subject: 'Hello', text: 'Hi.' },
-        tags: [{ name: 'a', value: 'b' }],
-      },
-      {
-        from: `a@${DOCUMENTED}`,
-        to: ['c@example.net'],
-        subject: 'Later',
-        scheduled_at: inFuture({ days: 2 }),
-        html: '<p>',
-      },
-    ],
-  },
-};
 const FROM = '+12025550142';
 const CHAT = { from: FROM, to: '+14165550123' };
 const FILE = { filename: 'a.txt', content: 'SGVsbG8=', content_type: 'text/plain', content_id: 'a' };
@@ -111,7 +92,7 @@ const targets = operationsOf(api).map((operation) => {
   /** Creates a new resource for the path. */
   const create = async (): Promise<Ids> => (await resourceOf(operation.path)?.(ours)) ?? {};
   const query = (operation.parameters ?? []).filter((each) => each.in === 'query');
-  return { ...operation, name, query, example: BODIES[name] ?? operation.example, create };
+  return { ...operation, name, query, create };
 });
 type Target = (typeof targets)[number];
 assert.ok(targets.length >= 46, `${targets.length} operations`);
