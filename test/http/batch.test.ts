@@ -121,7 +121,6 @@ describe('emails', () => {
 
   for (const [name, json, param] of [
     ['is not empty', { emails: [] }, 'emails'],
-    ['is required', {}, 'emails'],
     ['is an array', { emails: {} }, 'emails'],
     ['is the only field', { emails: [small], name: 'x' }, 'name'],
   ] as const) {
@@ -130,16 +129,14 @@ describe('emails', () => {
     });
   }
 
-  for (const [name, raw, status, code, param] of [
-    ['400 for a small body that is not JSON', '{"emails": [', 400, 'invalid_json', undefined],
-    ['400 for a large body that is not JSON', `{"emails": [${'{},'.repeat(100_000)}`, 400, 'invalid_json', undefined],
-    ['422 for 42 MB of {}', `{"emails":[${'{},'.repeat(14_000_000)}{}]}`, 422, 'validation_error', 'emails'],
-  ] as const) {
-    it(name, async () => {
-      const headers = { 'content-type': 'application/json' };
-      assertRefused(await ours.call('POST', '/v1/emails/batch', { raw, headers }), status, code, param);
+  it('422 for 42 MB of {}', async () => {
+    const raw = `{"emails":[${'{},'.repeat(14_000_000)}{}]}`;
+    const answer = await ours.call('POST', '/v1/emails/batch', {
+      raw,
+      headers: { 'content-type': 'application/json' },
     });
-  }
+    assertRefused(answer, 422, 'validation_error', 'emails');
+  });
 });
 
 describe('all or nothing: emails.<index>.<field>: <problem>', () => {
@@ -209,13 +206,6 @@ describe('every from domain must be registered and verified', () => {
       }
     });
   }
-
-  it('403 insufficient_scope for a domain that the key does not allow', async () => {
-    const key = await ours.addKey('full_access', [ours.domain]);
-    idOf(await post(mails(2), key), 2);
-    const answer = await post([...mails(1), ours.mail({ from: 'a@second.example' })], key);
-    assertRefused(answer, 403, 'insufficient_scope', 'emails.1.from');
-  });
 });
 
 it('answers single emails while a batch of 10,000 is read and stored', async () => {

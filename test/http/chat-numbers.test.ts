@@ -67,11 +67,6 @@ describe('POST /v1/chatapp/numbers', () => {
     return seal.open(sealed, id).toString();
   }
 
-  it('accepts a number with separators', async () => {
-    assert.equal((await connect({ number: '+1 (202) 555-7777' })).number, '+12025557777');
-    assert.equal((await connect({ number: '+80012345678' })).number, '+80012345678');
-  });
-
   it('returns 409 for a number that any organization has connected, until it is disconnected', async () => {
     const { id, number } = await connect();
     const theirs = await service.organization();
