@@ -61,6 +61,9 @@ describe('the client', () => {
     const message = await sendwright.chatapp.send({ to: '+14165550123', text: 'Hi.' });
     assert.equal((await sendwright.chatapp.get(message.id)).text, 'Hi.');
     assert.equal((await all(sendwright.chatapp.list({ to: '+14165550123' }))).length, 1);
+    const planned = await sendwright.chatapp.send({ to: '+14165550123', text: 'Hi.', scheduled_at: at });
+    assert.equal((await sendwright.chatapp.reschedule(planned.id, later.scheduled_at)).id, planned.id);
+    assert.equal((await sendwright.chatapp.cancel(planned.id)).status, 'canceled');
     assert.equal(await sendwright.numbers.delete(number.id), undefined);
 
     assert.deepEqual(await all(sendwright.sms.senders()), []);
