@@ -61,8 +61,8 @@ describe('a message by Meta', { concurrency: true }, () => {
       await settled(hits, changes.length);
       const reports = hits.flatMap(({ body }) => readMetaCallback(body));
       assert.deepEqual(
-        reports.map(({ change }) => change),
-        changes,
+        reports.map(({ change }) => change).sort(),
+        changes.toSorted(),
       );
       for (const report of reports) {
         assert.deepEqual([report.messageId, report.providerMessageId], [message.id, outcome.messageId]);

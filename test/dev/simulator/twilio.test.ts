@@ -57,8 +57,8 @@ describe('a message by Twilio', { concurrency: true }, () => {
       await settled(hits, statuses.length);
       const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
       assert.deepEqual(
-        forms.map((fields) => fields.get('MessageStatus')),
-        statuses,
+        forms.map((fields) => fields.get('MessageStatus')).sort(),
+        statuses.toSorted(),
       );
       for (const [i, { headers, url: path }] of hits.entries()) {
         const fields = forms[i] as URLSearchParams;
