@@ -77,10 +77,7 @@ for (const [address, expected] of Object.entries({
 })) {
   test(`${address} is reported as ${expected.join(', ') || 'nothing'}`, async (t) => {
     const records = await postedAbout(t, address, expected.length);
-    assert.deepEqual(
-      records.map((record) => String(record['RecordType'])).sort(),
-      expected.toSorted(),
-    );
+    assert.deepEqual(records.map((record) => String(record['RecordType'])).sort(), expected.toSorted());
     for (const record of records) {
       assert.deepEqual(record['Metadata'], { email: 'em_1' });
       assert.equal(record['Recipient'] ?? record['Email'], address);

@@ -60,10 +60,7 @@ describe('a message by Meta', { concurrency: true }, () => {
       assert.ok(outcome.kind === 'sent');
       await settled(hits, changes.length);
       const reports = hits.flatMap(({ body }) => readMetaCallback(body));
-      assert.deepEqual(
-        reports.map(({ change }) => change).sort(),
-        changes.toSorted(),
-      );
+      assert.deepEqual(reports.map(({ change }) => change).sort(), changes.toSorted());
       for (const report of reports) {
         assert.deepEqual([report.messageId, report.providerMessageId], [message.id, outcome.messageId]);
         assert.equal(report.errorCode, report.change === 'failed' ? '131026' : undefined);

@@ -32,10 +32,7 @@ describe('an SMS by Twilio', { concurrency: true }, () => {
       assert.ok(outcome.kind === 'sent');
       await settled(hits, statuses.length);
       const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
-      assert.deepEqual(
-        forms.map((fields) => fields.get('MessageStatus')).sort(),
-        statuses.toSorted(),
-      );
+      assert.deepEqual(forms.map((fields) => fields.get('MessageStatus')).sort(), statuses.toSorted());
       for (const [i, { headers, url: path }] of hits.entries()) {
         const signature = String(headers['x-twilio-signature']);
         assert.equal(isTwilioSignature(ACCOUNT.authToken, url + path, forms[i] as URLSearchParams, signature), true);

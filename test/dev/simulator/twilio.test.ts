@@ -56,10 +56,7 @@ describe('a message by Twilio', { concurrency: true }, () => {
       assert.ok(outcome.kind === 'sent');
       await settled(hits, statuses.length);
       const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
-      assert.deepEqual(
-        forms.map((fields) => fields.get('MessageStatus')).sort(),
-        statuses.toSorted(),
-      );
+      assert.deepEqual(forms.map((fields) => fields.get('MessageStatus')).sort(), statuses.toSorted());
       for (const [i, { headers, url: path }] of hits.entries()) {
         const fields = forms[i] as URLSearchParams;
         assert.equal(path, `/callbacks/twilio?m=${message.id}`);
