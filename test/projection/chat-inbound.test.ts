@@ -197,6 +197,16 @@ describe('a contact', () => {
     );
   });
 
+  test('keeps its new number when a message from before the change is late', async () => {
+    const ours = await line();
+    const before = { number: '+14165550005', userId: 'CA.7' };
+    await ours.receive({ kind: 'userChange', before, after: { number: '+14165550006', userId: 'CA.8' } });
+    await ours.receive(message(before));
+    const [row, ...others] = await contacts(ours);
+    assert.deepEqual(others, []);
+    assert.deepEqual([row?.wa_number, row?.user_id, row?.former_user_id], ['+14165550006', 'CA.8', 'CA.7']);
+  });
+
   test('stays one when its id changes, in any order of the change and messages with either id', async () => {
     const change: InboundEvent = {
       kind: 'userChange',
