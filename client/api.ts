@@ -52,6 +52,10 @@ export type Attachment = Answer<'/v1/emails/{id}/attachments/{attachmentId}'>;
 export type ChatRequest = Body<'/v1/chatapp'>;
 export type ChatMessage = Answer<'/v1/chatapp/{id}'>;
 export type ChatNumber = Answer<'/v1/chatapp/numbers/{id}'>;
+/** An SMS to send. */
+export type SmsRequest = Body<'/v1/sms'>;
+export type Sms = Answer<'/v1/sms/{id}'>;
+export type SmsSender = Item<'/v1/sms/senders'>;
 export type Domain = Answer<'/v1/domains/{id}'>;
 export type Suppression = Answer<'/v1/suppressions/{idOrEmail}'>;
 export type Webhook = Answer<'/v1/webhooks/{id}'>;
@@ -77,6 +81,10 @@ export interface AlwaysPresent {
   'chatapp.scheduled': 'scheduledAt';
   'chatapp.rescheduled': 'scheduledAt';
   'chatapp.failed': 'error';
+  'sms.scheduled': 'scheduledAt';
+  'sms.rescheduled': 'scheduledAt';
+  'sms.undelivered': 'error';
+  'sms.failed': 'error';
   'webhook.disabled': 'url' | 'reason';
 }
 

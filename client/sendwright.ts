@@ -1,4 +1,4 @@
-import type { BatchMember, Body, ChatRequest, EmailRequest, Query, Suppression } from './api.ts';
+import type { BatchMember, Body, ChatRequest, EmailRequest, Query, SmsRequest, Suppression } from './api.ts';
 import { makeCall, type SendOptions } from './http.ts';
 import { makeList } from './list.ts';
 import type { Options } from './options.ts';
@@ -70,6 +70,12 @@ export class Sendwright {
     };
 
     this.sms = {
+      send: (message: SmsRequest, send: SendOptions = {}) => call('post', '/v1/sms', { body: message, send }),
+      get: (id: string) => call('get', '/v1/sms/{id}', { params: { id } }),
+      list: (query: Query<'/v1/sms'> = {}) => makeList(call, '/v1/sms', 'messages', { query }),
+      reschedule: (id: string, scheduledAt: string) =>
+        call('patch', '/v1/sms/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
+      cancel: (id: string) => call('post', '/v1/sms/{id}/cancel', { params: { id } }),
       /** Numbers, short codes and messaging services, which the operator connects. */
       senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
     };

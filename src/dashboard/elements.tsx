@@ -27,6 +27,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   complained: 'bad',
   rejected: 'bad',
   failed: 'bad',
+  undelivered: 'bad',
   disabled: 'bad',
   canceled: 'ended',
   suppressed: 'ended',

@@ -12,6 +12,7 @@ const NAVIGATION: readonly (readonly [title: string, entries: readonly (readonly
       ['/dashboard/emails', 'Emails'],
       ['/dashboard/batches', 'Batches'],
       ['/dashboard/chatapp', 'Chat messages'],
+      ['/dashboard/sms', 'SMS'],
     ],
   ],
   [

@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'invalid_attachment',
   'not_scheduled',
   'no_chatapp_account',
+  'no_sms_sender',
   'rate_limit_exceeded',
   'quota_exceeded',
   'internal_error',

@@ -18,6 +18,7 @@ export const DOMAINS_PER_KEY = 100;
 export const RANGES_PER_KEY = 100;
 
 export const CHAT_TEXT_LENGTH = 4_096;
+export const SMS_TEXT_LENGTH = 1_600;
 /** This and the following limits are ours: more than WhatsApp accepts, so that the provider's own error is reported. */
 export const CAPTION_LENGTH = 4_096;
 export const TEMPLATE_NAME_LENGTH = 512;

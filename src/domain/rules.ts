@@ -14,6 +14,7 @@ import type { Problem } from './errors.ts';
 import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
+import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
 import { phoneInQuery, phoneProblem, recipientProblem } from './chat/phone.ts';
 import { parseRecipient, parseRecipientQuery, recipientError } from './chat/recipient.ts';
 import { parseTag } from './email/tag-filter.ts';
@@ -146,6 +147,7 @@ export const RULES = {
   recipient: (value: string) => problem(recipientProblem(value)),
   'chat-recipient': (value: string) => problem(recipientError(parseRecipient(value))),
   'chat-recipient-in-query': (value: string) => problem(recipientError(parseRecipientQuery(value))),
+  'sms-sender': (value: string) => problem(parseSender(value) === undefined ? SENDER_PROBLEM : undefined),
   'chat-content': contentProblem,
   template: templateProblem,
   'chat-number': numberProblem,

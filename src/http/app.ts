@@ -86,7 +86,12 @@ export const ROUTES: readonly RouteRow[] = [
   ['PATCH', '/v1/chatapp/:id', 'chat', chatapp.reschedule],
   ['POST', '/v1/chatapp/:id/cancel', 'chat', chatapp.cancel],
 
+  ['POST', '/v1/sms', 'chat', sms.send],
+  ['GET', '/v1/sms', 'read', sms.list],
   ['GET', '/v1/sms/senders', 'read', sms.senders],
+  ['GET', '/v1/sms/:id', 'read', sms.get],
+  ['PATCH', '/v1/sms/:id', 'chat', sms.reschedule],
+  ['POST', '/v1/sms/:id/cancel', 'chat', sms.cancel],
 
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],

@@ -2,6 +2,7 @@ import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
 import { newId } from '../domain/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
 import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
+import { OPTED_OUT } from '../providers/twilio/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
 import { lockReported, type ReportedMessage } from '../store/messages/delivery.ts';
@@ -15,6 +16,7 @@ import {
   updateMessages,
 } from '../store/messages/changes.ts';
 import { requeueAsFallback } from '../store/chat/window.ts';
+import { insertOptOut } from '../store/sms/opt-outs.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { tellEndpoints } from '../store/webhooks/events.ts';
 import { noted } from '../telemetry/topics.ts';
@@ -79,6 +81,7 @@ export async function projectMessages(
     updates.set(id, { id, ...unchanged, ...updates.get(id), ...moved, last_event_at });
   }
   await updateMessages(db, [...updates.values()]);
+  for (const { input, message } of applied) await recordOptOut(db, message, input);
   const visible = applied.filter(({ transition }) => transition.event !== null);
   await tellEndpoints(
     db,
@@ -96,6 +99,15 @@ export async function projectMessages(
     }
   }
   return statuses;
+}
+
+/** Twilio refuses SMS to recipients that have opted out, which may have happened before the sender was connected. */
+async function recordOptOut(
+  db: Db,
+  { channel, org_id, from, to }: ChangingMessage,
+  { error_code }: MessageChangeInput,
+): Promise<void> {
+  if (channel === 'sms' && error_code === String(OPTED_OUT)) await insertOptOut(db, org_id, from, to);
 }
 
 /** The data of a webhook event about a message. */

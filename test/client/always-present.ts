@@ -16,6 +16,10 @@ export const ALWAYS_PRESENT: { readonly [Type in keyof AlwaysPresent]: Readonly<
   'chatapp.scheduled': { scheduledAt: true },
   'chatapp.rescheduled': { scheduledAt: true },
   'chatapp.failed': { error: true },
+  'sms.scheduled': { scheduledAt: true },
+  'sms.rescheduled': { scheduledAt: true },
+  'sms.undelivered': { error: true },
+  'sms.failed': { error: true },
   'webhook.disabled': { url: true, reason: true },
 };
 

@@ -66,7 +66,13 @@ describe('the client', () => {
     assert.equal((await sendwright.chatapp.cancel(planned.id)).status, 'canceled');
     assert.equal(await sendwright.numbers.delete(number.id), undefined);
 
-    assert.deepEqual(await all(sendwright.sms.senders()), []);
+    await ours.addSender('+12025550143');
+    assert.equal((await all(sendwright.sms.senders())).length, 1);
+    const sms = await sendwright.sms.send({ to: '+14165550123', text: 'Hi.', scheduled_at: at });
+    assert.equal((await sendwright.sms.get(sms.id)).text, 'Hi.');
+    assert.equal((await all(sendwright.sms.list({ status: 'scheduled' }))).length, 1);
+    assert.equal((await sendwright.sms.reschedule(sms.id, later.scheduled_at)).status, 'scheduled');
+    assert.equal((await sendwright.sms.cancel(sms.id)).status, 'canceled');
 
     const domain = await sendwright.domains.create('client.example.com');
     assert.equal((await sendwright.domains.get(domain.id)).status, 'pending');

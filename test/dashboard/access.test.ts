@@ -62,6 +62,11 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
     const { body } = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
     return { id: (body as { id: string }).id };
   },
+  '/dashboard/sms/:id': async () => {
+    await ours.addSender('+12025550143').catch(() => undefined);
+    const { body } = await ours.call('POST', '/v1/sms', { json: { to: '+14165550123', text: 'Hi.' } });
+    return { id: (body as { id: string }).id };
+  },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };
 

@@ -8,6 +8,7 @@ import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
+import type { MessageChannel } from '../../src/domain/messages/message.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 
@@ -87,6 +88,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     deps,
     lines,
     deliver: (id: string) => deliverChat(deps, id),
+    deliverSms: (id: string) => deliverChat(deps, id, 0, 'sms'),
     /** The outcomes of a message's attempts. */
     outcomes: async (id: string): Promise<(string | null)[]> => {
       const { rows } = await pool.query<{ outcome: string | null }>(
@@ -116,8 +118,13 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
 }
 
 /** The result of delivering one message, without its id. */
-export async function deliverChat(deps: MessageDeps, id: string, version = 0): Promise<Result> {
-  const { results } = await deliverOnce(deps, messageChannel(deps, 'chatapp'), [{ id, version }]);
+export async function deliverChat(
+  deps: MessageDeps,
+  id: string,
+  version = 0,
+  channel: MessageChannel = 'chatapp',
+): Promise<Result> {
+  const { results } = await deliverOnce(deps, messageChannel(deps, channel), [{ id, version }]);
   const [result] = results;
   return Object.fromEntries(Object.entries(result ?? {}).filter(([name]) => name !== 'id')) as Result;
 }

@@ -10,6 +10,7 @@ const service = await useService();
 const ours = await service.organization();
 await ours.addDomain('example.com');
 const { number } = await connectNumber(ours);
+await ours.addSender('+12025550143');
 const [readOnly, sending] = [await ours.addKey('read_only'), await ours.addKey('sending_access')];
 const api = (await service.call('GET', '/openapi.json')).body as Described;
 const operations = operationsOf(api);

@@ -83,6 +83,11 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
     return { id: data.messageId, signature: new URL(data.media.url).search };
   },
   '/v1/chatapp/numbers/:id': async (organization) => ({ id: (await connectNumber(organization)).id }),
+  '/v1/sms/:id': async (organization) => {
+    await organization.addSender(`+4476${String(++count).padStart(8, '0')}`);
+    const message = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
+    return { id: (await create(organization, '/v1/sms', message)).id };
+  },
   '/v1/sms/senders/:id': async (organization) => {
     return { id: (await organization.addSender(`+4477${String(++count).padStart(8, '0')}`)).id };
   },

@@ -20,6 +20,9 @@ const SENDING = new Set([
   'POST /v1/chatapp',
   'PATCH /v1/chatapp/:id',
   'POST /v1/chatapp/:id/cancel',
+  'POST /v1/sms',
+  'PATCH /v1/sms/:id',
+  'POST /v1/sms/:id/cancel',
 ]);
 /** Routes that need no key. */
 const PUBLIC = /^(?:GET|POST) \/(?:$|unsubscribe|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;

@@ -22,7 +22,8 @@ const log = pino({ level: 'silent' });
 const MESSAGE: OutgoingChat = { id: 'wa_1', type: 'text', from: '+12025550100', to: TO, content: TEXT };
 
 function number(fields: Partial<SendingNumber> = {}): SendingNumber {
-  return { id: 'num_1', provider: 'twilio', phone_number_id: null, account_sid: null, credentials: null, ...fields };
+  const account = { phone_number_id: null, account_sid: null, credentials: null };
+  return { id: 'num_1', channel: 'chatapp', provider: 'twilio', ...account, ...fields };
 }
 
 async function outcomeOf(sending: SendingNumber, env: NodeJS.ProcessEnv = {}) {

@@ -84,6 +84,7 @@ const UNLIMITED = /^template\.components\./;
 const service = await useService({ perSecond: { requests: 0, mails: 0 } });
 const ours = await service.organization();
 await ours.addDomain(DOCUMENTED);
+await ours.addSender('+12025550143');
 await ours.call('POST', '/v1/chatapp/numbers', { json: { number: FROM, provider: 'twilio', auth_token: 'token' } });
 const api = (await service.call('GET', '/openapi.json')).body as Described;
 

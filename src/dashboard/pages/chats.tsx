@@ -1,5 +1,7 @@
 import { Type } from 'typebox';
 import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
+import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
+import { SMS_STATUSES } from '../../domain/sms/sms.ts';
 import { notFound } from '../../domain/errors.ts';
 import { phoneInQuery } from '../../domain/chat/phone.ts';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
@@ -11,13 +13,13 @@ import {
   Empty,
   Facts,
   Pager,
+  Section,
   StatusBadge,
   Sub,
   Table,
   Text,
   Time,
   TimeCell,
-  Section,
 } from '../elements.tsx';
 import { Field, Filters, optionsOf, Select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
@@ -26,108 +28,155 @@ import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page
 import { textToPlace } from '../places.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
-const PATH = '/dashboard/chatapp';
 const MESSAGES = 50;
 
-const Query = Type.Object({
-  status: Type.Optional(Type.Enum([...CHAT_STATUSES])),
-  to: Type.Optional(Type.String()),
-  cursor: Type.Optional(Type.String()),
-});
+/** What the pages of a channel show. */
+interface ChannelPages {
+  readonly channel: MessageChannel;
+  readonly path: string;
+  readonly title: string;
+  readonly statuses: readonly MessageStatus[];
+  /** The column and fact that only this channel has. */
+  readonly detail: readonly [name: string, text: (message: MessageSummary) => string];
+  /** Shown while there is no message. */
+  readonly empty: { readonly title: string; readonly hint: string; readonly api: string };
+}
 
-const list = page(Query, async (context) => {
-  const { pool, organization, query, given, problems } = context;
-  const { status = null, to, cursor } = query;
-  const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
-  const filled: Filled = { given, problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) } };
-  const isValid = Object.keys(filled.problems).length === 0;
-  const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
-  const filters = { status, to: address, tag: null, created_after: null, created_before: null };
-  const { rows: messages, next } = isValid
-    ? await listMessages(pool, organization.id, 'chatapp', filters, textToPlace(cursor), MESSAGES)
-    : { rows: [], next: null };
-  const isEmpty = isValid && messages.length === 0;
-  const isUnfiltered = status === null && to === undefined && cursor === undefined;
-  const shown = (
-    <Layout context={context} title="Chat messages">
-      <Filters visit={context}>
-        <Select label="Status" name="status" filled={filled} options={optionsOf(CHAT_STATUSES, 'Any')} />
-        <Field label="To" name="to" type="tel" filled={filled} placeholder="+14165550123" autocomplete="off" />
-      </Filters>
-      <Live visit={context} moves={messages.some((message) => isMoving(message))}>
-        {isEmpty && isUnfiltered && (
-          <Empty
-            title="No chat message yet"
-            command={curl(context, 'POST', '/v1/chatapp', { to: '+14165550123', text: 'Hi.' })}
-          >
-            <p>Send one from a number that is connected to this organization, to your own phone.</p>
-          </Empty>
-        )}
-        {isEmpty && !isUnfiltered && <p class="muted">Nothing was found with these filters.</p>}
-        {messages.length > 0 && (
-          <Table caption="Chat messages, newest first" columns={['Status', 'To', 'Type', 'From', 'Accepted']}>
-            {messages.map((message) => (
-              <ChatRow message={message} />
-            ))}
-          </Table>
-        )}
-        <Pager visit={context} next={next} />
-      </Live>
-    </Layout>
-  );
-  return isValid ? shown : new Reply(shown, { status: 422 });
-});
+const CHATS: ChannelPages = {
+  channel: 'chatapp',
+  path: '/dashboard/chatapp',
+  title: 'Chat messages',
+  statuses: CHAT_STATUSES,
+  detail: ['Type', ({ type }) => type],
+  empty: {
+    title: 'No chat message yet',
+    hint: 'Send one from a number that is connected to this organization, to your own phone.',
+    api: '/v1/chatapp',
+  },
+};
 
-const show = page(Type.Object({}), async (context) => {
-  const { pool, organization } = context;
-  const id = idOf(context);
-  const [message, details] = await Promise.all([
-    findMessage(pool, organization.id, 'chatapp', id),
-    findChatDetails(pool, organization.id, id),
-  ]);
-  if (!message || !details) throw notFound('chat-app message');
-  const { error, error_code: code } = message;
-  return (
-    <Layout context={context} title={`To ${message.to}`} crumbs={[{ path: PATH, name: 'Chat messages' }]}>
-      <Live visit={context} moves={isMoving(message)}>
-        <Facts
-          facts={[
-            ['Status', <StatusBadge status={message.status} />],
-            ['From', <Text text={message.from} />],
-            ['To', <Text text={`${message.to} (${message.country})`} />],
-            ['Type', <Text text={message.type} />],
-            ['Accepted', <Time at={message.created_at} />],
-            message.fallback_at !== null && ['Sent as its fallback template since', <Time at={message.fallback_at} />],
-            message.scheduled_at !== null && ['Scheduled', <Time at={message.scheduled_at} />],
-            details.provider !== null && ['Provider', <Text text={details.provider} />],
-            details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
-            ['Id', <Copy value={id} />],
-            ['Workflow', <Workflow context={context} id={id} />],
-          ]}
-        />
-        {error !== null && (
-          <p class="problem whole" safe>
-            {code === null ? error : `${error} (${code})`}
-          </p>
-        )}
-        <Timeline events={message.events} />
-        <Attempts attempts={details.attempts} />
-      </Live>
-      <Section title="Content">
-        <pre class="preview" tabindex="0" safe>
-          {contentOf(message)}
-        </pre>
-      </Section>
-    </Layout>
-  );
-});
+const SMS: ChannelPages = {
+  channel: 'sms',
+  path: '/dashboard/sms',
+  title: 'SMS',
+  statuses: SMS_STATUSES,
+  detail: ['Segments', ({ segments, encoding }) => `${segments} (${encoding === 'gsm7' ? 'GSM-7' : 'UCS-2'})`],
+  empty: {
+    title: 'No SMS yet',
+    hint: 'Send one to your own phone. Your operator connects the senders.',
+    api: '/v1/sms',
+  },
+};
 
-export const rows: readonly PageRow[] = [
-  ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/:id`, 'viewer', show],
-];
+function listOf(of: ChannelPages) {
+  const { channel, title, statuses, detail, empty } = of;
+  const Query = Type.Object({
+    status: Type.Optional(Type.Enum([...statuses])),
+    to: Type.Optional(Type.String()),
+    cursor: Type.Optional(Type.String()),
+  });
+  return page(Query, async (context) => {
+    const { pool, organization, query, given, problems } = context;
+    const { status = null, to, cursor } = query;
+    const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
+    const filled: Filled = {
+      given,
+      problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) },
+    };
+    const isValid = Object.keys(filled.problems).length === 0;
+    const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
+    const filters = { status, to: address, tag: null, created_after: null, created_before: null };
+    const { rows: messages, next } = isValid
+      ? await listMessages(pool, organization.id, channel, filters, textToPlace(cursor), MESSAGES)
+      : { rows: [], next: null };
+    const isEmpty = isValid && messages.length === 0;
+    const isUnfiltered = status === null && to === undefined && cursor === undefined;
+    const shown = (
+      <Layout context={context} title={title}>
+        <Filters visit={context}>
+          <Select label="Status" name="status" filled={filled} options={optionsOf(statuses, 'Any')} />
+          <Field label="To" name="to" type="tel" filled={filled} placeholder="+14165550123" autocomplete="off" />
+        </Filters>
+        <Live visit={context} moves={messages.some((message) => isMoving(message))}>
+          {isEmpty && isUnfiltered && (
+            <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
+              <p safe>{empty.hint}</p>
+            </Empty>
+          )}
+          {isEmpty && !isUnfiltered && <p class="muted">Nothing was found with these filters.</p>}
+          {messages.length > 0 && (
+            <Table caption={`${title}, newest first`} columns={['Status', 'To', detail[0], 'From', 'Accepted']}>
+              {messages.map((message) => (
+                <MessageRow of={of} message={message} />
+              ))}
+            </Table>
+          )}
+          <Pager visit={context} next={next} />
+        </Live>
+      </Layout>
+    );
+    return isValid ? shown : new Reply(shown, { status: 422 });
+  });
+}
 
-function ChatRow({ message }: { message: MessageSummary }): Html {
+function showOf({ channel, path, title, detail }: ChannelPages) {
+  return page(Type.Object({}), async (context) => {
+    const { pool, organization } = context;
+    const id = idOf(context);
+    const [message, details] = await Promise.all([
+      findMessage(pool, organization.id, channel, id),
+      findChatDetails(pool, organization.id, id),
+    ]);
+    if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
+    const { error, error_code: code } = message;
+    return (
+      <Layout context={context} title={`To ${message.to}`} crumbs={[{ path, name: title }]}>
+        <Live visit={context} moves={isMoving(message)}>
+          <Facts
+            facts={[
+              ['Status', <StatusBadge status={message.status} />],
+              ['From', <Text text={message.from} />],
+              ['To', <Text text={`${message.to} (${message.country})`} />],
+              [detail[0], <Text text={detail[1](message)} />],
+              ['Accepted', <Time at={message.created_at} />],
+              message.fallback_at !== null && [
+                'Sent as its fallback template since',
+                <Time at={message.fallback_at} />,
+              ],
+              message.scheduled_at !== null && ['Scheduled', <Time at={message.scheduled_at} />],
+              details.provider !== null && ['Provider', <Text text={details.provider} />],
+              details.provider_message_id !== null && [
+                "The provider's id",
+                <Copy value={details.provider_message_id} />,
+              ],
+              ['Id', <Copy value={id} />],
+              ['Workflow', <Workflow context={context} id={id} />],
+            ]}
+          />
+          {error !== null && (
+            <p class="problem whole" safe>
+              {code === null ? error : `${error} (${code})`}
+            </p>
+          )}
+          <Timeline events={message.events} />
+          <Attempts attempts={details.attempts} />
+        </Live>
+        <Section title="Content">
+          <pre class="preview" tabindex="0" safe>
+            {contentOf(message)}
+          </pre>
+        </Section>
+      </Layout>
+    );
+  });
+}
+
+export const rows: readonly PageRow[] = [CHATS, SMS].flatMap((of): PageRow[] => [
+  ['GET', of.path, 'viewer', listOf(of)],
+  ['GET', `${of.path}/:id`, 'viewer', showOf(of)],
+]);
+
+function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; message: MessageSummary }): Html {
   return (
     <tr>
       <td>
@@ -135,11 +184,11 @@ function ChatRow({ message }: { message: MessageSummary }): Html {
         {message.error !== null && <Sub text={message.error} />}
       </td>
       <th scope="row">
-        <a href={`${PATH}/${message.id}`} id={`open-${message.id}`} safe>
+        <a href={`${path}/${message.id}`} id={`open-${message.id}`} safe>
           {message.to}
         </a>
       </th>
-      <td>{message.type}</td>
+      <td safe>{detail[1](message)}</td>
       <td safe>{message.from}</td>
       <TimeCell at={message.created_at} />
     </tr>

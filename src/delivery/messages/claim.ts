@@ -54,6 +54,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     }
     await markClaimed(client, stored);
     const { number, late } = stored;
+    if (stored.has_opted_out) return suppress(client, id);
     if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
     const provider = deps.providerOf(number);
     if (await isHeld(deps, client, stored, attempt)) {
@@ -106,6 +107,11 @@ async function fail(client: Db, id: string, error: string, code?: string): Promi
   const error_code = code !== undefined && { error_code: code };
   await projectMessages(client, 'failed', [{ id, error, ...error_code, dedupe_key: 'failed' }]);
   return done({ id, state: 'ended', status: 'failed' });
+}
+
+async function suppress(client: Db, id: string): Promise<MessageClaim> {
+  await projectMessages(client, 'suppressed', [{ id, dedupe_key: 'suppressed' }]);
+  return done({ id, state: 'ended', status: 'suppressed' });
 }
 
 function done(result: MemberResult): MessageClaim {

@@ -13,13 +13,15 @@ interface ErrorDoc {
 }
 
 const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
-const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp'];
+const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp', 'POST /v1/sms'];
 const MOVING = [
   'PATCH /v1/emails/{id}',
   'POST /v1/emails/{id}/cancel',
   'POST /v1/emails/batch/{id}/cancel',
   'PATCH /v1/chatapp/{id}',
   'POST /v1/chatapp/{id}/cancel',
+  'PATCH /v1/sms/{id}',
+  'POST /v1/sms/{id}/cancel',
 ];
 
 /** Operations that count against a limit of the organization. Sending adds tags and files. */
@@ -139,6 +141,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     when: 'No number is connected, or not the one in `from`.',
     message: 'no chat-app number is connected to this account',
     only: ['POST /v1/chatapp'],
+  },
+  no_sms_sender: {
+    when: "No sender serves the recipient's country, or not the one in `from`.",
+    message: 'no sender of this account serves CA',
+    only: ['POST /v1/sms'],
   },
   rate_limit_exceeded: {
     when: 'Too many requests, or too many emails in them, for now; try again after `Retry-After` seconds.',

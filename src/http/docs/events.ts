@@ -76,6 +76,20 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
     summary: 'A recipient of SMS has answered',
     example: event('sms.received', { from: '+14165550123', to: '+12025550142', text: 'Where is my order?' }),
   },
+  sms: {
+    operationId: 'onSmsEvent',
+    summary: 'SMS event',
+    example: event('sms.undelivered', {
+      messageId: 'sms_01kajce1x8m4n6p0r2t5v7w9yz',
+      from: '+12025550142',
+      to: '+14165550123',
+      country: 'CA',
+      segments: 1,
+      status: 'undelivered',
+      error: 'Twilio could not deliver it: the phone is switched off or out of reach (error 30003).',
+      errorCode: '30003',
+    }),
+  },
   domain: {
     operationId: 'onDomainEvent',
     summary: 'Domain event',

@@ -89,6 +89,26 @@ const delivery = {
 };
 const waitingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
 
+const acceptedSms = {
+  id: 'sms_01kajce1x8m4n6p0r2t5v7w9yz',
+  status: 'queued',
+  from: '+12025550142',
+  to: '+14165550123',
+  country: 'CA',
+  segments: 1,
+  encoding: 'gsm7',
+  created_at: AT,
+  scheduled_at: null,
+};
+
+const sms = {
+  ...acceptedSms,
+  status: 'delivered',
+  tags: [{ name: 'kind', value: 'code' }],
+  error: null,
+  last_event_at: '2026-03-01T09:30:02.431Z',
+};
+
 const message = {
   id: 'wa_01kajce1x8m4n6p0r2t5v7w9yz',
   status: 'delivered',
@@ -272,6 +292,27 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
   'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
+  'POST /v1/sms': {
+    request: { to: '+1 (416) 555-0123', text: 'Your code is 123456.', tags: sms.tags },
+    answer: acceptedSms,
+  },
+  'GET /v1/sms': { answer: { messages: [sms], has_more: false, next_cursor: null } },
+  'GET /v1/sms/{id}': {
+    answer: {
+      ...sms,
+      text: 'Your code is 123456.',
+      events: [
+        { type: 'sms.queued', created_at: AT },
+        { type: 'sms.sent', created_at: '2026-03-01T09:30:01.118Z' },
+        { type: 'sms.delivered', created_at: sms.last_event_at },
+      ],
+    },
+  },
+  'PATCH /v1/sms/{id}': {
+    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
+    answer: { id: sms.id, status: 'scheduled', scheduled_at: SCHEDULED_AT },
+  },
+  'POST /v1/sms/{id}/cancel': { answer: { id: sms.id, status: 'canceled' } },
   'GET /v1/sms/senders': {
     answer: {
       senders: [

@@ -36,6 +36,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_attachment: 422,
   not_scheduled: 422,
   no_chatapp_account: 422,
+  no_sms_sender: 422,
   rate_limit_exceeded: 429,
   quota_exceeded: 429,
   internal_error: 500,

@@ -61,7 +61,7 @@ export function messageRoutes(of: ChannelRoutes) {
       of.summary,
       {
         tags,
-        operationId: `list${operation}s`,
+        operationId: `list${operation.replace(/s?$/, 's')}`,
         summary: `List ${many}`,
         description:
           'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',

@@ -1,8 +1,42 @@
+import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
+import { sendSms } from '../../intake/sms.ts';
 import { listSenders } from '../../store/sms/senders.ts';
 import { listRoute } from '../list-route.ts';
-import { SenderBody } from '../schemas/sms.ts';
+import { route } from '../route.ts';
+import { IdempotencyHeader } from '../schemas/common.ts';
+import { AcceptedSms, SenderBody, SendSmsBody, SmsBody, SmsFilters, SmsParams, SmsSummary } from '../schemas/sms.ts';
+import { messageRoutes } from './messages.ts';
 
 const tags = ['SMS'];
+
+export const send = route(
+  {
+    tags,
+    operationId: 'sendSms',
+    summary: 'Send an SMS',
+    description:
+      "Accepts one text message for delivery. Without `from`, it comes from a sender that serves the recipient's country. " +
+      'A recipient that has sent STOP to the sender gets nothing: the message ends as `suppressed`.',
+    headers: IdempotencyHeader,
+    body: SendSmsBody,
+    response: { 202: AcceptedSms },
+  },
+  (deps, { orgId, body: { to, text, from = null, tags, scheduled_at = null }, idempotency }) =>
+    sendSms(deps, orgId, { to, text, from, tags: tags ?? [], scheduled_at }, idempotency),
+  { bodyLimit: CHAT_BODY_BYTES },
+);
+
+export const { get, list, reschedule, cancel } = messageRoutes({
+  channel: 'sms',
+  tags,
+  operation: 'Sms',
+  one: 'an SMS',
+  many: 'SMS',
+  params: SmsParams,
+  body: SmsBody,
+  summary: SmsSummary,
+  filters: SmsFilters,
+});
 
 export const senders = listRoute(
   'senders',

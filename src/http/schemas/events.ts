@@ -3,6 +3,7 @@ import { BATCH_STATUSES } from '../../domain/email/batch.ts';
 import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat/chat.ts';
 import { INBOUND_TYPES } from '../../domain/chat/inbound.ts';
 import type { EventType } from '../../domain/event-types.ts';
+import { SMS_STATUSES } from '../../domain/sms/sms.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { DOMAIN_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
@@ -130,6 +131,17 @@ export const EVENTS = {
       text: Type.String(),
     },
   ),
+  sms: eventOf('sms', 'Sms', {
+    messageId: Type.String(),
+    from: Type.String({ description: 'E.164, a short code, or a messaging service' }),
+    to: Type.String({ description: 'E.164' }),
+    country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
+    segments: Type.Integer(),
+    status: Type.Enum([...SMS_STATUSES], { title: 'SmsStatus', description: 'That of the message after the event' }),
+    scheduledAt: Type.Optional(Timestamp),
+    error: text('Why it was not delivered'),
+    errorCode: text("The provider's own code for that"),
+  }),
   domain: eventOf('domain', 'Domain', {
     domainId: Type.String(),
     name: Type.String(),

@@ -9,6 +9,7 @@ import type { ChatProvider } from '../../providers/chat-provider.ts';
 import { metaProvider } from '../../providers/meta/meta.ts';
 import { observedChat } from '../../providers/observed.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
+import { twilioSms } from '../../providers/twilio/sms.ts';
 import { twilioProvider } from '../../providers/twilio/twilio.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { findContent } from '../../store/chat/contents.ts';
@@ -44,6 +45,7 @@ export function makeChatProviders(
         'The token of this number cannot be opened: it was sealed with another SECRET_KEY.',
       );
     }
+    if (number.channel === 'sms') return makeSms();
     return number.provider === 'twilio' ? makeTwilio(number, own) : makeMeta(number, own);
   }
 
@@ -59,6 +61,14 @@ export function makeChatProviders(
     const contentOf = (name: string, language: string) =>
       isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
     return twilioProvider({ ...account, publicUrl: callbacksUrl ?? null, contentOf });
+  }
+
+  function makeSms(): ChatProvider {
+    const { TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken, TWILIO_BASE_URL: baseUrl } = config;
+    if (accountSid === undefined || authToken === undefined) {
+      return unready('twilio', 'There are no credentials for Twilio in the settings.');
+    }
+    return twilioSms({ accountSid, authToken, baseUrl, publicUrl: callbacksUrl ?? null });
   }
 
   function makeMeta({ phone_number_id: phoneNumberId }: SendingNumber, own: string | undefined): ChatProvider {

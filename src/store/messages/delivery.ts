@@ -3,9 +3,10 @@ import type { MessageChannel, MessageStatus } from '../../domain/messages/messag
 import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
 
-/** What it takes to send from a number. */
+/** What it takes to send from a number, or from an SMS sender. */
 export interface SendingNumber {
   readonly id: string;
+  readonly channel: MessageChannel;
   readonly provider: ChatProviderName;
   /** What Meta calls it. */
   readonly phone_number_id: string | null;
@@ -37,9 +38,17 @@ export interface StoredMessage {
   readonly late: number;
   /** Milliseconds since its organization was suspended; null while that is active. */
   readonly suspended_for: number | null;
+  /** Whether the recipient of an SMS has opted out of its sender. */
+  readonly has_opted_out: boolean;
   /** Null if it is no longer connected. */
   readonly number: SendingNumber | null;
 }
+
+/** Chat-app numbers and SMS senders. SMS are sent with the account of the settings. */
+const SENDERS = `(
+  SELECT id, provider, phone_number_id, account_sid, credentials FROM chat_numbers
+  UNION ALL SELECT id, 'twilio', NULL, NULL, NULL FROM sms_senders
+)`;
 
 /** Reads messages and locks their rows, in the order of their ids, until the caller's transaction ends. */
 export function lockMessages(db: Db, ids: readonly string[]): Promise<StoredMessage[]> {
@@ -51,7 +60,7 @@ export function findMessages(db: Db, ids: readonly string[]): Promise<StoredMess
   return readMessages(db, 'find_messages', '', ids);
 }
 
-interface MessageRow extends Omit<StoredMessage, 'number'>, Omit<SendingNumber, 'id' | 'provider'> {
+interface MessageRow extends Omit<StoredMessage, 'number'>, Omit<SendingNumber, 'id' | 'channel' | 'provider'> {
   number_id: string;
   number_provider: ChatProviderName | null;
 }
@@ -65,15 +74,21 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
                   greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
                   (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
                     AS late,
-                  ${SUSPENDED_FOR('message.org_id')} AS suspended_for, message.number_id,
+                  ${SUSPENDED_FOR('message.org_id')} AS suspended_for,
+                  message.channel = 'sms' AND EXISTS (
+                    SELECT FROM sms_opt_outs
+                    WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to"
+                  ) AS has_opted_out, message.number_id,
                   number.provider AS number_provider, number.phone_number_id, number.account_sid, number.credentials
-           FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+           FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1) ORDER BY message.id ${locking}`,
     values: [ids],
   });
   return rows.map((row) => {
     const { number_id: id, number_provider: provider, phone_number_id, account_sid, credentials, ...message } = row;
-    const stored = { ...message, number: provider && { id, provider, phone_number_id, account_sid, credentials } };
+    const { channel } = message;
+    const account = { phone_number_id, account_sid, credentials };
+    const stored = { ...message, number: provider && { id, channel, provider, ...account } };
     return stored.fallback_at === null ? stored : asFallback(stored);
   });
 }
@@ -135,7 +150,7 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
                     SELECT provider_message_id FROM attempts
                     WHERE message_id = message.id AND outcome = 'again' AND provider_message_id IS NOT NULL
                   ) AS replaced_ids
-           FROM chat_messages AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+           FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1) ORDER BY message.id FOR UPDATE OF message`,
     values: [ids],
   });
@@ -159,8 +174,8 @@ export function isAnothers(
 export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
   return queryRow(db, {
     name: 'find_number_of_message',
-    text: `SELECT number.id, number.provider, number.phone_number_id, number.account_sid, number.credentials
-           FROM chat_messages AS message JOIN chat_numbers AS number ON number.id = message.number_id
+    text: `SELECT number.id, message.channel, number.provider, number.phone_number_id, number.account_sid, number.credentials
+           FROM chat_messages AS message JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = $1`,
     values: [messageId],
   });
